@@ -70,9 +70,9 @@ async def _edits(folder: Path, name: str) -> list[float]:
         after = good + bad * (number % 2 == 0) + "\n" * number
         edits = [FileEdit(path, path.read_text(), after)]
         began = time.monotonic()
-        await opened.before(edits, {})
+        await opened.note_before_edits(edits, {})
         path.write_text(after)
-        found = await opened.after(edits)
+        found = await opened.diagnose_edits(edits)
         if number > 1 and bool(found) == (number % 2 == 0):  # the first ones start it and let it look
             taken.append((time.monotonic() - began) * 1000)
         await opened.wait_idle()
@@ -90,7 +90,7 @@ async def _idle(folder: Path, name: str) -> float | None:
         path.parent.mkdir()
         (path.parent / "pyproject.toml").write_text("[project]\nname = 'a'\nversion = '0'\n")
         path.write_text("x = 1\n")
-        await opened.after([FileEdit(path, "", "x = 1\n")])
+        await opened.diagnose_edits([FileEdit(path, "", "x = 1\n")])
     await opened.wait_idle()
     began, used = time.monotonic(), time.process_time()
     await asyncio.sleep(2 * LSP_LOOK.seconds)

@@ -74,7 +74,7 @@ async def _small(root: Path, home: Path) -> tuple[float, float]:
 
     async def step(number: int, *, writes: bool) -> None:
         recorder = StepRecorder(kept)
-        await recorder.before()
+        await recorder.record_before()
         if writes:
             (root / "package_0" / "module_0" / "file_1.py").write_text(f"changed {number}\n")
         await recorder.finish()

@@ -89,7 +89,7 @@ async def _watched(root: Path) -> tuple[float, float, float]:
     await tree.scan()
     cpu = time.process_time() - used
     beating.cancel()
-    waiting = asyncio.create_task(tree.next())
+    waiting = asyncio.create_task(tree.wait_for_changes())
     await asyncio.sleep(0.5)
     began, used = time.monotonic(), time.process_time()
     await asyncio.sleep(IDLE)

@@ -12,7 +12,7 @@ import pytest
 from codeloop.config.project_root import find_project_root
 from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
 from codeloop.extend.mcp.sign_in.callback import open_browser
-from codeloop.kit.processes import leave_out_project, start_outside, which
+from codeloop.kit.processes import find_program, leave_out_project, start_outside
 from codeloop.tui.terminal import read_clipboard
 from codeloop.tui.terminal.desktop import give, open_link
 from codeloop.tui.terminal.pictures.detect import terminal_of_tmux
@@ -106,8 +106,8 @@ async def test_a_version_managers_program_does_not_search(tmp_path: Path) -> Non
 def test_a_link_to_a_program_of_the_project_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared/git").symlink_to(tmp_path / "work/git")
-    assert which("git", f"{tmp_path}/shared") is None
-    assert which("git", f"{tmp_path}/shared", in_project=True) == f"{tmp_path}/shared/git"
+    assert find_program("git", f"{tmp_path}/shared") is None
+    assert find_program("git", f"{tmp_path}/shared", in_project=True) == f"{tmp_path}/shared/git"
 
 
 def test_no_module_of_the_folder_is_imported(tmp_path: Path) -> None:

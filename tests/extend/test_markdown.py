@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.folders import is_name
-from codeloop.extend.pages.markdown import agent_page, plain
+from codeloop.extend.pages.markdown import agent_page, to_json
 from codeloop.kit.frontmatter import split
 from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import settings_of, write
@@ -126,12 +126,12 @@ def test_an_alias_that_stands_for_very_much_is_refused() -> None:
         + "---\n"
     )
     with pytest.raises(ValueError, match="too many values"):
-        plain(bomb.head)
+        to_json(bomb.head)
 
 
 def test_a_head_becomes_plain_values() -> None:
     head = split("---\nwhen: 2026-01-02\n1: [true, null, 1.5]\nnone:\n---\n").head
-    assert plain(head) == {"when": "2026-01-02", "1": [True, None, 1.5], "none": None}
+    assert to_json(head) == {"when": "2026-01-02", "1": [True, None, 1.5], "none": None}
 
 
 def test_pages_of_an_untrusted_project_are_only_named(tmp_path: Path) -> None:

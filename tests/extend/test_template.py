@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.extend.template import Shell, Text, expand, hints, mentions, words
+from codeloop.extend.template import Shell, Text, expand, hints, mentions, split_arguments
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from codeloop.extend.template import Shell, Text, expand, hints, mentions, words
     ],
 )
 def test_words_are_split_at_blanks_outside_of_quotes(typed: str, expected: list[str]) -> None:
-    assert words(typed) == expected
+    assert split_arguments(typed) == expected
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_expanding_never_fails(template: str, typed: str) -> None:
 @given(given=st.lists(st.text(alphabet="abc \"'x", min_size=1), max_size=5))
 def test_plain_words_come_back_as_they_are(given: list[str]) -> None:
     plain = [word for word in given if not set(word) & set(" \"'")]
-    assert words(" ".join(plain)) == plain
+    assert split_arguments(" ".join(plain)) == plain
 
 
 @pytest.mark.parametrize(

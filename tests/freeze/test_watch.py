@@ -43,7 +43,7 @@ async def test_the_loop_turns_while_many_files_appear_below_hostile_patterns(tmp
         await tree.scan()
         for number in range(100):
             (folder / f"{'ab' * 100}{number}").touch()
-        loop, gaps, found = asyncio.get_running_loop(), list[float](), asyncio.create_task(tree.next())
+        loop, gaps, found = asyncio.get_running_loop(), list[float](), asyncio.create_task(tree.wait_for_changes())
         while not found.done():
             before = time.thread_time()
             turned = loop.create_future()

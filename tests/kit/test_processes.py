@@ -8,23 +8,23 @@ import pytest
 
 from codeloop.kit.processes import (
     ALIVE,
+    find_program,
     is_own_scope,
     machine_of,
     pid_scope,
     start_time,
-    which,
 )
 
 
 def test_programs_are_found_in_absolute_folders_only(tmp_path: Path) -> None:
     program = tmp_path / "tool"
     program.write_text("#!/bin/sh\n")
-    assert which("tool", str(tmp_path)) is None
+    assert find_program("tool", str(tmp_path)) is None
     program.chmod(0o755)
-    assert which("tool", f"relative:{tmp_path}") == str(program)
-    assert which("tool", "") is None
+    assert find_program("tool", f"relative:{tmp_path}") == str(program)
+    assert find_program("tool", "") is None
     (tmp_path / "dir").mkdir()
-    assert which("dir", str(tmp_path)) is None
+    assert find_program("dir", str(tmp_path)) is None
 
 
 def test_this_place_is_here_and_another_is_not() -> None:

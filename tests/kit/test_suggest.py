@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 
 KEYS = ("permission", "provider", "model", "small_model", "agent", "mcp", "share", "shell")
 
@@ -23,23 +23,23 @@ KEYS = ("permission", "provider", "model", "small_model", "agent", "mcp", "share
     ],
 )
 def test_only_what_is_near_in_spelling_is_suggested(name: str, found: list[str]) -> None:
-    assert near(name, KEYS) == found
+    assert find_similar(name, KEYS) == found
 
 
 def test_a_part_of_a_longer_name_counts_where_that_is_asked_for() -> None:
     models = ("claude-sonnet-5", "claude-opus-5", "gpt-6")
-    assert near("sonnet", models) == []
-    assert near("sonnet", models, parts=True) == ["claude-sonnet-5"]
-    assert near("gpt", models, parts=True) == []
+    assert find_similar("sonnet", models) == []
+    assert find_similar("sonnet", models, parts=True) == ["claude-sonnet-5"]
+    assert find_similar("gpt", models, parts=True) == []
 
 
 def test_fewer_edits_can_be_asked_for() -> None:
-    assert near("export", ["explore"]) == ["explore"]
-    assert near("export", ["explore"], most_edits=1) == []
+    assert find_similar("export", ["explore"]) == ["explore"]
+    assert find_similar("export", ["explore"], most_edits=1) == []
 
 
 def test_a_name_that_is_much_farther_than_the_nearest_is_not_suggested() -> None:
-    assert near("sesion_list", ["session_cost", "session_list"]) == ["session_list"]
+    assert find_similar("sesion_list", ["session_cost", "session_list"]) == ["session_list"]
 
 
 def test_the_question_names_each_of_them() -> None:

@@ -137,18 +137,18 @@ def test_threads_share_a_budget(tmp_path: Path, model: ModelServer) -> None:
 
 async def test_a_call_that_fails_or_is_given_up_keeps_nothing_from_the_others() -> None:
     budget = SharedBudget(1.0)
-    async with budget.hold("ses_1", "a/b") as is_affordable:
+    async with budget.reserve("ses_1", "a/b") as is_affordable:
         assert is_affordable
-        given_up = asyncio.create_task(budget.hold("ses_2", "a/b").__aenter__())
+        given_up = asyncio.create_task(budget.reserve("ses_2", "a/b").__aenter__())
         await asyncio.sleep(0)
         given_up.cancel()
-        waiting = asyncio.create_task(budget.hold("ses_3", "a/b").__aenter__())
+        waiting = asyncio.create_task(budget.reserve("ses_3", "a/b").__aenter__())
         await asyncio.sleep(0)
         assert not waiting.done(), "what a call of this model costs is not known yet"
     assert await waiting
     budget.pay(0.4)
     budget.end_call("ses_3", 0.4)
-    async with budget.hold("ses_4", "a/b") as is_affordable:
+    async with budget.reserve("ses_4", "a/b") as is_affordable:
         assert is_affordable
 
 

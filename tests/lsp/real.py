@@ -172,9 +172,9 @@ class Real:
         path = self.code / name
         edits = [FileEdit(path, path.read_text() if path.exists() else None, text)]
         began = time.monotonic()
-        await self.languages.before(edits, {})
+        await self.languages.note_before_edits(edits, {})
         path.write_text(text)
-        found = await self.languages.after(edits)
+        found = await self.languages.diagnose_edits(edits)
         self.seconds = time.monotonic() - began
         return format_diagnostics(found, lambda path: path.name)
 

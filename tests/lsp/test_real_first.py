@@ -44,7 +44,7 @@ async def test_a_first_edit_that_is_right_says_nothing(tmp_path: Path, name: str
         assert await it.edit(case.file, case.good + "\n") == ""
         async with asyncio.timeout(60):
             await it.languages.wait_idle()
-        assert it.languages.late() == []
+        assert it.languages.take_late() == []
 
 
 async def test_the_first_definition_is_right(tmp_path: Path, name: str) -> None:

@@ -44,18 +44,20 @@ class World:
         before = path.read_text() if path.exists() else None
         edits = [FileEdit(path, before, text)]
         began = time.monotonic()
-        await self.languages.before(edits, {self.root / each: (self.root / each).read_text() for each in known})
+        await self.languages.note_before_edits(
+            edits, {self.root / each: (self.root / each).read_text() for each in known}
+        )
         if text is None:
             path.unlink()
         else:
             path.write_text(text)
-        found = await self.languages.after(edits)
+        found = await self.languages.diagnose_edits(edits)
         self.seconds = time.monotonic() - began
         return format_diagnostics(found, lambda path: path.name)
 
     def late(self) -> str:
         """Return what the next result of any tool says."""
-        return format_diagnostics(self.languages.late(), lambda path: path.name, "Late: ")
+        return format_diagnostics(self.languages.take_late(), lambda path: path.name, "Late: ")
 
     @property
     def server(self) -> LanguageServer:

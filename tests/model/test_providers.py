@@ -338,16 +338,16 @@ async def test_a_default_can_be_opened_for_every_provider_with_a_key(world: Worl
 
 
 def test_the_small_model_is_the_configured_one_or_the_providers(world: World) -> None:
-    assert world.providers().small("anthropic/claude-opus-5") == "anthropic/claude-haiku-4-5"
-    assert world.providers().small("openai/gpt-6-sol") == "openai/gpt-6-luna"
+    assert world.providers().small_model("anthropic/claude-opus-5") == "anthropic/claude-haiku-4-5"
+    assert world.providers().small_model("openai/gpt-6-sol") == "openai/gpt-6-luna"
     bedrock = choose_default(world.providers().models("amazon-bedrock").values())
     assert bedrock is not None
     assert bedrock.id.startswith("global.anthropic.claude-sonnet-"), "without a region most can't be asked"
     for region in ("us", "eu", "global"):
-        small = world.providers().small(f"amazon-bedrock/{region}.anthropic.claude-opus-5-5")
+        small = world.providers().small_model(f"amazon-bedrock/{region}.anthropic.claude-opus-5-5")
         assert small == f"amazon-bedrock/{region}.anthropic.claude-haiku-4-5-20251001-v1:0"
     world.config = {"small_model": "openai/gpt-6-sol"}
-    assert world.providers().small("anthropic/claude-opus-5") == "openai/gpt-6-sol"
+    assert world.providers().small_model("anthropic/claude-opus-5") == "openai/gpt-6-sol"
 
 
 def test_the_cheapest_model_is_one_of_the_provider_that_costs_less_else_the_same(world: World) -> None:
@@ -362,7 +362,7 @@ def test_the_cheapest_model_is_one_of_the_provider_that_costs_less_else_the_same
 
 def test_a_local_server_has_no_small_model(world: World) -> None:
     world.local = [LocalServer("ollama", "Ollama", "http://127.0.0.1:1/v1")]
-    assert world.providers().small("ollama/qwen3") is None
+    assert world.providers().small_model("ollama/qwen3") is None
 
 
 def test_a_childs_environment_has_no_key_of_any_source(world: World) -> None:

@@ -112,7 +112,7 @@ def test_a_killed_holder_is_taken_over_from_at_once(path: Path) -> None:
         other.send_signal(signal.SIGKILL)
         other.wait()
         store.leases.take("ses_1")
-        assert store.leases.other("ses_1") is None
+        assert store.leases.find_other("ses_1") is None
 
 
 def test_a_killed_holder_that_nobody_has_collected_yet_is_dead_too(path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_holder_in_another_process_namespace_is_not_taken_for_dead(path: Path,
         with pytest.raises(OperationError, match="process 1 of another container"):
             store.leases.take("ses_1")
         assert say(inside, "take") == "done", "it renews its own"
-        held = store.leases.other("ses_1")
+        held = store.leases.find_other("ses_1")
         assert held is not None
         inside.kill()
     put(path, Holder(held.host, held.pid, held.started, later(-1)))
@@ -219,7 +219,7 @@ def test_a_lease_from_a_clock_far_ahead_does_not_block_for_longer_than_a_lease(p
 def test_a_living_holder_here_keeps_its_lease_whatever_the_clock_says(path: Path) -> None:
     store = Store(path)
     with holding(path) as other:
-        held = store.leases.other("ses_1")
+        held = store.leases.find_other("ses_1")
         assert held is not None
         put(path, Holder(held.host, other.pid, held.started, later(-10 * LEASE.value)))
         with pytest.raises(OperationError, match="being worked on"):

@@ -10,7 +10,7 @@ from codeloop.schema.event import PartInfo, PartUpdated, SessionCreated, Session
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.part import TextPart
 from codeloop.store.database import StoreError
-from codeloop.store.queries import SessionFilter, like, open_queries
+from codeloop.store.queries import SessionFilter, like_pattern, open_queries
 from codeloop.store.store import Store
 from tests.store.states import session, user
 
@@ -91,7 +91,7 @@ def test_the_pattern_finds_at_least_what_holds_the_text(text: str, before: str, 
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in whole):
         return
     db = sqlite3.connect(":memory:")
-    assert db.execute("SELECT ? LIKE ? ESCAPE '!'", (whole, like(text))).fetchone() == (1,)
+    assert db.execute("SELECT ? LIKE ? ESCAPE '!'", (whole, like_pattern(text))).fetchone() == (1,)
     db.close()
 
 

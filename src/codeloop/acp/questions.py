@@ -17,7 +17,7 @@ from codeloop.client.client import Client
 from codeloop.client.mcp_server.forms import form_of, question_answers
 from codeloop.client.permission_text import in_words
 from codeloop.kit.jsonc import is_object
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY
@@ -102,7 +102,7 @@ class Asker:
         diffs = self._link.version.diffs(request.metadata, directory)
         without_diff = {key: value for key, value in request.metadata.items() if key != "diff"}
         words = in_words(replace(request, metadata=without_diff) if diffs else request, asking, _COLUMNS, _ROWS)
-        question = inert(in_words(request, asking, _COLUMNS, 1).title)
+        question = escape_controls(in_words(request, asking, _COLUMNS, 1).title)
         command = request.metadata.get("command")
         options = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
         if words.always:
@@ -155,7 +155,7 @@ class Asker:
     async def _open_page(self, request: QuestionRequest, page: str) -> list[list[str]] | None:
         """Have a page opened that an MCP server asks for; None: the user would not."""
         question = request.questions[0]
-        message = inert(question.question)
+        message = escape_controls(question.question)
         answer = await self._elicit({"mode": "url", "elicitationId": request.id, "url": page, "message": message})
         return [[question.options[0].label]] if answer.get("action") == "accept" else None
 
@@ -169,13 +169,17 @@ class Asker:
 
     async def _choose_answer(self, request: QuestionRequest, question: QuestionInfo) -> list[list[str]] | None:
         options = [
-            {"optionId": str(at), "name": inert(option.label), "kind": "allow_once"}
+            {"optionId": str(at), "name": escape_controls(option.label), "kind": "allow_once"}
             for at, option in enumerate(question.options)
         ]
         options.append({"optionId": _SKIP, "name": "Do not answer", "kind": "reject_once"})
-        described = [f"{inert(each.label)}: {inert(each.description)}" for each in question.options if each.description]
+        described = [
+            f"{escape_controls(each.label)}: {escape_controls(each.description)}"
+            for each in question.options
+            if each.description
+        ]
         call: JSON = {"toolCallId": request.id, "kind": "other", "status": "pending"}
-        about = self._link.version.ask(inert(question.question), "\n".join(described), [], call, "")
+        about = self._link.version.ask(escape_controls(question.question), "\n".join(described), [], call, "")
         chosen = await self._choose(about, options)
         return [[question.options[int(chosen)].label]] if chosen.isdecimal() else None
 

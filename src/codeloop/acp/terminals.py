@@ -3,7 +3,7 @@
 import re
 
 from codeloop.acp.versions.version import Version
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStateRunning
 from codeloop.schema.wire import JSON
 
@@ -60,4 +60,6 @@ def to_terminal(text: str) -> str:
     """Return output without sequences that steer a terminal: colours, tabs and carriage returns stay."""
     plain = _SEQUENCE.sub("", _UNFINISHED.sub("", text).replace("\r\n", "\n"))
     pieces = _COLOUR.split(plain)
-    return "".join(each if _COLOUR.fullmatch(each) else "\r".join(map(inert, each.split("\r"))) for each in pieces)
+    return "".join(
+        each if _COLOUR.fullmatch(each) else "\r".join(map(escape_controls, each.split("\r"))) for each in pieces
+    )

@@ -7,7 +7,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON
 
@@ -130,22 +130,22 @@ def hunks_of(text: str) -> Iterator[JSON]:
 
 def _output_of(tool: str, metadata: JSON, output: str, error: str) -> Iterator[JSON]:
     if error:
-        yield as_text(inert(error))
+        yield as_text(escape_controls(error))
     elif kind_of(tool) == "edit" or tool in {"read", "todowrite"} or not output.strip():
         return  # the diff, the plan and the location say it
     elif tool == "task":
-        yield as_text(inert(output))
+        yield as_text(escape_controls(output))
     else:
-        yield as_code(inert(_ANSI.sub("", output)), "console" if tool == "bash" else "")
+        yield as_code(escape_controls(_ANSI.sub("", output)), "console" if tool == "bash" else "")
     yield from _texts_of(metadata, "")
 
 
 def _texts_of(metadata: JSON, error: str) -> Iterator[JSON]:
     """Yield what is said of a call beside its output."""
     if error:
-        yield as_text(inert(error))
+        yield as_text(escape_controls(error))
     if isinstance(notes := metadata.get("notes"), list):
-        yield from (as_text(inert(str(note))) for note in cast("list[object]", notes))
+        yield from (as_text(escape_controls(str(note))) for note in cast("list[object]", notes))
 
 
 def _locations_of(given: JSON, metadata: JSON, directory: str) -> list[JSON]:

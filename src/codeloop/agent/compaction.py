@@ -53,8 +53,8 @@ ASK = "Write the hand-over note now."
 
 def learnt_room(message: str) -> int | None:
     """Return the context size in a service's error, as room in tokens; None without one."""
-    found = re.search(r"(?:maximum|limit|context)\D{0,60}?(\d[\d,.]{3,})", message, re.IGNORECASE)
-    return int(re.sub(r"\D", "", found.group(1))) * COMPACT_AT.value // 125 if found else None
+    match = re.search(r"(?:maximum|limit|context)\D{0,60}?(\d[\d,.]{3,})", message, re.IGNORECASE)
+    return int(re.sub(r"\D", "", match.group(1))) * COMPACT_AT.value // 125 if match else None
 
 
 async def compact(engine: Engine, session_id: str, move: Compact) -> None:
@@ -72,15 +72,15 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     show_status(engine, session_id, Busy())
     engine.store.append(message_updated(info))
     model = engine.models.open(model_ref(request.model))
-    entries = _before(view, request)
+    entries = _list_entries_before(view, request)
     room = engine.policy.room or _find_reported_room(view)
     with StoredAbort(engine, info):
-        asked = _note_request(model.info, await engine.hooks.change_history(session_id, entries), room)
-        asked = await engine.hooks.change_summary_request(request, model.info, asked, auto=move.auto)
-    usage = Usage(model.info.prices, asked, engine.policy.budget)
+        model_request = _note_request(model.info, await engine.hooks.change_history(session_id, entries), room)
+        model_request = await engine.hooks.change_summary_request(request, model.info, model_request, auto=move.auto)
+    usage = Usage(model.info.prices, model_request, engine.policy.budget)
     with StoredAbort(engine, info, usage):
         await fault_injection.reach("compaction.start")
-        text, finished = await text_answer(model, asked, usage)
+        text, finished = await text_answer(model, model_request, usage)
         await fault_injection.reach("compaction.summary")
         if not text and finished.error is None:
             empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")
@@ -100,17 +100,17 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
 
 def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
     """Return the tool parts whose output can be omitted, marked so, with its size: all but the newest that fit."""
-    found: list[tuple[int, ToolPart]] = []
-    kept = 0
+    outputs: list[tuple[int, ToolPart]] = []
+    kept_tokens = 0
     for entry in reversed(window(view.entries).of(view.entries)):
         for part in reversed(entry.parts):
             if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
                 continue
-            kept += len(part.state.output)
-            if kept > KEPT_OUTPUTS.value * BYTES and part.state.time.compacted is None:
+            kept_tokens += len(part.state.output)
+            if kept_tokens > KEPT_OUTPUTS.value * BYTES and part.state.time.compacted is None:
                 time = replace(part.state.time, compacted=now_ms())
-                found.append((len(part.state.output), replace(part, state=replace(part.state, time=time))))
-    return found
+                outputs.append((len(part.state.output), replace(part, state=replace(part.state, time=time))))
+    return outputs
 
 
 def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
@@ -134,15 +134,15 @@ def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
 def tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
     """Return the id of the first of the last entries that fit `budget` characters; None when none, or all, fit."""
     start = None
-    for place in range(len(entries) - 1, 0, -1):
-        budget -= size_of(entries[place])
+    for index in range(len(entries) - 1, 0, -1):
+        budget -= size_of(entries[index])
         if budget < 0:
             break
-        start = place
+        start = index
     return entries[start].info.id if start is not None and start > 1 else None
 
 
-def _before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:
+def _list_entries_before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:
     return tuple(takewhile(lambda entry: entry.info.id != request.id, view.entries))
 
 
@@ -181,17 +181,17 @@ def _note_request(info: ModelInfo, entries: tuple[Entry, ...], room: int | None)
     """Return the request for the note."""
     return ModelRequest(
         system=read_prompt("compaction").strip(),
-        turns=(*fitting(entries, info, room), UserTurn((TextPiece(ASK),))),
+        turns=(*shorten_to_fit(entries, info, room), UserTurn((TextPiece(ASK),))),
         max_tokens=min(SUMMARY_OUTPUT.value, info.limits.output or SUMMARY_OUTPUT.value),
     )
 
 
-def fitting(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tuple[Turn, ...]:
+def shorten_to_fit(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tuple[Turn, ...]:
     """Return the turns to summarise: calls and results as text, long results cut, oldest dropped until they fit."""
-    shown = window(entries)
-    groups: list[list[UserTurn | AssistantTurn]] = [list(shown.head)]
-    notes = find_superseded(shown.of(entries))
-    groups += [[_without_calls(turn) for turn in project([entry], info, notes)] for entry in shown.of(entries)]
+    visible = window(entries)
+    groups: list[list[UserTurn | AssistantTurn]] = [list(visible.head)]
+    notes = find_superseded(visible.of(entries))
+    groups += [[_without_calls(turn) for turn in project([entry], info, notes)] for entry in visible.of(entries)]
     budget = (room or SUMMARY_INPUT.value) * BYTES
     kept: list[list[UserTurn | AssistantTurn]] = []
     for group in reversed(groups):
@@ -208,9 +208,9 @@ def _without_calls(turn: Turn) -> UserTurn | AssistantTurn:
         case ToolTurn(content=content):
             return UserTurn(tuple(TextPiece(_result_text(piece)) for piece in content))
         case AssistantTurn(content=content, origin=origin):
-            said = [piece for piece in content if isinstance(piece, TextPiece)]
+            text_pieces = [piece for piece in content if isinstance(piece, TextPiece)]
             calls = [TextPiece(f"[called {p.name} {p.arguments[:CUT]}]") for p in content if isinstance(p, CallPiece)]
-            return AssistantTurn((*said, *calls), origin)
+            return AssistantTurn((*text_pieces, *calls), origin)
         case UserTurn(content=content):
             return UserTurn(tuple(p if isinstance(p, TextPiece) else _placeholder(p) for p in content))
 
@@ -228,18 +228,18 @@ def _result_text(piece: ResultPiece) -> str:
     return f"[result of {piece.name}]\n{cut}"
 
 
-def _continuation(view: Conversation, request: UserMessage, told: list[str], *, overflow: bool) -> list[StoredEvent]:
+def _continuation(view: Conversation, request: UserMessage, notes: list[str], *, overflow: bool) -> list[StoredEvent]:
     """Return the message that continues the turn: after an overflow the user's prompt, unless the tail holds it.
 
-    `told`: additional text for the model.
+    `notes`: additional text for the model.
     """
     message = replace(request, id=new_id("msg"), time=UserTime(created=next_created(view, now_ms())))
-    shown = {entry.info.id for entry in window(view.entries).of(view.entries)}
+    visible_ids = {entry.info.id for entry in window(view.entries).of(view.entries)}
     prompts = [e for e in view.entries if isinstance(e.info, UserMessage) and text_of(e) and not compaction_of(e)]
     text, synthetic = GO_ON, True
-    if overflow and prompts and prompts[-1].info.id not in shown:
+    if overflow and prompts and prompts[-1].info.id not in visible_ids:
         text, synthetic = text_of(prompts[-1]), None
-    texts = ((text, synthetic), *((each, True) for each in told))
-    made = partial(TextPart, session_id=message.session_id, message_id=message.id)
-    parts = (made(id=new_id("prt"), text=words, synthetic=is_ours) for words, is_ours in texts)
+    texts = ((text, synthetic), *((each, True) for each in notes))
+    make_text = partial(TextPart, session_id=message.session_id, message_id=message.id)
+    parts = (make_text(id=new_id("prt"), text=words, synthetic=is_ours) for words, is_ours in texts)
     return [message_updated(message), *map(part_updated, parts)]

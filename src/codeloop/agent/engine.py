@@ -12,7 +12,7 @@ from codeloop.agent.request.budget import SharedBudget
 from codeloop.agent.subagent.ceilings import NOTHING, Ceiling, ceilings_of
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.rulebook import Rulebook
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest
 from codeloop.permission.defaults import guards
 from codeloop.permission.gate import CallRules, Gate
@@ -44,7 +44,7 @@ class Models(Protocol):
         """Return the model `provider/model`, ready to stream."""
         ...
 
-    def small(self, ref: str) -> str | None:
+    def small_model(self, ref: str) -> str | None:
         """Return the small model to use beside `ref` for titles, if there is one."""
         ...
 
@@ -206,8 +206,8 @@ class Engine(Struct, frozen=True):
         """Return an agent. Raises OperationError (NotFoundError), which lists the agents."""
         found = self.agents.get(name)
         if found is None:
-            known = sorted(name for name, agent in self.agents.items() if not agent.hidden)
-            there = f"{suggest_names(near(name, known))} Available: {', '.join(known)}"
+            names = sorted(name for name, agent in self.agents.items() if not agent.hidden)
+            there = f"{suggest_names(find_similar(name, names))} Available: {', '.join(names)}"
             raise OperationError("NotFoundError", f"Agent not found: {name}.{there}")
         return found
 
@@ -215,8 +215,8 @@ class Engine(Struct, frozen=True):
         """Return an agent that can run as a subagent. Raises ToolFailure with the available names."""
         agent = self.agents.get(name)
         if agent is None or agent.mode == "primary":
-            known = ", ".join(sorted(a.name for a in self.agents.values() if a.mode != "primary" and not a.hidden))
-            raise ToolFailure(f"There is no subagent named {name}. Available: {known or 'none'}.")
+            names = ", ".join(sorted(a.name for a in self.agents.values() if a.mode != "primary" and not a.hidden))
+            raise ToolFailure(f"There is no subagent named {name}. Available: {names or 'none'}.")
         return agent
 
     def ceilings(self, session_id: str) -> tuple[Ceiling, ...]:
@@ -230,9 +230,9 @@ class Engine(Struct, frozen=True):
     def _profile(self, line: Iterable[Session]) -> Profile:
         """Return the profile of the first session in a list that ends with its parents."""
         for session in line:
-            chosen = (session.metadata or {}).get(PROFILE)
-            if chosen is not None and chosen in PROFILES:
-                return chosen
+            profile = (session.metadata or {}).get(PROFILE)
+            if profile is not None and profile in PROFILES:
+                return profile
         return self.rulebook.profile
 
     def call_rules(self, session_id: str, agent: Agent) -> CallRules:
@@ -250,9 +250,9 @@ class Engine(Struct, frozen=True):
         above = tuple(ceilings_of(line, self._profile))
         for ceiling in above:
             lists += self._ceiling(ceiling, profile)
-        kept = tuple(layers for layers in lists if any(layer.rules for layer in layers))
+        rule_layers = tuple(layers for layers in lists if any(layer.rules for layer in layers))
         answers_itself = profile == "yolo" and all(each.profile in {None, "yolo"} for each in above)
-        return CallRules(kept, answers_itself=answers_itself)
+        return CallRules(rule_layers, answers_itself=answers_itself)
 
     def _ceiling(self, ceiling: Ceiling, profile: Profile) -> list[RuleLayers]:
         """Return the lists of a ceiling. An agent that no longer exists allows nothing."""
@@ -271,10 +271,10 @@ class Engine(Struct, frozen=True):
         return [own, (blanket,), *self.rulebook.ceilings(agent.name, profile)]
 
     def _layers(self, session: RuleLayer, agent: Agent, profile: Profile) -> RuleLayers:
-        known = self.rulebook.layers(agent.name, profile)
+        rule_layers = self.rulebook.layers(agent.name, profile)
         if agent.name not in self.agents:
-            known = (known[0], RuleLayer(f"agent {agent.name}", tuple(agent.permission)))
-        return (*known, session)
+            rule_layers = (rule_layers[0], RuleLayer(f"agent {agent.name}", tuple(agent.permission)))
+        return (*rule_layers, session)
 
     def rulesets(self, session_id: str, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
         """Return the lists of `call_rules`, each as its rulesets."""

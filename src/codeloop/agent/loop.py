@@ -32,6 +32,6 @@ async def run(engine: Engine, session_id: str) -> Stop:
                 if budget is None:
                     await ask_model(engine, session_id, move, cache)
                     continue
-                async with budget.hold(session_id, model_ref(move.user.model)) as is_affordable:
+                async with budget.reserve(session_id, model_ref(move.user.model)) as is_affordable:
                     if is_affordable:  # else the next move is to stop
                         await ask_model(engine, session_id, move, cache)

@@ -83,19 +83,19 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     left_open = _find_open_answers(entries)
     if left_open:
         return Recover(left_open)
-    user, wanted = _find_newest_prompt(entries)
+    user, data = _find_newest_prompt(entries)
     if user is None:
         return Stop("idle")
     last = entries[-1]
-    asked = compaction_of(last)
-    if asked is not None and isinstance(last.info, UserMessage):
-        return Compact(asked.auto, bool(asked.overflow), last.info)
+    compaction_part = compaction_of(last)
+    if compaction_part is not None and isinstance(last.info, UserMessage):
+        return Compact(compaction_part.auto, bool(compaction_part.overflow), last.info)
     if isinstance(last.info, AssistantMessage):
         if isinstance(last.info.error, ContextOverflowError) and policy.compact and _has_progress(entries):
             return _over_limit(view, policy) or Compact(auto=True, overflow=True)
-        ended = None if _is_replaced(last.info, user, policy) else _find_stop(last.info, last.parts)
-        if ended is not None:
-            return _fallback(last.info, user, policy) or ended
+        stop = None if _is_replaced(last.info, user, policy) else _find_stop(last.info, last.parts)
+        if stop is not None:
+            return _fallback(last.info, user, policy) or stop
     if moved := describe_move(view.session):
         return Stop("moved", moved)
     limit = _over_limit(view, policy)
@@ -107,7 +107,7 @@ def next_move(view: Conversation, policy: Policy) -> Move:
         return Delegate(user, work)
     if policy.compact and policy.room is not None and _fills(entries, policy.room) and _has_progress(entries):
         return Compact(auto=True, overflow=False)
-    return AskModel(user, wanted)
+    return AskModel(user, data)
 
 
 def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None, JSON | None]:
@@ -130,8 +130,8 @@ def format_of(view: Conversation) -> JSON | None:
 
 def _fills(entries: tuple[Entry, ...], room: int) -> bool:
     """Return whether the last step used `room` tokens or more, less what was pruned since."""
-    for place in range(len(entries) - 1, max(len(entries) - 9, -1), -1):
-        info = entries[place].info
+    for index in range(len(entries) - 1, max(len(entries) - 9, -1), -1):
+        info = entries[index].info
         if not isinstance(info, AssistantMessage):
             continue
         if info.summary:
@@ -140,7 +140,7 @@ def _fills(entries: tuple[Entry, ...], room: int) -> bool:
             if info.tokens.all < room:  # the usual case: nothing else has to be looked at
                 return False
             at = info.time.completed or info.time.created
-            return info.tokens.all - sum(_count_pruned_tokens(entry, at) for entry in entries[: place + 1]) >= room
+            return info.tokens.all - sum(_count_pruned_tokens(entry, at) for entry in entries[: index + 1]) >= room
     return False
 
 
@@ -166,13 +166,13 @@ def _has_progress(entries: tuple[Entry, ...]) -> bool:
 
 def _find_open_answers(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     """Return the answers after the last completed one, none of which was completed."""
-    found: list[Entry] = []
+    open_entries: list[Entry] = []
     for entry in reversed(entries):
         if is_open(entry):
-            found.append(entry)
+            open_entries.append(entry)
         elif isinstance(entry.info, AssistantMessage):
             break
-    return tuple(reversed(found))
+    return tuple(reversed(open_entries))
 
 
 def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
@@ -182,12 +182,12 @@ def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
 
 def entries_of_turn(view: Conversation) -> list[Entry]:
     """Return the entries stored since the last final answer."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage) and is_final(entry.info):
             break
-        found.append(entry)
-    return found[::-1]
+        entries.append(entry)
+    return entries[::-1]
 
 
 def list_queued_prompts(view: Conversation) -> tuple[Entry, ...]:
@@ -241,11 +241,11 @@ def _fallback(info: AssistantMessage, user: UserMessage, policy: Policy) -> Fall
     """Return the fallback model after a failed answer; None: no fallback applies, or none is left."""
     if not isinstance(info.error, APIError) or info.summary or not is_passing(info.error):
         return None
-    failed, asked = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
-    if failed != asked:
+    failed, requested = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
+    if failed != requested:
         return None
-    left = models_left(failed, policy)
-    return FallBack(user, left[0], info.error.data.message) if left else None
+    fallbacks = models_left(failed, policy)
+    return FallBack(user, fallbacks[0], info.error.data.message) if fallbacks else None
 
 
 def models_left(ref: str, policy: Policy) -> tuple[str, ...]:
@@ -266,10 +266,10 @@ def _is_replaced(info: AssistantMessage, user: UserMessage, policy: Policy) -> b
     """
     if not isinstance(info.error, APIError) or info.summary or info.parent_id != user.id:
         return False
-    failed, asked = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
-    if asked not in policy.fallback or failed == asked:
+    failed, requested = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
+    if requested not in policy.fallback or failed == requested:
         return False
-    return failed not in policy.fallback or policy.fallback.index(failed) < policy.fallback.index(asked)
+    return failed not in policy.fallback or policy.fallback.index(failed) < policy.fallback.index(requested)
 
 
 def _ending(part: Part) -> Stop | None:
@@ -290,18 +290,18 @@ def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
         return Stop("limit", policy.budget.refusal)
     if (
         policy.spending is not None
-        and (spent := _sum_cost(view, policy) + policy.spending.spent) >= policy.spending.limit
+        and (cost := _sum_cost(view, policy) + policy.spending.spent) >= policy.spending.limit
     ):
         limit, name = dollars(policy.spending.limit), policy.spending.name
         more = "`codeloop stats` shows what was spent; the configuration has the limit"
-        return Stop("limit", f"`budget.{name}` is used up: {dollars(spent)} of {limit} spent. {more}.")
+        return Stop("limit", f"`budget.{name}` is used up: {dollars(cost)} of {limit} spent. {more}.")
     if policy.steps is None and policy.cost is None and policy.tokens is None:
         return None
     steps = steps_of_turn(view)
     if policy.steps is not None and len(steps) >= policy.steps:
         return Stop("limit", f"The limit of {_format_count(policy.steps, 'step')} is reached.")
-    if policy.cost is not None and (spent := _sum_cost(view, policy)) >= policy.cost:
-        return Stop("limit", f"The limit of {dollars(policy.cost)} is reached: {dollars(spent)} spent.")
+    if policy.cost is not None and (cost := _sum_cost(view, policy)) >= policy.cost:
+        return Stop("limit", f"The limit of {dollars(policy.cost)} is reached: {dollars(cost)} spent.")
     if policy.tokens is not None and (used := count_used_tokens(view.session) - policy.tokens_before) >= policy.tokens:
         return Stop("limit", f"The limit of {_format_count(policy.tokens, 'token')} is reached: {used} used.")
     return None

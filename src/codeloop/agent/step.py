@@ -90,13 +90,13 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     changed = await _describe_changed_files(engine, info)
     if changed is not None:
         request = replace(request, turns=(*request.turns, *describe_changed_files(changed)))
-    told = [] if changed is None else [part_updated(changed)]
-    engine.store.append(message_updated(info), part_updated(start), *told)
+    events = [] if changed is None else [part_updated(changed)]
+    engine.store.append(message_updated(info), part_updated(start), *events)
     draft = Draft(engine.store, session_id, info.id)
     recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
     calls = ToolCalls(engine, agent, info, recorder, wanted.toolbox if wanted else None)
     usage = Usage(model.info.prices, request, engine.policy.budget)
-    whole = False
+    has_everything = False
     with StoredAbort(engine, info, usage):
         try:
             await fault_injection.reach("step.start")
@@ -106,16 +106,16 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             if calls.any_made:  # they may take long, and the process may end meanwhile
                 usage.append(engine.store, session_id, message_updated(usage.of(info)))
             await calls.join(finished)
-            whole = True
+            has_everything = True
         finally:
             await calls.cancel()
             draft.close()
-            snapshot = await _store_changes(engine, usage.of(info), recorder, whole=whole)
+            snapshot = await _store_changes(engine, usage.of(info), recorder, is_complete=has_everything)
         await fault_injection.reach("step.finish")
-        called, more = calls.any_made, list[StoredEvent]()
+        has_called, more = calls.any_made, list[StoredEvent]()
         if wanted is not None:
-            info, finished, called, more = await wanted.finish(info, finished, called=called)
-        store_finish(engine, info, finished, usage, snapshot, called=called, more=more)
+            info, finished, has_called, more = await wanted.finish(info, finished, has_called=has_called)
+        store_finish(engine, info, finished, usage, snapshot, has_called=has_called, more=more)
 
 
 async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
@@ -137,8 +137,8 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     with StoredAbort(engine, info):
         try:
             for call_id, work in zip(models, move.work, strict=True):
-                given = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
-                calls.ready(CallReady(call_id, "task", msgspec.json.encode(given).decode()))
+                payload = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
+                calls.ready(CallReady(call_id, "task", msgspec.json.encode(payload).decode()))
             await calls.join(Finished("tool-calls"))
         finally:
             await calls.cancel()
@@ -244,7 +244,7 @@ async def _stream(
                         draft.reasoning(text, block, metadata)
                     case CallStarted(id=call_id, name=name):
                         draft.close()
-                        draft.own(calls.open_call(call_id, name))
+                        draft.adopt_part(calls.open_call(call_id, name))
                     case CallDelta() | UsageUpdate():
                         pass
                     case CallReady():
@@ -280,9 +280,9 @@ class _RetryStatus:
             _LOG.warning("%s: request failed, attempt %d follows: %s", self._session_id, event.attempt, event.message)
         show_status(self._engine, self._session_id, Retry(attempt=event.attempt, message=event.message, next=event.at))
         self._is_waiting = True
-        left = event.at - now_ms()
-        if left > 0:
-            self._timer = asyncio.get_running_loop().call_later(left / 1000, self.end)
+        delay = event.at - now_ms()
+        if delay > 0:
+            self._timer = asyncio.get_running_loop().call_later(delay / 1000, self.end)
 
     def end(self) -> None:
         """Show that the session works again, if it waited."""
@@ -299,7 +299,7 @@ class _RetryStatus:
 
 
 async def _store_changes(
-    engine: Engine, info: AssistantMessage, recorder: StepRecorder | None, *, whole: bool
+    engine: Engine, info: AssistantMessage, recorder: StepRecorder | None, *, is_complete: bool
 ) -> str | None:
     """Store which files a step has changed, however it ended; return the work tree's state after it."""
     changes = await recorder.finish() if recorder is not None else None
@@ -312,7 +312,7 @@ async def _store_changes(
         patch = PatchPart(
             id=new_id("prt"), session_id=info.session_id, message_id=info.id, hash=changes.before, files=files
         )
-        finish = [] if whole else [part_updated(_finish_part(info, "error", changes.after))]
+        finish = [] if is_complete else [part_updated(_finish_part(info, "error", changes.after))]
         engine.store.append(part_updated(patch), *finish)
     return changes.after
 
@@ -336,16 +336,16 @@ def store_finish(
     usage: Usage,
     snapshot: str | None = None,
     *,
-    called: bool = False,
+    has_called: bool = False,
     more: Sequence[StoredEvent] = (),
 ) -> None:
     """Store how the step ended, the session's new sums, and `more`, in one transaction."""
     info = usage.of(info)
-    reason = "tool-calls" if called and finished.reason != "cut" else finished.reason
+    reason = "tool-calls" if has_called and finished.reason != "cut" else finished.reason
     # The calls decide, not the service's reason; a cut-off without calls is an error.
-    if reason == "tool-calls" and not called:
+    if reason == "tool-calls" and not has_called:
         reason = "stop"
-    if reason == "cut" and not called:
+    if reason == "cut" and not has_called:
         broken = UnknownData(message="The connection broke before the answer was complete.")
         finished = Finished("error", finished.tokens, finished.error or UnknownError(data=broken))
     info = replace(

@@ -81,7 +81,7 @@ def _titler(engine: Engine, model: str, *, late: bool) -> str | None:
         return None
     if agent.model is not None:
         return model_ref(agent.model)
-    return engine.models.small(model) or (engine.models.cheapest(model) if late else None)
+    return engine.models.small_model(model) or (engine.models.cheapest(model) if late else None)
 
 
 async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
@@ -108,8 +108,10 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
     beside = Beside(
         created=now_ms(), cost=usage.cost, tokens=usage.total_tokens, provider_id=info.provider_id, model_id=info.id
     )
-    kept = {BESIDE: msgspec.to_builtins(beside)}
-    engine.store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **kept}))
+    usage_metadata = {BESIDE: msgspec.to_builtins(beside)}
+    engine.store.update_session(
+        session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **usage_metadata})
+    )
     usage.append(engine.store, session_id)
 
 

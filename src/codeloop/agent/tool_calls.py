@@ -137,10 +137,10 @@ class ToolCalls:
 
     def ready(self, call: CallReady, note: str = "") -> None:
         """Start a complete call; one that was sent twice is run once. `note`: for the model."""
-        begun = self._begun.get(call.id)
+        parts = self._begun.get(call.id)
         if call.id and call in self._made:
-            if begun:
-                part = begun.pop(0)
+            if parts:
+                part = parts.pop(0)
                 self._engine.store.append(part_updated(replace(part, state=_make_error(TWICE))))
             return
         self._made.append(call)
@@ -184,11 +184,11 @@ class ToolCalls:
             running.task.cancel()
         await asyncio.gather(*(running.task for running in self._running), return_exceptions=True)
 
-    async def _run(self, part: ToolPart, prepared: PreparedCall, before: list[asyncio.Task[None]]) -> None:
+    async def _run(self, part: ToolPart, prepared_call: PreparedCall, before: list[asyncio.Task[None]]) -> None:
         if before:
             await asyncio.wait(before)
         start = now_ms()
-        part = replace(part, state=ToolStateRunning(input=prepared.input, time=ToolStart(start=start)))
+        part = replace(part, state=ToolStateRunning(input=prepared_call.input, time=ToolStart(start=start)))
         if self._rejected:
             self._store_error(part, start, self._rejected)
             return
@@ -198,11 +198,11 @@ class ToolCalls:
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
-            result = await self._carry_out(prepared, context)
+            result = await self._carry_out(prepared_call, context)
             if context.first.repeated is not None:  # a tool that asks nothing; the model does not see its result yet
                 await context.ask()
             await fault_injection.reach("call.effect")
-            result = self._finish(result, prepared, part.session_id)
+            result = self._finish(result, prepared_call, part.session_id)
             if ENDED in result.metadata:
                 self._rejected = self._rejected or TURN_ENDED
             self._store_result(context.present(), start, result)
@@ -213,15 +213,15 @@ class ToolCalls:
         except (Denied, HookRefused) as error:
             ends = isinstance(error, HookRefused) and error.ends
             self._rejected = self._rejected or (TURN_ENDED if ends else "")
-            given = {REJECTED: True, ENDED: str(error)} if ends else {"denied": True}
+            details = {REJECTED: True, ENDED: str(error)} if ends else {"denied": True}
             advice = _advice(error) if isinstance(error, Denied) else {}
-            self._store_error(context.present(), start, str(error), given | advice)
+            self._store_error(context.present(), start, str(error), details | advice)
         except Rejected as error:
             words = error.message
             self._rejected = self._rejected or (CANCELLED if words is None else "")
-            given = {REJECTED: True} if words is None else {"denied": True}
-            said = {"said": words} if words not in {None, NOBODY} else {}
-            self._store_error(context.present(), start, str(error), given | said | _advice(error))
+            details = {REJECTED: True} if words is None else {"denied": True}
+            words_said = {"said": words} if words not in {None, NOBODY} else {}
+            self._store_error(context.present(), start, str(error), details | words_said | _advice(error))
         except ToolFailure as error:
             self._store_error(context.present(), start, str(error), (error.metadata or {}) | _advice(error) or None)
         except Exception as error:
@@ -231,37 +231,37 @@ class ToolCalls:
             context.close()
         await fault_injection.reach("call.result")
 
-    def _finish(self, result: ToolResult, prepared: PreparedCall, session_id: str) -> ToolResult:
+    def _finish(self, result: ToolResult, prepared_call: PreparedCall, session_id: str) -> ToolResult:
         """Cut a result where it is too long, and add the notices that wait for it, also for screens."""
         from codeloop.tool.truncate import truncate
 
         limits = self._engine.output
-        scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
+        scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
         result = truncate(result, scratch, keep, lines=limits.lines, size=limits.bytes)
         told = self._engine.services.notices.take(session_id)
         if not told:
             return result
         return replace(result, output=f"{result.output}\n\n{told}", metadata={**result.metadata, TOLD: told})
 
-    async def _carry_out(self, prepared: PreparedCall, context: "CallContext") -> ToolResult:
+    async def _carry_out(self, prepared_call: PreparedCall, context: "CallContext") -> ToolResult:
         """Run a call, with the extensions' changes."""
         from codeloop.tool.hooked import run_call  # an answer without calls needs none of it
 
-        return await run_call(self._engine.hooks.runner, prepared, context, partial(self._begin, context))
+        return await run_call(self._engine.hooks.runner, prepared_call, context, partial(self._begin, context))
 
-    async def _begin(self, context: "CallContext", prepared: PreparedCall) -> None:
+    async def _begin(self, context: "CallContext", prepared_call: PreparedCall) -> None:
         """Record the current arguments, and whether the call repeats the ones just before it.
 
         Such a call is asked about, so that a model can't run in circles unseen.
         """
-        context.take(prepared.input)
+        context.take(prepared_call.input)
         part = context.present()
         view = self._engine.store.context_view(part.session_id)
         earlier = (other for entry in reversed(view.entries) for other in _calls_before(entry, part))
         repeated = list(takewhile(lambda other: _is_same(other, part), islice(earlier, REPEATED_CALLS.value - 1)))
         if len(repeated) < REPEATED_CALLS.value - 1:
             return
-        metadata: JSON = {"tool": part.tool, "input": prepared.input}
+        metadata: JSON = {"tool": part.tool, "input": prepared_call.input}
         context.first.repeated = Need(
             permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
         )
@@ -293,16 +293,16 @@ class ToolCalls:
         log_call(_LOG, part.session_id, part.tool, error)
         note, loop = self._repeats(part, error)
         if note:
-            given = metadata or {}
-            metadata = {**given, ADVICE: " ".join(filter(None, (given.get(ADVICE), note))), **loop}
+            data = metadata or {}
+            metadata = {**data, ADVICE: " ".join(filter(None, (data.get(ADVICE), note))), **loop}
         state = ToolStateError(input=part.state.input, error=error, metadata=metadata, time=time)
         self._engine.store.append(part_updated(replace(part, state=state)))
 
 
 def with_told(metadata: JSON, note: str) -> JSON:
     """Return a result's metadata with the note appended to its output, so that screens can hide it."""
-    told = "\n\n".join(str(each) for each in (metadata.get(TOLD), note) if each)
-    return {**metadata, TOLD: told} if note else metadata
+    text = "\n\n".join(str(each) for each in (metadata.get(TOLD), note) if each)
+    return {**metadata, TOLD: text} if note else metadata
 
 
 def _make_error(reason: str, metadata: JSON | None = None) -> ToolStateError:
@@ -321,9 +321,9 @@ def refuse(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
         return replace(
             part, state=ToolStateError(input=invalid.input, error=invalid.reason, time=time, metadata=advice)
         )
-    given = {"tool": part.tool, "error": invalid.reason}
+    payload = {"tool": part.tool, "error": invalid.reason}
     state = ToolStateCompleted(
-        input=given, output=invalid.reason, title="Invalid Tool", metadata={"truncated": False}, time=time
+        input=payload, output=invalid.reason, title="Invalid Tool", metadata={"truncated": False}, time=time
     )
     return replace(part, tool="invalid", state=state)
 

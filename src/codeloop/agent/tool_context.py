@@ -85,9 +85,9 @@ class CallContext:
         if (
             repeated := self.first.repeated
         ) is not None:  # first, and shows what the call would do: one question covers all
-            given = needs[0].metadata if needs else {}
-            shown = {key: given[key] for key in ("command", "diff") if key in given}
-            needs = (replace(repeated, metadata={**shown, **repeated.metadata}), *needs)
+            data = needs[0].metadata if needs else {}
+            details = {key: data[key] for key in ("command", "diff") if key in data}
+            needs = (replace(repeated, metadata={**details, **repeated.metadata}), *needs)
             self.first.repeated = None
         self._engine.refresh()
         for need in needs:
@@ -105,7 +105,7 @@ class CallContext:
             self.workspace.read_log.before_own(self.session_id)
         for need in needs:
             if self._recorder is not None and need.writes is not None:
-                await self._recorder.before(need.writes.files, everything=need.writes.ignored)
+                await self._recorder.record_before(need.writes.files, everything=need.writes.ignored)
         return was_asked
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:

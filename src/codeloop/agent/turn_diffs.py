@@ -52,14 +52,14 @@ def step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
         return None
     root = f"{snapshots.root}/"
     files = {file for part in patches for file in part.files}
-    named = {file.removeprefix(root) for file in files if file.startswith(root)}
-    if files and not named:
+    names = {file.removeprefix(root) for file in files if file.startswith(root)}
+    if files and not names:
         return Step(index, (), outside=tuple(sorted(files)))
     try:
-        found = _changes(snapshots.objects, patches[0].hash, after, named)
+        tree_changes = _changes(snapshots.objects, patches[0].hash, after, names)
     except MissingObject:
-        return Step(index, (), tuple(sorted(named)))
-    return Step(index, found)
+        return Step(index, (), tuple(sorted(names)))
+    return Step(index, tree_changes)
 
 
 def places_of(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
@@ -67,10 +67,10 @@ def places_of(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
 
     A subagent's message belongs to the latest one when it began. Oldest first, undone ones included.
     """
-    begun = [entry.info.time.created for entry in view.entries]
+    start_times = [entry.info.time.created for entry in view.entries]
     others = sorted(_of_subagents(store, view.session.id), key=lambda entry: entry.info.time.created)
-    placed = [(max(bisect_right(begun, entry.info.time.created) - 1, 0), entry) for entry in others]
-    return sorted((*enumerate(view.entries), *placed), key=lambda each: each[0])
+    positions = [(max(bisect_right(start_times, entry.info.time.created) - 1, 0), entry) for entry in others]
+    return sorted((*enumerate(view.entries), *positions), key=lambda each: each[0])
 
 
 def _of_subagents(store: Store, session_id: str) -> Iterator[Entry]:
@@ -102,8 +102,8 @@ def _has_part(entry: Entry, part_id: str) -> bool:
     return any(part.id == part_id for part in entry.parts)
 
 
-def _changes(objects: ObjectStore, before: str, after: str, named: set[str]) -> tuple[TreeChange, ...]:
-    return tuple(each for each in differences(objects, before, after) if each.path in named)
+def _changes(objects: ObjectStore, before: str, after: str, names: set[str]) -> tuple[TreeChange, ...]:
+    return tuple(each for each in differences(objects, before, after) if each.path in names)
 
 
 async def turn_diffs(
@@ -124,10 +124,12 @@ async def turn_diffs(
 
 def join_changes(changes: Iterable[TreeChange]) -> list[TreeChange]:
     """Join the changes (oldest first) of each file into one; none for a file that is as before."""
-    found: dict[str, TreeChange] = {}
+    tree_changes: dict[str, TreeChange] = {}
     for each in changes:
-        found[each.path] = TreeChange(each.path, found.get(each.path, each).before, each.after)
-    return [found[path] for path in sorted(found) if found[path].before != found[path].after]
+        tree_changes[each.path] = TreeChange(each.path, tree_changes.get(each.path, each).before, each.after)
+    return [
+        tree_changes[path] for path in sorted(tree_changes) if tree_changes[path].before != tree_changes[path].after
+    ]
 
 
 async def store_diffs(engine: Engine, session_id: str) -> None:
@@ -137,9 +139,9 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
         return
     view = engine.store.context_view(session_id)
     missing = _without_diffs(view)
-    placed = places_of(engine.store, view) if missing else []
+    positions = places_of(engine.store, view) if missing else []
     for prompt, answers in missing:
-        steps = [entry for at, entry in placed if view.entries[at].info.id in answers]
+        steps = [entry for at, entry in positions if view.entries[at].info.id in answers]
         diffs = await turn_diffs(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
         if not isinstance(diffs, Failed):
             engine.store.append(*_diff_events(engine.store.context_view(session_id), prompt, list(diffs)))
@@ -148,15 +150,15 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
 def _without_diffs(view: Conversation) -> list[tuple[str, set[str]]]:
     """Return the ids of the answered prompts without diffs, each with those of its answers."""
     answers: dict[str, set[str]] = {}
-    found: list[tuple[str, set[str]]] = []
+    missing_files: list[tuple[str, set[str]]] = []
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage):
             answers.setdefault(entry.info.parent_id, set()).add(entry.info.id)
         elif entry.info.summary is not None:
             break
         elif entry.info.id in answers:
-            found.append((entry.info.id, answers[entry.info.id]))
-    return found[::-1]
+            missing_files.append((entry.info.id, answers[entry.info.id]))
+    return missing_files[::-1]
 
 
 def _diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
@@ -166,8 +168,8 @@ def _diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff])
     if message is None:
         return []
     session = view.session
-    told = replace(message, summary=UserSummary(diffs=diffs))
-    events: list[StoredEvent] = [message_updated(told)]
+    updated = replace(message, summary=UserSummary(diffs=diffs))
+    events: list[StoredEvent] = [message_updated(updated)]
     if diffs:
         others = files_of(info for info in prompts if info.id != prompt)
         info = replace(with_diffs(session, diffs, others), time=replace(session.time, updated=now_ms()))

@@ -48,14 +48,14 @@ class App:
         """The open projects, those that only finish their turns last."""
         return (*dict.fromkeys(self._projects.values()), *self._leaving)
 
-    def directory(self, named: str | None) -> Path:
+    def directory(self, name: str | None) -> Path:
         """Return the absolute directory that a request names: relative to the process's own, which is also the default.
 
         Raises OperationError when the name can't be a path.
         """
-        if named is not None and "\0" in named:
+        if name is not None and "\0" in name:
             raise OperationError("BadRequest", "The directory holds a NUL character.")
-        return Path(os.path.normpath(self.startup.directory.resolve() / (named or "")))
+        return Path(os.path.normpath(self.startup.directory.resolve() / (name or "")))
 
     async def project(self, directory: Path) -> Project:
         """Return the project of a directory. Raises CodeloopError: missing directory, bad configuration, store."""
@@ -102,18 +102,18 @@ class App:
         for project in self._leaving:
             if project.runs.works_on(session_id):
                 return project
-        asked = await self.project(directory)
-        session = asked.store.find_session(session_id) or await self._elsewhere(session_id)
-        if session is None or session.directory == str(asked.settings.place.directory):
-            return asked
-        return await self.project(Path(session.directory)) if _is_there(session.directory) else asked
+        current = await self.project(directory)
+        session = current.store.find_session(session_id) or await self._find_elsewhere(session_id)
+        if session is None or session.directory == str(current.settings.place.directory):
+            return current
+        return await self.project(Path(session.directory)) if _is_there(session.directory) else current
 
-    async def _elsewhere(self, session_id: str) -> Session | None:
+    async def _find_elsewhere(self, session_id: str) -> Session | None:
         """Find a session that another project holds: in the open stores, then on the disk."""
         for store in self.stores.all():
-            found = store.find_session(session_id)
-            if found is not None:
-                return found
+            session = store.find_session(session_id)
+            if session is not None:
+                return session
         open_ones = {store.path for store in self.stores.all()}
         folder = self._paths_of_databases()
         return await asyncio.to_thread(_find, [path for path in folder if path not in open_ones], session_id)
@@ -130,7 +130,7 @@ class App:
             return
         self._retire(project)
         place = str(project.settings.place.directory)
-        project.tell(InstanceDisposed(properties=DirectoryRef(directory=place)))
+        project.publish_live(InstanceDisposed(properties=DirectoryRef(directory=place)))
         await self._close_idle(self._leaving)
 
     async def renew_all(self) -> None:
@@ -138,7 +138,7 @@ class App:
         event = GlobalDisposed()
         for project in set(self._projects.values()):
             self._retire(project)
-            project.tell(event)
+            project.publish_live(event)
         await self._close_idle(self._leaving)
 
     def _retire(self, project: Project) -> None:
@@ -212,11 +212,11 @@ def _find(paths: list[Path], session_id: str) -> Session | None:
         with suppress(StoreError):
             queries = open_queries(path)
             try:
-                found = queries.session(session_id)
+                session = queries.session(session_id)
             finally:
                 queries.close()
-            if found is not None:
-                return found
+            if session is not None:
+                return session
     return None
 
 

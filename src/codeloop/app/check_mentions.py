@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention
-from codeloop.kit.wildcard import literal
+from codeloop.kit.wildcard import escape_names
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
@@ -28,13 +28,13 @@ async def check_mentions(
 
     A mention has a `source`: its range in the text. A file attached by the user needs no question.
     """
-    found: list[PartInput] = []
+    part_inputs: list[PartInput] = []
     for part in parts:
         if isinstance(part, FilePartInput) and isinstance(part.source, ResourceSource):
-            found += await _resource(project, agent, message, part)
+            part_inputs += await _resource(project, agent, message, part)
         else:
-            found.append(await _check_mention(project, agent, message, part) if is_mention(part) else part)
-    return found
+            part_inputs.append(await _check_mention(project, agent, message, part) if is_mention(part) else part)
+    return part_inputs
 
 
 async def _resource(project: Project, agent: Agent, message: UserMessage, part: FilePartInput) -> list[PartInput]:
@@ -48,7 +48,7 @@ async def _resource(project: Project, agent: Agent, message: UserMessage, part: 
         return [_describe_refusal(f"The resource {part.filename or part.url}", error)]
 
 
-def _context(project: Project, agent: Agent, message: UserMessage, tool: str, given: JSON) -> CallContext:
+def _context(project: Project, agent: Agent, message: UserMessage, tool: str, data: JSON) -> CallContext:
     """Make a context to ask for permission in, as if a tool had been called."""
     call = ToolPart(
         id=new_id("prt"),
@@ -56,7 +56,7 @@ def _context(project: Project, agent: Agent, message: UserMessage, tool: str, gi
         message_id=message.id,
         call_id="mention",
         tool=tool,
-        state=ToolStatePending(input=given, raw=""),
+        state=ToolStatePending(input=data, raw=""),
     )
     return CallContext(project.engine, agent, call)
 
@@ -85,4 +85,4 @@ async def _check_mention(project: Project, agent: Agent, message: UserMessage, p
 def _read_need(context: CallContext, target: ResolvedPath) -> Need:
     pattern = permission_path(context.workspace, target)
     metadata = {"filepath": str(target.real)}
-    return Need(permission="read", patterns=(pattern,), always=literal((pattern,)), metadata=metadata)
+    return Need(permission="read", patterns=(pattern,), always=escape_names((pattern,)), metadata=metadata)

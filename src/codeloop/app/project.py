@@ -106,16 +106,16 @@ class Project:
         renew: Renew | None = None,
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        place, paths = settings.place, settings.paths
+        project_root, paths = settings.place, settings.paths
         self.settings = settings
         self.providers = providers
         self.models = models
         self.renew = renew
         self.snapshots = Snapshots(
-            place.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
+            project_root.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
         )
         self.engine = self._engine(store)
-        self._head = Head(place.root)
+        self._head = Head(project_root.root)
         self.runs = Runs(self.engine, self.look_at_branch)
         self._watch = SettingsWatch(settings)
         self._requests = 0
@@ -131,8 +131,8 @@ class Project:
             self._closing.push_async_callback(close)
 
     def _engine(self, store: Store) -> Engine:
-        settings, place = self.settings, self.settings.place
-        scratch = place.scratch(settings.home)
+        settings, project_root = self.settings, self.settings.place
+        scratch = project_root.scratch(settings.home)
         environment = {
             name: value for name, value in self.providers.child_environment().items() if name not in SEARCH_KEYS
         }
@@ -142,7 +142,7 @@ class Project:
         agents = rulebook.agents(partial(newest_model, settings, self.providers))
         cut = settings.config.tool_output
         workspace = Workspace(
-            place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
+            project_root.root, project_root.directory, scratch, environment, settings.config.sandbox, settings.paths.own
         )
         self.services = Services(self, workspace, agents)
         more, servers = _tools(settings), None
@@ -186,9 +186,9 @@ class Project:
         self._retool()
 
     def _retool(self) -> None:
-        offered = self.services.offered
-        tools = (*_tools(self.settings), *offered.servers.tools, *offered.extensions)
-        toolbox = toolbox_of(tools, self.engine.agents, offered.servers, _find_useless_tools(self.settings))
+        offered_tools = self.services.offered
+        tools = (*_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
+        toolbox = toolbox_of(tools, self.engine.agents, offered_tools.servers, _find_useless_tools(self.settings))
         self.engine.toolbox.take(toolbox)
 
     @property
@@ -235,39 +235,39 @@ class Project:
         that can't be used, everything stays as it is, and followers are told what is wrong with it.
         """
         try:
-            found = self._watch.look()
+            project_settings = self._watch.look()
         except CodeloopError as error:
             self._notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
             return self._watch.is_outdated
-        if found is not None:
-            self.engine.rulebook.take(found.loaded)
+        if project_settings is not None:
+            self.engine.rulebook.take(project_settings.loaded)
             self.engine.agents.clear()
             newest = partial(newest_model, self.settings, self.providers)
             self.engine.agents.update(self.engine.rulebook.agents(newest))
-            self._notify(_change(found))
+            self._notify(_change(project_settings))
         return self._watch.is_outdated
 
     def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
         """Write a message to the log, and show it to everybody who follows."""
         level = logging.ERROR if variant == "error" else logging.INFO
         _LOG.log(level, "%s: %s", self.settings.place.directory, message)
-        self.tell(ToastShown(properties=Toast(message=message, variant=variant)))
+        self.publish_live(ToastShown(properties=Toast(message=message, variant=variant)))
 
     def warn(self, message: str) -> None:
         """Write a warning to the log, and show it to everybody who follows: from the first prompt on somebody does."""
         _LOG.info("%s: %s", self.settings.place.directory, message)  # a warning would be on stderr besides
-        held = self.services.warnings
-        if message not in held.messages:
-            held.messages.append(message)
-        if held.is_over:
+        held_warnings = self.services.warnings
+        if message not in held_warnings.messages:
+            held_warnings.messages.append(message)
+        if held_warnings.is_over:
             self.show_warnings()
 
     def show_warnings(self) -> None:
         """Show the warnings that were held back, and those to come at once."""
-        held = self.services.warnings
-        held.is_over = True
-        while held.messages:
-            self.tell(ToastShown(properties=Toast(message=held.messages.pop(0), variant="warning")))
+        held_warnings = self.services.warnings
+        held_warnings.is_over = True
+        while held_warnings.messages:
+            self.publish_live(ToastShown(properties=Toast(message=held_warnings.messages.pop(0), variant="warning")))
 
     def watch(self, *, on: bool) -> None:
         """Start or stop reporting changes in the work tree to followers."""
@@ -276,7 +276,7 @@ class Project:
     def look_at_branch(self) -> None:
         """Report to followers if a different branch is checked out than at the last look."""
         if self._head.take_move():
-            self.tell(BranchUpdated(properties=Branch(branch=self._head.branch)))
+            self.publish_live(BranchUpdated(properties=Branch(branch=self._head.branch)))
 
     @contextmanager
     def serving(self) -> Generator[None]:
@@ -287,7 +287,7 @@ class Project:
         finally:
             self._requests -= 1
 
-    def tell(self, event: LiveEvent) -> None:
+    def publish_live(self, event: LiveEvent) -> None:
         """Show followers a live event of this directory."""
         self.store.publish_live(event, str(self.settings.place.directory))
 
@@ -296,10 +296,10 @@ class Project:
         await self._closing.aclose()
 
 
-def _change(found: ProjectSettings) -> str:
+def _change(project_settings: ProjectSettings) -> str:
     """Describe a changed configuration for followers."""
-    if found.distrust is not None:
-        return f"{found.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
+    if project_settings.distrust is not None:
+        return f"{project_settings.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
     return "The configuration has changed: rules hold from the next call on, the rest from the next turn."
 
 
@@ -316,5 +316,5 @@ def _tools(settings: ProjectSettings) -> tuple[Tool, ...]:
 
 
 def _instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:
-    found = instruction_files(settings.place, settings.paths, settings.config, trusted=settings.trusted)
-    return tuple((each.path, each.text) for each in found)
+    instructions = instruction_files(settings.place, settings.paths, settings.config, trusted=settings.trusted)
+    return tuple((each.path, each.text) for each in instructions)

@@ -28,30 +28,30 @@ def is_mention(part: PartInput) -> bool:
     return isinstance(part.source, ResourceSource) or part.url.startswith("file://")
 
 
-def make_parts(workspace: Workspace, message: UserMessage, given: PartInput) -> list[Part]:
+def make_parts(workspace: Workspace, message: UserMessage, part_input: PartInput) -> list[Part]:
     """Return the parts of one piece of a prompt. Raises OperationError when a named file can't be read."""
     session_id, message_id = message.session_id, message.id
-    match given:
+    match part_input:
         case TextPartInput():
             return [
                 TextPart(
-                    id=given.id or new_id("prt"),
-                    text=given.text.encode("utf-8", "replace").decode(),
-                    synthetic=given.synthetic,
-                    ignored=given.ignored,
-                    metadata=given.metadata,
+                    id=part_input.id or new_id("prt"),
+                    text=part_input.text.encode("utf-8", "replace").decode(),
+                    synthetic=part_input.synthetic,
+                    ignored=part_input.ignored,
+                    metadata=part_input.metadata,
                     session_id=session_id,
                     message_id=message_id,
                 )
             ]
         case AgentPartInput():
-            note = f"The user asks for the subagent {given.name}: hand this to it with the task tool."
+            note = f"The user asks for the subagent {part_input.name}: hand this to it with the task tool."
             mention = AgentPart(
-                id=given.id or new_id("prt"),
+                id=part_input.id or new_id("prt"),
                 session_id=session_id,
                 message_id=message_id,
-                name=given.name,
-                source=given.source,
+                name=part_input.name,
+                source=part_input.source,
             )
             request = TextPart(
                 id=new_id("prt"), session_id=session_id, message_id=message_id, text=note, synthetic=True
@@ -59,23 +59,23 @@ def make_parts(workspace: Workspace, message: UserMessage, given: PartInput) -> 
             return [mention, request]
         case SubtaskPartInput():
             work = SubtaskPart(
-                id=given.id or new_id("prt"),
+                id=part_input.id or new_id("prt"),
                 session_id=session_id,
                 message_id=message_id,
-                prompt=given.prompt,
-                description=given.description,
-                agent=given.agent,
-                model=given.model,
-                command=given.command,
+                prompt=part_input.prompt,
+                description=part_input.description,
+                agent=part_input.agent,
+                model=part_input.model,
+                command=part_input.command,
             )
             return [work]
         case FilePartInput():
             part = FilePart(
-                id=given.id or new_id("prt"),
-                mime=given.mime,
-                url=given.url,
-                filename=given.filename,
-                source=given.source,
+                id=part_input.id or new_id("prt"),
+                mime=part_input.mime,
+                url=part_input.url,
+                filename=part_input.filename,
+                source=part_input.source,
                 session_id=session_id,
                 message_id=message_id,
             )
@@ -88,11 +88,11 @@ def _file(workspace: Workspace, part: FilePart) -> list[Part]:
     if not part.url.startswith("file://"):
         return _data_part(part) if part.url.startswith("data:") and part.mime.startswith("image/") else [part]
     target = workspace.resolve(unquote(urlsplit(part.url).path))
-    named = replace(part, filename=part.filename or target.path.name)
+    file_part = replace(part, filename=part.filename or target.path.name)
     if part.mime == "application/pdf":
-        return [_with_data(named, part.mime, _read(target.path, READ_PDF.value))]
+        return [_with_data(file_part, part.mime, _read(target.path, READ_PDF.value))]
     if part.mime.startswith("image/"):
-        return _picture(named, _read(target.path, IMAGE_FILE.value))
+        return _picture(file_part, _read(target.path, IMAGE_FILE.value))
     text = read_text(target.path)
     name = workspace.shorten(target.path)
     lines = _LINES.fullmatch(urlsplit(part.url).query)
@@ -123,10 +123,10 @@ def _picture(part: FilePart, data: bytes) -> list[Part]:
         return [_describe_left_out(part, str(error))]
     if picture.data is data and picture.mime == part.mime and part.url.startswith("data:"):
         return [part]
-    sent = _with_data(part, picture.mime, picture.data)
+    file_part = _with_data(part, picture.mime, picture.data)
     if picture.original is None:
-        return [sent]
-    return [sent, _note(part, f"The image {part.filename or 'attachment'} is sent with {picture.note}.")]
+        return [file_part]
+    return [file_part, _note(part, f"The image {part.filename or 'attachment'} is sent with {picture.note}.")]
 
 
 def _note(part: FilePart, text: str) -> TextPart:

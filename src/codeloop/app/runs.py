@@ -36,7 +36,7 @@ class Rounds(Protocol):
         """Look at what there is before the work begins."""
         ...
 
-    def bound(self, engine: Engine, session_id: str) -> Engine:
+    def limit_engine(self, engine: Engine, session_id: str) -> Engine:
         """Return the engine of the next round."""
         ...
 
@@ -66,12 +66,12 @@ class SessionRun(Struct, weakref=True):
 class Runs:
     """Starts, joins and aborts turns. The store is the queue: a running turn takes up what is sent meanwhile.
 
-    `ended` is called after each turn.
+    `on_end` is called after each turn.
     """
 
-    def __init__(self, engine: Engine, ended: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, engine: Engine, on_end: Callable[[], None] = lambda: None) -> None:
         self._engine = engine
-        self._ended = ended
+        self._ended = on_end
         self.toolbox_of: Callable[[str], Toolbox] = lambda _: engine.toolbox
         """The tools that a turn of a session begins with."""
         self._runs: WeakValueDictionary[str, SessionRun] = WeakValueDictionary()
@@ -210,19 +210,19 @@ class Runs:
         """Stop the session's turn in this process, or in another one of this machine; return whether none runs now."""
         await self.abort(session_id)
         leases = self._engine.store.leases
-        if leases.other(session_id) is None:
+        if leases.find_other(session_id) is None:
             return True
         file = stop_file_of(self._engine.stop_file, session_id)
         try:
             request_stop(file)
             for _ in range(STOP_ALL.value // STOP_LOOK.value):
                 await asyncio.sleep(STOP_LOOK.seconds)
-                if leases.other(session_id) is None:
+                if leases.find_other(session_id) is None:
                     break
             file.unlink(missing_ok=True)
         except OSError as error:
             raise OperationError("UnknownError", f"The process that works on it can't be told: {error}") from error
-        return leases.other(session_id) is None
+        return leases.find_other(session_id) is None
 
     async def close(self) -> None:
         """Stop every turn."""
@@ -291,7 +291,7 @@ class Runs:
         task = self._begin(_name(run, ask, set(run.naming)))
         run.naming.add(task)
         run.late = task if late else None
-        task.add_done_callback(lambda done: run.naming.discard(done))
+        task.add_done_callback(lambda task: run.naming.discard(task))
 
 
 async def _name(run: SessionRun, ask: Callable[[], Awaitable[bool]], earlier: set[asyncio.Task[None]]) -> None:
@@ -312,7 +312,7 @@ async def _turn(engine: Engine, session_id: str, rounds: Rounds | None) -> Stop:
     """Run a turn, and report what it changed, whatever ends it; a prompt that comes meanwhile is answered too."""
     try:
         while True:
-            bounded = engine if rounds is None else rounds.bound(engine, session_id)
+            bounded = engine if rounds is None else rounds.limit_engine(engine, session_id)
             stop = await engine.hooks.run_turn(run, bounded, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)

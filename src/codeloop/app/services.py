@@ -74,7 +74,7 @@ class OpenProject(Protocol):
         """Its services."""
         ...
 
-    def tell(self, event: LiveEvent) -> None:
+    def publish_live(self, event: LiveEvent) -> None:
         """Show followers a live event."""
         ...
 
@@ -159,7 +159,7 @@ class Services(ToolServices):
         """The language servers of the project; none is started by that."""
         from codeloop.app.language.servers import languages_of
 
-        return self.keep(languages_of(self._project.settings, self._workspace, self._project.tell))
+        return self.keep(languages_of(self._project.settings, self._workspace, self._project.publish_live))
 
     @property
     def running_languages(self) -> "Languages | None":
@@ -180,7 +180,7 @@ class Services(ToolServices):
 
         project = self._project
         ignored = project.settings.config.watcher.ignore
-        return self.keep(ProjectWatch(self._workspace, ignored, project.tell, project.look_at_branch))
+        return self.keep(ProjectWatch(self._workspace, ignored, project.publish_live, project.look_at_branch))
 
     @cached_property
     def client_tools(self) -> "ClientTools":
@@ -219,7 +219,7 @@ class Services(ToolServices):
             from codeloop.app.extended.mcp import table_of
 
             project = self._project
-            self.mcp = self.keep(table_of(project.settings, self._workspace, project.tell, project.offer))
+            self.mcp = self.keep(table_of(project.settings, self._workspace, project.publish_live, project.offer))
         return self.mcp
 
     def keep(self, service: R) -> R:

@@ -134,43 +134,47 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
 
     What its extensions are known to change of it is a layer, too. Raises CodeloopError naming file, line and column.
     """
-    found = _find_settings(startup, more)
-    if not found.extensions:
-        return found
+    settings = _find_settings(startup, more)
+    if not settings.extensions:
+        return settings
     from codeloop.extend.hooks.configured import load_answer
 
-    named = [f"{each.name} {each.digest}" for each in found.extensions] + [_surroundings(found)]
-    plain = _find_settings(replace(startup, settings={}), more) if startup.settings else found  # a flag is for one run
-    file, layer = load_answer(found.paths.state / "extensions" / "config", plain.loaded, named, found.place.root)
+    names = [f"{each.name} {each.digest}" for each in settings.extensions] + [_surroundings(settings)]
+    plain = (
+        _find_settings(replace(startup, settings={}), more) if startup.settings else settings
+    )  # a flag is for one run
+    file, layer = load_answer(settings.paths.state / "extensions" / "config", plain.loaded, names, settings.place.root)
     if layer is not None:
         try:
-            found = _find_settings(startup, (*more, layer))
+            settings = _find_settings(startup, (*more, layer))
         except CodeloopError as error:
-            said = (*found.loaded.warnings, f"What extensions change of the configuration is no use: {error}")
-            found = replace(found, loaded=replace(found.loaded, warnings=said))
-    return replace(found, files=FileStates(found.files.states | file_states((file,)).states), answer=file)
+            warnings = (*settings.loaded.warnings, f"What extensions change of the configuration is no use: {error}")
+            settings = replace(settings, loaded=replace(settings.loaded, warnings=warnings))
+    return replace(settings, files=FileStates(settings.files.states | file_states((file,)).states), answer=file)
 
 
 def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings:
     paths = find_paths(startup.environment)
-    place = find_project_root(startup.directory, paths, startup.environment)
-    homes = find_homes(place, paths)
-    sources = candidates(place, paths, config_file=startup.config_file, environment=startup.environment)
-    found = (path for home in homes for path in entries_of(home))
-    files = file_states((*sources, paths.trust, *found))  # before they are compared and read: what changes then counts
-    state = TrustState(trusted=True) if startup.trust else trust_state(paths, place.root, place.directory)
+    project_root = find_project_root(startup.directory, paths, startup.environment)
+    homes = find_homes(project_root, paths)
+    sources = candidates(project_root, paths, config_file=startup.config_file, environment=startup.environment)
+    entries = (path for home in homes for path in entries_of(home))
+    files = file_states(
+        (*sources, paths.trust, *entries)
+    )  # before they are compared and read: what changes then counts
+    state = TrustState(trusted=True) if startup.trust else trust_state(paths, project_root.root, project_root.directory)
     trusted = state.trusted
 
     def load_with(homes: tuple[Home, ...], layers: tuple[Layer, ...]) -> Loaded:
-        extra = find_pages(place, homes, trusted=trusted)
+        extra = find_pages(project_root, homes, trusted=trusted)
         extended = tuple(home for home in homes if home.has_extensions)
         if extended and not trusted:
             from codeloop.extend.host.sources import find_ignored_files
 
-            unrun = find_ignored_files(extended, place.root)
+            unrun = find_ignored_files(extended, project_root.root)
             extra = replace(extra, ignored=(*extra.ignored, *unrun))
         return load(
-            place,
+            project_root,
             paths,
             config_file=startup.config_file,
             environment=startup.environment,
@@ -185,26 +189,30 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     if loaded.config.plugin:  # packages among them are homes of their own
         from codeloop.extend.packages.found import find_packages
 
-        packages = find_packages(loaded, place.root, paths)
+        packages = find_packages(loaded, project_root.root, paths)
         packaged, own = packages.warnings, packages.homes
         states |= file_states((*packages.files, *(path for home in own for path in entries_of(home)))).states
         if own:
             homes = (*own, *homes)
             loaded = load_with(homes, packages.layers)
     extended = tuple(home for home in homes if home.has_extensions)
-    skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
+    skills = find_skills(project_root, loaded.config, paths, homes, trusted=trusted)
     states |= loaded.files
     notes = (state.note,) if state.note else ()
     extensions: tuple[Any, ...] = ()
-    said: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     installed = find_installed_plugins(paths)
     if extended or loaded.config.plugin or installed:
         from codeloop.extend.host.sources import find_extensions
 
-        extensions, watched, said = find_extensions(extended, loaded, place, paths, installed, trusted=trusted)
-        states |= file_states(watched).states
-    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings, *packaged, *said))
-    return ProjectSettings(startup, paths, place, loaded, trusted, skills, FileStates(states), state.why, extensions)
+        extensions, watched_paths, warnings = find_extensions(
+            extended, loaded, project_root, paths, installed, trusted=trusted
+        )
+        states |= file_states(watched_paths).states
+    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings, *packaged, *warnings))
+    return ProjectSettings(
+        startup, paths, project_root, loaded, trusted, skills, FileStates(states), state.why, extensions
+    )
 
 
 def providers_of(settings: ProjectSettings) -> Providers:
@@ -214,7 +222,7 @@ def providers_of(settings: ProjectSettings) -> Providers:
         Catalog(settings.paths.cache),
         Credentials(settings.paths.credentials),
         settings.environment,
-        written=settings.loaded.describe_origin,
+        config_files=settings.loaded.describe_origin,
         signs_in=cache(partial(_signs_in, settings)),
     )
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 import codeloop
 from codeloop.app.settings import ProjectSettings
 from codeloop.extend.agents import naming_subagents
-from codeloop.kit.processes import OWN_PROGRAMS, which
+from codeloop.kit.processes import OWN_PROGRAMS, find_program
 from codeloop.kit.small_files import from_home
 from codeloop.schema.agent import Agent
 from codeloop.schema.bounds.language import LSP_FOLDERS
@@ -64,10 +64,9 @@ class Offered(Struct, frozen=True):
 @cache
 def builtin_tools() -> tuple[BuiltinTool, ...]:
     """Return the rows of the built-in tools."""
-    offered = msgspec.json.decode(PARAMETERS.read_bytes(), type=dict[str, Offered])
+    offers = msgspec.json.decode(PARAMETERS.read_bytes(), type=dict[str, Offered])
     return tuple(
-        BuiltinTool(name, target, offered[name].permission, offered[name].parameters)
-        for name, target in BUILTIN.items()
+        BuiltinTool(name, target, offers[name].permission, offers[name].parameters) for name, target in BUILTIN.items()
     )
 
 
@@ -81,9 +80,11 @@ def toolbox_of(
 
     Of two with the same name the later one counts, in the place of the first.
     """
-    known = agents or {}
+    agents_by_name = agents or {}
     rows = (
-        replace(row, describe=naming_subagents(row.description, known)) if row.name == "task" and known else row
+        replace(row, describe=naming_subagents(row.description, agents_by_name))
+        if row.name == "task" and agents_by_name
+        else row
         for row in builtin_tools()
         if row.name not in without
     )
@@ -116,10 +117,10 @@ class _Row(Struct, frozen=True):
 
 def has_language_server(settings: ProjectSettings) -> bool:
     """Return whether a server can run for what lies in a project, in its upper folders. Only looks: none is started."""
-    configured, place = settings.config.lsp, settings.place
+    configured, project_root = settings.config.lsp, settings.place
     if configured is False:
         return False
-    tops = dict.fromkeys((place.directory, place.root))
+    tops = dict.fromkeys((project_root.directory, project_root.root))
     rows = msgspec.json.decode(_SERVERS.read_bytes(), type=list[_Row])
     if configured and configured is not True:
         own = {name: each for name, each in configured.items() if each.command or each.disabled}
@@ -134,7 +135,7 @@ def has_language_server(settings: ProjectSettings) -> bool:
     folders = [str(settings.paths.data / "lsp" / name) for name in ("bin", "node_modules/.bin")]
     folders += [str(top / name) for top in tops for name in OWN_PROGRAMS] if settings.trusted else []
     path = os.pathsep.join((*folders, settings.environment.get("PATH", "")))
-    usable = [row for row in rows if _has_program(row, place.root, path)]
+    usable = [row for row in rows if _has_program(row, project_root.root, path)]
     names: set[str] = set()
     for folder in _folders(tops) if usable else ():
         names.update(folder)
@@ -145,11 +146,11 @@ def has_language_server(settings: ProjectSettings) -> bool:
 
 def _has_program(row: _Row, root: Path, path: str) -> bool:
     for name in dict.fromkeys(command[0] for command in row.commands if command):
-        found = str(root / from_home(name)) if "/" in name else which(name, path, in_project=True)
-        if found is not None and os.access(found, os.X_OK):
+        program_path = str(root / from_home(name)) if "/" in name else find_program(name, path, in_project=True)
+        if program_path is not None and os.access(program_path, os.X_OK):
             from codeloop.lsp.servers.programs import has_server
 
-            if has_server(found, row.packages):
+            if has_server(program_path, row.packages):
                 return True
     return False
 
@@ -165,12 +166,12 @@ def _folders(tops: Iterable[Path]) -> Iterator[list[str]]:
     for _ in range(LSP_FOLDERS.value):
         if not waiting:
             return
-        found: list[str] = []
+        folders: list[str] = []
         with suppress(OSError), os.scandir(waiting.popleft()) as entries:
             for entry in entries:
                 name, dot, ending = entry.name.rpartition(".")
-                found += (entry.name, dot + ending if name else "")
+                folders += (entry.name, dot + ending if name else "")
                 is_code = entry.name[:1] != "." and entry.name not in _INSTALLED
                 if is_code and entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
-        yield found
+        yield folders

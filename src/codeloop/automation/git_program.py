@@ -2,7 +2,7 @@
 
 import os
 
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.schema.errors import UsageProblem
 
 _OPTIONS = (
@@ -13,7 +13,7 @@ _OPTIONS = (
 
 def git_command(*arguments: str, path: str | None = None) -> tuple[str, ...]:
     """Return a git command with `arguments`; `path`: the PATH to find git on. Raises UsageProblem without git."""
-    program = which("git", os.environ.get("PATH") if path is None else path)
+    program = find_program("git", os.environ.get("PATH") if path is None else path)
     if program is None:
         raise UsageProblem("git was not found on the PATH. Install it, then try again.")
     return (program, *_OPTIONS, *arguments)

@@ -33,7 +33,7 @@ from codeloop.cli.options import (
 )
 from codeloop.kit import fault_injection
 from codeloop.kit.processes import leave_out_project
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -178,4 +178,4 @@ def call() -> None:
 
 def _complain(text: str) -> None:
     """Print an error, which may quote a server, a repository or a file: nothing in it moves the terminal."""
-    click.echo(inert(text), err=True)
+    click.echo(escape_controls(text), err=True)

@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 
 from codeloop.kit.lazy import load
 from codeloop.kit.suggest import suggest_names
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 
 _UNCUT = 10_000
 """Characters: more than any sentence has."""
@@ -73,8 +73,10 @@ class LazyGroup(Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands that begin with what is typed, and the options."""
-        found = [CompletionItem(name, help=row[1]) for name, row in self._rows.items() if name.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        completion_items = [
+            CompletionItem(name, help=row[1]) for name, row in self._rows.items() if name.startswith(incomplete)
+        ]
+        return [*completion_items, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 def problem_of(error: click.ClickException) -> str:
@@ -87,4 +89,4 @@ def problem_of(error: click.ClickException) -> str:
         text = f"Unknown option: {error.option_name}.{suggest_names(similar_options(context, error.option_name))}"
     stop = "" if text.endswith((".", "?", "!")) else "."
     where = f" See: {context.command_path.strip()} --help" if context is not None else ""
-    return f"{inert(text)}{stop}{where}"
+    return f"{escape_controls(text)}{stop}{where}"

@@ -3,7 +3,7 @@
 import sys
 
 from codeloop import __version__
-from codeloop.cli.bootstrap import catch_signals, end, leave
+from codeloop.cli.bootstrap import catch_signals, end, exit_at_once
 
 
 def main() -> None:
@@ -18,6 +18,6 @@ def main() -> None:
         call()
     except KeyboardInterrupt:  # before a command could catch it: what was being imported is imported again
         end(sys.argv[1:])
-    except SystemExit as ended:
-        leave(ended.code)
+    except SystemExit as error:
+        exit_at_once(error.code)
         raise

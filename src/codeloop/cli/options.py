@@ -24,12 +24,12 @@ COMPLETED = {
 
 def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
     """Return the completion function of a parameter of a `COMPLETED` kind."""
-    return lambda _context, _parameter, typed: load(f"cli.completion.{COMPLETED[kind]}")(typed)
+    return lambda _context, _parameter, value: load(f"cli.completion.{COMPLETED[kind]}")(value)
 
 
-def _set_offline(_context: click.Context, _parameter: click.Parameter, given: bool) -> None:
+def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Set the variable, which everything that connects reads, in programs that are started too."""
-    if given:
+    if value:
         environ[VARIABLE] = "1"
 
 

@@ -34,12 +34,12 @@ def show_terminal_ui(options: Options) -> int:
         return open_target(options, trusts)
 
     async def choose(target: Target) -> Session | None:
-        found = await choose_session(target, options)
-        client = target.client if found is None else target.client_of(found)
+        session = await choose_session(target, options)
+        client = target.client if session is None else target.client_of(session)
         await check_agent(client, options.agent)
         if (model := model_of(options.model)) is not None:
             await check_model(client, model)
-        return None if found is None else await session_of(client, options, found)
+        return None if session is None else await session_of(client, options, session)
 
     async def create(client: Client) -> Session:
         return await session_of(client, options, None)

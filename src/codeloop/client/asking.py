@@ -21,9 +21,9 @@ async def origin(client: Client, request: PermissionRequest | QuestionRequest) -
         if session.parent_id is not None:
             subagent = one_line(f"subagent {session.agent or ''}", LABEL) + f" “{one_line(session.title, LABEL)}”"
     if request.tool is not None:
-        named = MessageId(session_id=request.session_id, message_id=request.tool.message_id)
+        message_id = MessageId(session_id=request.session_id, message_id=request.tool.message_id)
         with suppress(OperationError):
-            message = await client.call(MESSAGE_GET, named)
+            message = await client.call(MESSAGE_GET, message_id)
             call_id = request.tool.call_id
             parts = (part for part in message.parts if isinstance(part, ToolPart) and part.call_id == call_id)
             tool = next((one_line(part.tool, LABEL) for part in parts), "")

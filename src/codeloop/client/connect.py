@@ -27,14 +27,14 @@ def connect(url: str, directory: Path | None, username: str | None, password: st
     paths = find_paths(os.environ)
     first = credential_for(paths, url, os.environ)
 
-    def usable(known: Credential | None) -> tuple[str, tuple[str, str]] | None:
-        return None if known is None else (known.url, (username or known.username, known.password))
+    def usable(credential: Credential | None) -> tuple[str, tuple[str, str]] | None:
+        return None if credential is None else (credential.url, (username or credential.username, credential.password))
 
     def renew() -> tuple[str, tuple[str, str]] | None:
-        known = credential_for(paths, url, os.environ)
-        if known is not None and known.directory:  # the server still runs there
-            return usable(known)
-        return usable((successor_of(paths, first) if first is not None else None) or known)
+        credential = credential_for(paths, url, os.environ)
+        if credential is not None and credential.directory:  # the server still runs there
+            return usable(credential)
+        return usable((successor_of(paths, first) if first is not None else None) or credential)
 
     where, credential = usable(first) or (url, None)
     return HttpClient(where, _name_directory(directory), credential, renew)

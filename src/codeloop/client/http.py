@@ -91,7 +91,7 @@ class HttpClient:
         """Return whether the password crosses a network without encryption."""
         return self._remote.sends_in_clear
 
-    def at(self, directory: str) -> "HttpClient":
+    def for_directory(self, directory: str) -> "HttpClient":
         """Return a client of another directory of the same server, over the same connections."""
         other = HttpClient(self._remote.url, directory)
         other._remote, other._opening = self._remote, self._opening
@@ -128,7 +128,7 @@ class HttpClient:
     async def _ask_once(self, operation: AnyOperation, request: tuple[str, bytes | None]) -> tuple[int, bytes]:
         """Ask once; return status and body. Raises ServerLost."""
         path, body = request
-        said = self._remote.credential
+        credential = self._remote.credential
         silence = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
         try:
             # In all, since a server that sends a byte now and then is never silent.
@@ -142,17 +142,17 @@ class HttpClient:
                 "it was too slow",
             ) from None
         if response.status_code == 401:
-            self._raise_refusal(refusal_of(401, answer, self._remote.url), said)
+            self._raise_refusal(refusal_of(401, answer, self._remote.url), credential)
         else:
             self._remote.link.report_answer(self._remote.url)
         return response.status_code, answer
 
-    def _raise_refusal(self, refusal: CodeloopError, said: Credential | None) -> None:
+    def _raise_refusal(self, refusal: CodeloopError, credential: Credential | None) -> None:
         """Raise _Again when there is another credential by now, ServerLost when a server that restarts may say one.
 
-        `said`: the one that was refused. Another request may have found the new one while this one was on its way.
+        `credential`: the one that was refused. Another request may have found the new one meanwhile.
         """
-        if self._remote.renew() or self._remote.credential != said:
+        if self._remote.renew() or self._remote.credential != credential:
             raise _Again
         if self._remote.link.is_down and self._remote.is_renewable:
             raise ServerLost(str(refusal), "the server wants another password", is_unsent=True)
@@ -194,22 +194,22 @@ class HttpClient:
         stored between. Raises GapError when the server no longer keeps that, CodeloopError when it refuses, or stays
         away for `client.gone`.
         """
-        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._opening.add(opened)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._opening.add(future)
         try:
             last, wait, link = after, CLIENT_BACKOFF.seconds, self._remote.link
             while True:
                 try:
                     async with aclosing(self._stream(last)) as events:
-                        async for stamped in events:
-                            is_again = opened.done() and isinstance(stamped.event, ServerConnected)
-                            self._mark_open(opened)
+                        async for event in events:
+                            is_again = future.done() and isinstance(event.event, ServerConnected)
+                            self._mark_open(future)
                             wait = CLIENT_BACKOFF.seconds
-                            last = stamped.seq if stamped.seq is not None else last
+                            last = event.seq if event.seq is not None else last
                             if is_again:
                                 link.report_reopening()
-                            if is_again or not isinstance(stamped.event, ServerConnected | ServerHeartbeat):
-                                yield stamped
+                            if is_again or not isinstance(event.event, ServerConnected | ServerHeartbeat):
+                                yield event
                 except _Again:
                     continue
                 except ServerLost as error:
@@ -218,12 +218,12 @@ class HttpClient:
                 wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
                 self._remote.renew()
         finally:
-            self._mark_open(opened)
+            self._mark_open(future)
 
-    def _mark_open(self, opened: asyncio.Future[None]) -> None:
-        if not opened.done():
-            opened.set_result(None)
-            self._opening.discard(opened)
+    def _mark_open(self, future: asyncio.Future[None]) -> None:
+        if not future.done():
+            future.set_result(None)
+            self._opening.discard(future)
 
     async def close(self) -> None:
         """Drop every connection, those of `at` too."""
@@ -234,21 +234,21 @@ class HttpClient:
         headers = self._headers(None) | {HEARTBEAT: str(CLIENT_HEARTBEAT.value)}
         headers |= {} if after is None else {"last-event-id": str(after)}
         parser, last = SseParser(CLIENT_EVENT.value), -1 if after is None else after
-        said = self._remote.credential
+        credential = self._remote.credential
         async with self._remote.ask("GET", "/event", headers, None, CLIENT_SILENCE.seconds) as response:
             if response.status_code != 200:
                 refusal = refusal_of(response.status_code, await self._remote.read(response), self._remote.url)
                 if response.status_code == 401:
-                    self._raise_refusal(refusal, said)
+                    self._raise_refusal(refusal, credential)
                 raise ServerLost(str(refusal), "it is not ready") if response.status_code >= 500 else refusal
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 raise CodeloopError(f"{self._remote.url} is not a codeloop server: its /event is not an event stream.")
             async for chunk in self._watch_silence(response):
                 try:
-                    found = parser.feed_numbered(chunk)
+                    events = parser.feed_numbered(chunk)
                 except EventTooLong:
                     raise CodeloopError(f"An event of {self._remote.url} is too long. It was not read.") from None
-                for seq, data in found:
+                for seq, data in events:
                     event = _event(data)
                     if isinstance(event, ServerResync):
                         raise GapError(event.properties.reason)
@@ -263,11 +263,11 @@ class HttpClient:
     async def _watch_silence(self, response: "Response") -> AsyncGenerator[bytes, None]:
         """Yield the pieces of a stream; report silence when the server had promised heartbeats."""
         link, loop = self._remote.link, asyncio.get_running_loop()
-        heard = loop.time()
+        last_byte_at = loop.time()
 
         def look() -> None:
             nonlocal timer
-            rest = heard + CLIENT_QUIET.seconds - loop.time()
+            rest = last_byte_at + CLIENT_QUIET.seconds - loop.time()
             if rest <= 0:
                 link.report_silence(self._remote.url)
             timer = loop.call_later(rest if rest > 0 else CLIENT_QUIET.seconds, look)
@@ -275,7 +275,7 @@ class HttpClient:
         timer = loop.call_later(CLIENT_QUIET.seconds, look) if HEARTBEAT in response.headers else None
         try:
             async for chunk in response.aiter_raw():
-                heard = loop.time()
+                last_byte_at = loop.time()
                 link.report_answer(self._remote.url)
                 yield chunk
         finally:
@@ -301,14 +301,14 @@ def _request(operation: AnyOperation, args: msgspec.Struct) -> tuple[str, bytes 
 
     path = _PLACEHOLDER.sub(fill, operation.path)
     if not operation.takes_body:
-        query = {name: _word(value) for name, value in fields.items() if value is not None}
+        query = {name: _format_value(value) for name, value in fields.items() if value is not None}
         return (f"{path}?{urlencode(query, errors='replace')}" if query else path), None
     if operation.body is not None:
         return path, _json(msgspec.to_builtins(getattr(args, operation.body)))
     return path, _json(fields)
 
 
-def _word(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -33,18 +33,18 @@ async def find_mentions(
     agents = await client.call(AGENT_LIST, NoArguments())
     subagents = {agent.name for agent in agents if agent.mode != "primary"}
     resources = await _resources(client, text)
-    taken = {name for each in resources for name in (str(each.filename), str(each.filename).partition(":")[0])}
+    resource_names = {name for each in resources for name in (str(each.filename), str(each.filename).partition(":")[0])}
     parts: list[FilePartInput | AgentPartInput] = [*resources]
     for name in names:
-        if name in taken:
+        if name in resource_names:
             continue
         if name in subagents:
             parts.append(AgentPartInput(name=name))
             continue
         node, lines = await _node(client, name), ""
-        if node is None and (ranged := _RANGED.fullmatch(name)) is not None:
-            node = await _node(client, ranged[1])
-            lines = f"?start={ranged[2]}&end={ranged[3] or ranged[2]}"
+        if node is None and (match := _RANGED.fullmatch(name)) is not None:
+            node = await _node(client, match[1])
+            lines = f"?start={match[2]}&end={match[3] or match[2]}"
         if node is not None and node.type == "file":
             mime = mimetypes.guess_type(node.path)[0] or "text/plain"
             url, source = Path(node.absolute).as_uri() + lines, source_of(name, text)
@@ -58,19 +58,19 @@ async def find_mentions(
 
 async def _resources(client: Client, text: str) -> list[FilePartInput]:
     """Return the resources of servers that there are; whether there is such a resource, the server says."""
-    wanted = resource_mentions(text)[: COMMAND_FILES.value]
-    servers = await client.call(MCP_STATUS, NoArguments()) if wanted else {}
-    known = await client.call(RESOURCE_LIST, NoArguments()) if servers else {}
-    found: list[FilePartInput] = []
-    for name in wanted:
+    mentioned = resource_mentions(text)[: COMMAND_FILES.value]
+    servers = await client.call(MCP_STATUS, NoArguments()) if mentioned else {}
+    mcp_resources = await client.call(RESOURCE_LIST, NoArguments()) if servers else {}
+    file_part_inputs: list[FilePartInput] = []
+    for name in mentioned:
         server = max((each for each in servers if name.startswith(f"{each}:")), key=len, default=None)
         if server is None:
             continue
-        uri, listed = name.removeprefix(f"{server}:"), known.get(name)
+        uri, mcp_resource = name.removeprefix(f"{server}:"), mcp_resources.get(name)
         source = ResourceSource(client_name=server, uri=uri, text=place_of(name, text))
-        mime = (listed.mime_type if listed is not None else None) or "text/plain"
-        found.append(FilePartInput(mime=mime, url=uri, filename=name, source=source))
-    return found
+        mime = (mcp_resource.mime_type if mcp_resource is not None else None) or "text/plain"
+        file_part_inputs.append(FilePartInput(mime=mime, url=uri, filename=name, source=source))
+    return file_part_inputs
 
 
 async def _node(client: Client, name: str) -> FileNode | None:

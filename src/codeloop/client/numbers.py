@@ -37,7 +37,7 @@ def count(number: int) -> str:
 
 def dollars(cost: float, tokens: Tokens | None = None) -> str:
     """Return a cost: four digits after the point under a dollar, else two; `~` where `tokens` are estimated."""
-    return f"{_about(tokens)}${cost:.4f}" if cost < 1 else f"{_about(tokens)}${cost:.2f}"
+    return f"{_estimate_mark(tokens)}${cost:.4f}" if cost < 1 else f"{_estimate_mark(tokens)}${cost:.2f}"
 
 
 def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
@@ -47,16 +47,16 @@ def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
     """
     if not tokens.all and not cost:
         return ()
-    whole = tokens.input + tokens.cache.read + tokens.cache.write
+    total = tokens.input + tokens.cache.read + tokens.cache.write
     cached = f" ({count(tokens.cache.read)} cached)" if tokens.cache.read else ""
-    return f"{_about(tokens)}{count(whole)} in{cached}, {count(tokens.output)} out", dollars(cost, tokens)
+    return f"{_estimate_mark(tokens)}{count(total)} in{cached}, {count(tokens.output)} out", dollars(cost, tokens)
 
 
-def _about(tokens: Tokens | None) -> str:
+def _estimate_mark(tokens: Tokens | None) -> str:
     return "~" if tokens and tokens.estimated else ""
 
 
-def when(ms: int) -> str:
+def format_time(ms: int) -> str:
     """Return a time as people read it; `ms` since the epoch."""
     return f"{datetime.fromtimestamp(ms / 1000).astimezone():%Y-%m-%d %H:%M}"
 
@@ -79,14 +79,14 @@ def cut_to(text: str, room: int) -> str:
     """Return the text on at most `room` columns, with an ellipsis where it was cut."""
     if width_of(text) <= room:
         return text
-    kept = ""
+    prefix = ""
     room -= 1
     for char in text:
         room -= width_of(char)
         if room < 0:
             break
-        kept += char
-    return kept + "…"
+        prefix += char
+    return prefix + "…"
 
 
 def command_ending(metadata: Mapping[str, Any]) -> str:
@@ -102,8 +102,8 @@ def command_ending(metadata: Mapping[str, Any]) -> str:
         return ""
     if code < 0:
         return f"ended by {_signal(-code) or f'signal {-code}'}"
-    named = _signal(code - 128)
-    return f"exit {code} ({named})" if named else f"exit {code}"
+    signal_name = _signal(code - 128)
+    return f"exit {code} ({signal_name})" if signal_name else f"exit {code}"
 
 
 def _signal(number: int) -> str:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.client.numbers import Look, dollars, width_of
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON
 
@@ -53,7 +53,7 @@ class RequestText(Struct, frozen=True):
 
 def in_words(request: PermissionRequest, asking: Asking, columns: int, most: int) -> RequestText:
     """Return a request in words, in rows of at most `columns`, `most` of them for a foreign text."""
-    what = _TITLES.get(request.permission, _other)(request, asking)
+    what = _TITLES.get(request.permission, _ask_other)(request, asking)
     by = f" ({asking.tool})" if asking.tool else ""
     whom = f", for the {asking.subagent}" if asking.subagent else ""
     rows = list(_rows(request, columns, most))
@@ -95,14 +95,14 @@ def mark_rows(text: str, columns: int, most: int) -> list[str]:
         if len(tail) >= ending:
             break
         tail = _rows_of(line[-room * (most + 1) :], room) + tail
-    shown = [*head[: most - ending - 1], *tail[len(tail) - ending :]]
-    left_out = len(lines) - sum(row.startswith(MARK) for row in shown)
+    rows_shown = [*head[: most - ending - 1], *tail[len(tail) - ending :]]
+    left_out = len(lines) - sum(row.startswith(MARK) for row in rows_shown)
     between = f"{left_out:,} more line{'' if left_out == 1 else 's'}" if left_out > 0 else "more of this line"
-    return [*shown[: most - ending - 1], CUT + between, *shown[most - ending - 1 :]]
+    return [*rows_shown[: most - ending - 1], CUT + between, *rows_shown[most - ending - 1 :]]
 
 
 def _rows_of(line: str, room: int) -> list[str]:
-    first, *more = _wrap(inert(line).expandtabs(4), room)
+    first, *more = _wrap(escape_controls(line).expandtabs(4), room)
     return [MARK + first, *(WRAPPED + piece for piece in more)]
 
 
@@ -125,18 +125,18 @@ def _wrap(line: str, room: int) -> list[str]:
 
 def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple[Look, str]]:
     """Yield the rows below the title: names that it can't hold, and the diff, the command or the call."""
-    given = request.metadata
-    also = _also(given)
+    metadata = request.metadata
+    also = _other_details(metadata)
     most = max(most - len(also), _REASON)
-    command, diff, call = given.get("command"), given.get("diff"), given.get("input")
-    if isinstance(doubt := given.get("doubt"), str):
+    command, diff, call = metadata.get("command"), metadata.get("diff"), metadata.get("input")
+    if isinstance(doubt := metadata.get("doubt"), str):
         for row in mark_rows(f"asked although a rule lets it out, since {doubt}", columns, _REASON):
             yield "dim", row
-    if isinstance(reason := given.get("reason"), str):
+    if isinstance(reason := metadata.get("reason"), str):
         for row in mark_rows(f"because: {reason}", columns, _REASON):
             yield "dim", row
     if (
-        (request.permission not in {"bash", "sandbox"} or "keep" in given)
+        (request.permission not in {"bash", "sandbox"} or "keep" in metadata)
         and not _fits(request.patterns)
         and (not diff or len(request.patterns) == 1)
     ):
@@ -148,28 +148,28 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
     elif isinstance(call, dict):
         values = cast("JSON", call)
         own = values.get("command")
-        shown = own if isinstance(own, str) and set(values) <= {"command", "description"} else _readable(values)
-        yield from _bold(shown, columns, most)
+        text = own if isinstance(own, str) and set(values) <= {"command", "description"} else _readable(values)
+        yield from _bold(text, columns, most)
     elif request.permission == "bash":
         yield from _bold("\n".join(request.patterns), columns, most)
-    if isinstance(place := given.get("workdir"), str) and place:
-        also = [f"in {place}", *also]
+    if isinstance(workdir := metadata.get("workdir"), str) and workdir:
+        also = [f"in {workdir}", *also]
     for line in also:
         for row in mark_rows(line.replace("\n", "⏎"), columns, _ALSO):
             yield "dim", row
 
 
-def _also(given: JSON) -> list[str]:
+def _other_details(data: JSON) -> list[str]:
     """Return the other things that the answer decides, without the command, which is shown."""
-    also = given.get("also")
+    also = data.get("also")
     lines = [str(line) for line in cast("list[object]", also)] if isinstance(also, list) else []
-    kept = [f"also {line}" for line in lines if not line.startswith("bash: ")]
-    return kept if len(kept) <= _NEEDS else [*kept[: _NEEDS - 1], f"also {len(kept) - _NEEDS + 1} more"]
+    others = [f"also {line}" for line in lines if not line.startswith("bash: ")]
+    return others if len(others) <= _NEEDS else [*others[: _NEEDS - 1], f"also {len(others) - _NEEDS + 1} more"]
 
 
 def _fits(names: Sequence[str]) -> bool:
     """Return whether a title can hold the names as they are."""
-    return len(names) <= _NAMED and all(len(inert(name[:LABEL])) <= LABEL >= len(name) for name in names)
+    return len(names) <= _NAMED and all(len(escape_controls(name[:LABEL])) <= LABEL >= len(name) for name in names)
 
 
 def _bold(text: str, columns: int, most: int) -> Iterator[tuple[Look, str]]:
@@ -181,21 +181,21 @@ def _readable(call: JSON) -> str:
     """Return a call's arguments as JSON, texts of several lines below it as they are."""
     texts = {name: value for name, value in call.items() if isinstance(value, str) and "\n" in value.strip("\n")}
     rest = {name: value for name, value in call.items() if name not in texts}
-    shown = [msgspec.json.format(msgspec.json.encode(rest), indent=2).decode()] if rest or not texts else []
-    return "\n".join([*shown, *(f"{name}:\n{value}" for name, value in texts.items())])
+    pieces = [msgspec.json.format(msgspec.json.encode(rest), indent=2).decode()] if rest or not texts else []
+    return "\n".join([*pieces, *(f"{name}:\n{value}" for name, value in texts.items())])
 
 
 def _diff(diff: str, paths: list[str], columns: int, most: int) -> Iterator[tuple[Look, str]]:
     files = _FILE.split(diff)[1:] or [diff]
-    shown: list[str] = []
+    rows: list[str] = []
     for file in files:
         name, _, rest = file.partition("\n")
         if len(files) > 1:
             path = next((path for path in paths if name == path or name.endswith(f"/{path}")), name)
-            shown.append(path.replace("\n", "⏎"))
-        shown.append((rest[rest.find("@@") :] if "@@" in rest else rest).rstrip("\n"))
+            rows.append(path.replace("\n", "⏎"))
+        rows.append((rest[rest.find("@@") :] if "@@" in rest else rest).rstrip("\n"))
     look: Look = "dim"
-    for row in mark_rows("\n".join(shown), columns, most):
+    for row in mark_rows("\n".join(rows), columns, most):
         if row.startswith(MARK):
             sign = row[len(MARK) :][:1]
             look = (
@@ -208,8 +208,8 @@ def describe_always(request: PermissionRequest) -> str:
     """Describe what "always" will allow, where, and for which directory; "": it is not offered."""
     if not request.always:
         return ""
-    place = request.metadata.get("workdir")
-    where = f"in {one_line(place, LABEL)}" if isinstance(place, str) and place else "in this directory"
+    workdir = request.metadata.get("workdir")
+    where = f"in {one_line(workdir, LABEL)}" if isinstance(workdir, str) and workdir else "in this directory"
     if request.always == ["*"]:
         return f"{_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
     names = _list_names(request.always, "`{}`")
@@ -223,8 +223,8 @@ def _list_patterns(request: PermissionRequest) -> str:
 
 
 def _list_names(names: Sequence[str], form: str = "{}") -> str:
-    shown = ", ".join(form.format(one_line(name.replace("\n", "⏎"), LABEL)) for name in names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
+    text = ", ".join(form.format(one_line(name.replace("\n", "⏎"), LABEL)) for name in names[:_NAMED])
+    return f"{text} and {len(names) - _NAMED} more" if len(names) > _NAMED else text
 
 
 def _sandbox(request: PermissionRequest, _asking: Asking) -> str:
@@ -239,10 +239,10 @@ def _edit(request: PermissionRequest, _asking: Asking) -> str:
         return f"Run a command that may change {_list_patterns(request)}"
     if len(request.patterns) > 1:
         return f"Change {len(request.patterns)} files"
-    return f"{_verb(str(request.metadata.get('diff') or ''))} {_list_patterns(request)}"
+    return f"{_name_effect(str(request.metadata.get('diff') or ''))} {_list_patterns(request)}"
 
 
-def _verb(diff: str) -> str:
+def _name_effect(diff: str) -> str:
     """Return "Create", "Change" or "Delete": the effect of a diff of one file."""
     first = diff.partition("@@ ")[2]
     if first.startswith("-0,0"):
@@ -254,7 +254,7 @@ def _read(request: PermissionRequest, _asking: Asking) -> str:
     return f"{'Run a command that reads' if 'command' in request.metadata else 'Read'} {_list_patterns(request)}"
 
 
-def _outside(request: PermissionRequest, asking: Asking) -> str:
+def _ask_outside(request: PermissionRequest, asking: Asking) -> str:
     if "command" in request.metadata:
         if request.patterns == ["*"]:
             return "Run a command of which it is not known which files it uses"
@@ -265,7 +265,7 @@ def _outside(request: PermissionRequest, asking: Asking) -> str:
     if isinstance(files, list) and len(cast("list[object]", files)) > 1:
         count = len(cast("list[object]", files))
         return f"Change {count} files, of which this is outside the project: {where}"
-    verb = _verb(diff) if isinstance(diff, str) and diff else _VERBS.get(asking.tool, "Use")
+    verb = _name_effect(diff) if isinstance(diff, str) and diff else _VERBS.get(asking.tool, "Use")
     return f"{verb} {where}, outside the project"
 
 
@@ -293,11 +293,13 @@ def _repeat(request: PermissionRequest, _asking: Asking) -> str:
 
 def _fan_out(request: PermissionRequest, _asking: Asking) -> str:
     """Return how many subagents are to start, and what that may cost."""
-    given = request.metadata
-    models = _list_names([str(each) for each in cast("list[object]", given.get("models") or [])])
-    cost = given.get("cost")
+    metadata = request.metadata
+    models = _list_names([str(each) for each in cast("list[object]", metadata.get("models") or [])])
+    cost = metadata.get("cost")
     price = f"about {dollars(cost)}" if isinstance(cost, int | float) else "cost not known yet"
-    return f"Start {given.get('more')} more subagents after the first {given.get('started')}, with {models}; {price}"
+    return (
+        f"Start {metadata.get('more')} more subagents after the first {metadata.get('started')}, with {models}; {price}"
+    )
 
 
 def _ask_about_server(request: PermissionRequest, _asking: Asking) -> str:
@@ -308,24 +310,24 @@ def _sampling(request: PermissionRequest, _asking: Asking) -> str:
     return f"Let the MCP server {_list_patterns(request)} ask your model"
 
 
-def _other(request: PermissionRequest, _asking: Asking) -> str:
-    shown = "" if request.patterns == ["*"] else f": {_list_patterns(request)}"
-    return f"Use {one_line(request.permission, LABEL)}{shown}"
+def _ask_other(request: PermissionRequest, _asking: Asking) -> str:
+    patterns = "" if request.patterns == ["*"] else f": {_list_patterns(request)}"
+    return f"Use {one_line(request.permission, LABEL)}{patterns}"
 
 
-def _saying(start: str, *, named: bool = True) -> Callable[[PermissionRequest, Asking], str]:
-    return lambda request, _: f"{start} {_list_patterns(request)}" if named else start
+def _saying(start: str, *, has_name: bool = True) -> Callable[[PermissionRequest, Asking], str]:
+    return lambda request, _: f"{start} {_list_patterns(request)}" if has_name else start
 
 
 _TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
-    "bash": _saying("Run a command", named=False),
+    "bash": _saying("Run a command", has_name=False),
     "sandbox": _sandbox,
     "edit": _edit,
     "read": _read,
     "list": _saying("List the folder"),
     "glob": _saying("Find files by the pattern"),
     "grep": _saying("Search in files for"),
-    "external_directory": _outside,
+    "external_directory": _ask_outside,
     "webfetch": _fetch,
     "webfetch_private": _private,
     "websearch": _saying("Search the web for"),
@@ -335,10 +337,10 @@ _TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
     "subagents": _fan_out,
     "mcp_changed": _ask_about_server,
     "mcp_sampling": _sampling,
-    "todowrite": _saying("Update the todo list", named=False),
-    "todoread": _saying("Read the todo list", named=False),
-    "question": _saying("Ask you a question", named=False),
-    "plan_exit": _saying("Leave plan mode and carry out the plan", named=False),
+    "todowrite": _saying("Update the todo list", has_name=False),
+    "todoread": _saying("Read the todo list", has_name=False),
+    "question": _saying("Ask you a question", has_name=False),
+    "plan_exit": _saying("Leave plan mode and carry out the plan", has_name=False),
 }
 _VERBS = {
     **dict.fromkeys(("read",), "Read"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
     FilesOutcome,
@@ -76,8 +76,8 @@ async def undo_files(
     client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool, say: Say, warn: Say
 ) -> int:
     """Undo, or redo, what the last turn did to some files; return 1 if a file was left as it is, else 0."""
-    given = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
-    answer = await client.call(UNDO_FILES, given)
+    undo_files = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
+    answer = await client.call(UNDO_FILES, undo_files)
     turns = await _turns(client, session)
     prompt = next((_prompt(turn) for turn in turns if turn.info.id == answer.message_id), None)
     verb = "redo" if redo else "undo"
@@ -116,10 +116,10 @@ def _report(outcome: FilesOutcome | None, heading: str, words: dict[str, str], s
     say(heading)
     would = "would be " if heading.startswith("Would") else ""
     for each in outcome.done:
-        source = f"{inert(each.source)} -> " if each.source else ""
-        say(f"  {would}{words[each.what]}  {source}{inert(each.path)}")
+        source = f"{escape_controls(each.source)} -> " if each.source else ""
+        say(f"  {would}{words[each.what]}  {source}{escape_controls(each.path)}")
     for conflict in outcome.conflicts:
-        warn(f"  {would}skipped  {inert(conflict.path)}: {inert(conflict.reason)}")
+        warn(f"  {would}skipped  {escape_controls(conflict.path)}: {escape_controls(conflict.reason)}")
     if not outcome.done and not outcome.conflicts:
         say(f"  no file {'has' if would else 'had'} to change")
     return 1 if outcome.conflicts else 0

@@ -19,10 +19,10 @@ class NotPlain(ValueError):
     """A file can't be edited: it is invalid, or has another type where an object or a list is expected."""
 
 
-def find_changed_settings(wanted: JSON, now: JSON) -> JSON:
+def find_changed_settings(changed_set: JSON, now: JSON) -> JSON:
     """Return the wanted settings that differ from those now; null takes a setting out."""
     found: JSON = {}
-    for key, value in wanted.items():
+    for key, value in changed_set.items():
         old = now.get(key)
         if is_object(value) and is_object(old) and key not in _WHOLE:
             inner = find_changed_settings(value, old)
@@ -68,21 +68,21 @@ def with_listed(text: str | None, key: str, entry: str, is_meant: Callable[[Any]
     `is_meant`: whether an entry of the list is that one already. Raises JsoncError; NotPlain when there is no list.
     """
     document = parse(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
-    whole, listed, said = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
-    if listed is None:
+    whole, entries, encoded = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
+    if entries is None:
         at = document.spans[()].start + 1
         comma = "," if document.value else "\n"
-        return f'{whole[:at]}\n  "{key}": [{said}]{comma}{whole[at:]}'
-    if any(map(is_meant, listed)):
+        return f'{whole[:at]}\n  "{key}": [{encoded}]{comma}{whole[at:]}'
+    if any(map(is_meant, entries)):
         return whole
-    if not listed:
+    if not entries:
         at = document.spans[key,].start + 1
-        return f"{whole[:at]}{said}{whole[at:]}"
-    last = document.spans[key, len(listed) - 1]
+        return f"{whole[:at]}{encoded}{whole[at:]}"
+    last = document.spans[key, len(entries) - 1]
     start = whole.rfind("\n", 0, last.start) + 1
     indent = whole[start : last.start]
     gap = "\n" + indent if start and not indent.strip() else " "
-    return f"{whole[: last.end]},{gap}{said}{whole[last.end :]}"
+    return f"{whole[: last.end]},{gap}{encoded}{whole[last.end :]}"
 
 
 def without_listed(text: str, key: str, is_meant: Callable[[Any], bool]) -> str:
@@ -92,17 +92,17 @@ def without_listed(text: str, key: str, is_meant: Callable[[Any], bool]) -> str:
     """
     while True:
         document = parse(text, depth=CONFIG_DEPTH.value)
-        listed = _get_list(document, key) or []
-        place = next((place for place, entry in enumerate(listed) if is_meant(entry)), None)
-        if place is None:
+        entries = _get_list(document, key) or []
+        index = next((place for place, entry in enumerate(entries) if is_meant(entry)), None)
+        if index is None:
             return text
         spans = document.spans
-        start, end = spans[key, place].start, spans[key, place].end
-        if place + 1 < len(listed):
-            end = spans[key, place + 1].start
-        elif place:
-            start = spans[key, place - 1].end
-        text = text[:start] + text[end:] if len(listed) > 1 else _without_member(text, spans[key,])
+        start, end = spans[key, index].start, spans[key, index].end
+        if index + 1 < len(entries):
+            end = spans[key, index + 1].start
+        elif index:
+            start = spans[key, index - 1].end
+        text = text[:start] + text[end:] if len(entries) > 1 else _without_member(text, spans[key,])
 
 
 def with_value(text: str, path: Sequence[str], value: Any) -> str:
@@ -111,14 +111,14 @@ def with_value(text: str, path: Sequence[str], value: Any) -> str:
     Raises JsoncError; NotPlain when something on the way there is no object.
     """
     document = parse(text if text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
-    held: Any = document.value
+    current: Any = document.value
     for depth, key in enumerate(path):
-        if not is_object(held):
+        if not is_object(current):
             raise NotPlain(f"its `{'.'.join(path[:depth])}` is not an object in braces" if depth else _NO_OBJECT)
-        if key not in held:
+        if key not in current:
             rest = tuple(path[:depth])
             return text if value is None else _with_member(document, rest, key, _nest(path[depth + 1 :], value))
-        held = held[key]
+        current = current[key]
     span = document.spans[tuple(path)]
     if value is None:
         return _without_member(document.text, span)
@@ -127,15 +127,15 @@ def with_value(text: str, path: Sequence[str], value: Any) -> str:
 
 def _with_member(document: Document, path: Keys, key: str, value: Any) -> str:
     """Return a document's text with a member added at the end of the object at `path`, on its own lines."""
-    whole, depth = document.text, 2 * len(path) + 2
+    text, depth = document.text, 2 * len(path) + 2
     row = f"\n{' ' * depth}{json.dumps(key, ensure_ascii=False)}: {_indent(_format_value(value), depth)}"
     ends = [span.end for each, span in document.spans.items() if each[:-1] == path and each]
     if ends:
-        return f"{whole[: max(ends)]},{row}{whole[max(ends) :]}"
+        return f"{text[: max(ends)]},{row}{text[max(ends) :]}"
     at = document.spans[path].start + 1
-    rest = whole[at:]
+    rest = text[at:]
     end = "" if rest.startswith("\n") else "\n" + " " * (depth - 2)
-    return f"{whole[:at]}{row}{end}{rest}"
+    return f"{text[:at]}{row}{end}{rest}"
 
 
 def _nest(keys: Sequence[str], value: Any) -> Any:
@@ -163,12 +163,12 @@ def _without_member(text: str, span: ValueSpan) -> str:
 def _get_list(document: Document, key: str) -> list[Any] | None:
     if not is_object(document.value):
         raise NotPlain(_NO_OBJECT)
-    listed = document.value.get(key, None)
-    if listed is None:
+    entries = document.value.get(key, None)
+    if entries is None:
         return None
-    if not is_list(listed):
+    if not is_list(entries):
         raise NotPlain(f"its `{key}` is no list")
-    return listed
+    return entries
 
 
 def _read(text: str) -> JSON:

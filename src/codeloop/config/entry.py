@@ -19,9 +19,9 @@ from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON
 
 
-def entry_file(paths: Paths, place: ProjectRoot | None) -> Path:
+def entry_file(paths: Paths, project_root: ProjectRoot | None) -> Path:
     """Return our file for entries: the project's, or for None the user's; of two the one that wins."""
-    folder = paths.config if place is None else place.root
+    folder = paths.config if project_root is None else project_root.root
     there = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
     return there[-1] if there else folder / OWN_FILES[0]
 
@@ -32,8 +32,8 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
     Raises CodeloopError for a variable that is not set and a file that can't be read.
     """
 
-    def content(found: re.Match[str]) -> str:
-        kind, name = found[1], found[2].strip()
+    def content(match: re.Match[str]) -> str:
+        kind, name = match[1], match[2].strip()
         if kind == "env":
             if name not in environment and ":-" not in name:
                 raise CodeloopError(f"The variable {name} is not set, which the entry takes a value from.")

@@ -114,20 +114,22 @@ def hook_rows(values: Values, paths: Paths, root: Path, files: dict[Path, FileSt
     """
     layer = values.layer
     value: Any = values.values["hooks"]
-    found = HookRows([], [])
+    hook_rows = HookRows([], [])
     if isinstance(value, str):
         file = layer.base / paths.expand(value)
         files.setdefault(file, file_state(file))
         is_inside = Path(os.path.realpath(file)).is_relative_to(root)
         if is_inside and not trusted:
-            found.warnings.append(f"{layer.place(('hooks',))}: {file} is not read, since its project is not trusted.")
-            return found
-        named = _read(layer, file, is_project=layer.is_project or is_inside)
-        settings = named.raw
+            hook_rows.warnings.append(
+                f"{layer.place(('hooks',))}: {file} is not read, since its project is not trusted."
+            )
+            return hook_rows
+        layer_of_file = _read(layer, file, is_project=layer.is_project or is_inside)
+        settings = layer_of_file.raw
         value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
-        layer = named
-    _rows(found, layer, value)
-    return found
+        layer = layer_of_file
+    _rows(hook_rows, layer, value)
+    return hook_rows
 
 
 def find_mistake(layer: Layer) -> str:
@@ -148,67 +150,71 @@ def _read(layer: Layer, file: Path, *, is_project: bool) -> Layer:
         document: Document = parse(text, depth=CONFIG_DEPTH.value)
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error}.") from error
-    named = Layer(layer.name, str(file), file.parent, document, is_project)
+    file_layer = Layer(layer.name, str(file), file.parent, document, is_project)
     if not is_object(document.value):
-        raise CodeloopError(f"{named.place(())}: expected an object in braces.")
-    return named
+        raise CodeloopError(f"{file_layer.place(())}: expected an object in braces.")
+    return file_layer
 
 
-def _rows(found: HookRows, layer: Layer, value: Any) -> None:
+def _rows(hook_rows: HookRows, layer: Layer, value: Any) -> None:
     for event, groups in _object(layer, value, ("hooks",)).items():
         keys: Keys = ("hooks", event)
         if event not in EVENTS:
-            found.warnings.append(f"{layer.place(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop.")
+            hook_rows.warnings.append(
+                f"{layer.place(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop."
+            )
             continue
         for at, group in _items(layer, groups, keys):
             inner = (*keys, at)
-            given = _object(layer, group, inner)
-            for number, each in _items(layer, given.get("hooks", []), (*inner, "hooks")):
-                _row(found, layer, (*inner, "hooks", number), given.get("matcher"), each)
+            data = _object(layer, group, inner)
+            for number, each in _items(layer, data.get("hooks", []), (*inner, "hooks")):
+                _row(hook_rows, layer, (*inner, "hooks", number), data.get("matcher"), each)
 
 
-def _row(found: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
-    given = _object(layer, value, keys)
-    kind = given.get("type", "command")
+def _row(hook_rows: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
+    data = _object(layer, value, keys)
+    kind = data.get("type", "command")
     if kind not in _FIELDS:
-        found.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run: {', '.join(_FIELDS)} are.")
+        hook_rows.warnings.append(
+            f"{layer.place(keys)}: hooks of the type {kind!a} are not run: {', '.join(_FIELDS)} are."
+        )
         return
     if kind in {"prompt", "agent"} and keys[1] not in JUDGED:
-        found.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
+        hook_rows.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
         return
-    if kind == "command" and given.get("shell") not in _SHELLS:
-        found.warnings.append(
-            f"{layer.place(keys)}: hooks for the shell {given['shell']!a} are not run, only for bash."
+    if kind == "command" and data.get("shell") not in _SHELLS:
+        hook_rows.warnings.append(
+            f"{layer.place(keys)}: hooks for the shell {data['shell']!a} are not run, only for bash."
         )
         return
     is_made = not layer.document.text
-    known = fields_of(kind) | _SHELL[kind == "command"] | (_MADE if is_made else frozenset[str]())
-    for key in given.keys() - known:
+    known_keys = fields_of(kind) | _SHELL[kind == "command"] | (_MADE if is_made else frozenset[str]())
+    for key in data.keys() - known_keys:
         inner = (*keys, key)
-        found.warnings.append(f"{layer.place(inner, of_key=True)}: {format_keys(inner)} means nothing to codeloop.")
+        hook_rows.warnings.append(f"{layer.place(inner, of_key=True)}: {format_keys(inner)} means nothing to codeloop.")
     if matcher is not None and not isinstance(matcher, str):
         _fail(layer, (*keys[:3], "matcher"), "expected a text", matcher)
-    timeout = given.get("timeout")
+    timeout = data.get("timeout")
     if timeout is not None and (not isinstance(timeout, int | float) or isinstance(timeout, bool) or timeout <= 0):
         _fail(layer, (*keys, "timeout"), "expected seconds", timeout)
     for key, field in _FIELDS[kind].items():
-        if (key in given or field.is_needed) and not field.is_right(given.get(key)):
-            _fail(layer, (*keys, key), f"expected {field.expected}", given.get(key))
-    condition = given.get("if", "")
+        if (key in data or field.is_needed) and not field.is_right(data.get(key)):
+            _fail(layer, (*keys, key), f"expected {field.expected}", data.get(key))
+    condition = data.get("if", "")
     if not isinstance(condition, str):
         _fail(layer, (*keys, "if"), "expected a text", condition)
-    found.rows.append(
+    hook_rows.rows.append(
         {
-            **{key: given[key] for key in _FIELDS[kind] if key in given},
+            **{key: data[key] for key in _FIELDS[kind] if key in data},
             "type": kind,
             "event": keys[1],
             "matcher": matcher or "",
             "if": condition,
             "timeout": timeout,
-            "policy": given.get("policy") is True,
+            "policy": data.get("policy") is True,
             "place": layer.place(keys),
             "isProject": layer.is_project,
-            "pluginRoot": given.get("pluginRoot", "") if is_made else "",
+            "pluginRoot": data.get("pluginRoot", "") if is_made else "",
         }
     )
 

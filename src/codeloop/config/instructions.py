@@ -36,22 +36,24 @@ class Instructions(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def instruction_files(place: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> tuple[Instruction, ...]:
+def instruction_files(
+    project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool
+) -> tuple[Instruction, ...]:
     """Return the files of `read_instructions`, without what was wrong with others."""
-    return read_instructions(place, paths, config, trusted=trusted).files
+    return read_instructions(project_root, paths, config, trusted=trusted).files
 
 
-def read_instructions(place: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
+def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
     """Read the global file, one for each folder from the work tree's top down, then what `config.instructions` names.
 
     Of AGENTS.md and CLAUDE.md in one folder the first counts. An untrusted project's are read too: they are data. But a
     link in it that leaves the work tree is not followed. Nothing here fails: what can't be read becomes a warning.
     """
-    reading = _Reading(place, trusted=trusted)
+    reading = _Reading(project_root, trusted=trusted)
     for file in (paths.config / "AGENTS.md", paths.reference / "AGENTS.md", paths.claude / "CLAUDE.md"):
         if reading.add(file, is_ours=True):
             break
-    folders = list(_folders(place))
+    folders = list(_folders(project_root))
     for folder in folders:
         for name in NAMES:
             if reading.add(folder / name):
@@ -63,19 +65,19 @@ def read_instructions(place: ProjectRoot, paths: Paths, config: Config, *, trust
         start = paths.expand(pattern)
         is_named = start.is_absolute()
         bases = [Path(start.anchor)] if is_named else list(reversed(folders))
-        found = False
+        is_present = False
         for base in bases:
             for file in _matching(base, str(start.relative_to(base) if is_named else start), reading):
-                found = reading.add(file, is_ours=is_named, is_exact=not _MAGIC.search(pattern)) or found
-        if not found:
+                is_present = reading.add(file, is_ours=is_named, is_exact=not _MAGIC.search(pattern)) or is_present
+        if not is_present:
             reading.warnings.append(f"instructions: no readable file matches {pattern!r}.")
     return Instructions(tuple(reading.files), tuple(reading.warnings))
 
 
-def _folders(place: ProjectRoot) -> Iterator[Path]:
-    folder = place.root
+def _folders(project_root: ProjectRoot) -> Iterator[Path]:
+    folder = project_root.root
     yield folder
-    for part in place.directory.relative_to(place.root).parts:
+    for part in project_root.directory.relative_to(project_root.root).parts:
         folder /= part
         yield folder
 
@@ -153,12 +155,12 @@ def _walk(folder: Path, parts: list[str], reading: _Reading) -> Iterator[Path]:
         return
     if part == "**":
         yield from _walk(folder, rest or ["*"], reading)
-    wanted = re.compile(translate(part))
+    pattern = re.compile(translate(part))
     for entry in _entries(folder, reading):
         if part == "**":
             if entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED and not entry.name.startswith("."):
                 yield from _walk(folder / entry.name, parts, reading)
-        elif wanted.match(entry.name) and entry.name.startswith(".") <= part.startswith("."):
+        elif pattern.match(entry.name) and entry.name.startswith(".") <= part.startswith("."):
             if rest and entry.is_dir():
                 yield from _walk(folder / entry.name, rest, reading)
             elif not rest and entry.is_file():
@@ -171,10 +173,10 @@ def _entries(folder: Path, reading: _Reading) -> list[os.DirEntry[str]]:
         return []
     try:
         with os.scandir(folder) as listing:
-            found = list(islice(listing, reading.entries))
+            dir_entries = list(islice(listing, reading.entries))
     except OSError:
         return []
-    reading.entries -= len(found) + 1
+    reading.entries -= len(dir_entries) + 1
     if reading.entries <= 0:
         reading.warnings.append(f"instructions: stopped after {INSTRUCTION_ENTRIES.value:,} files and folders.")
-    return sorted(found, key=lambda entry: entry.name)
+    return sorted(dir_entries, key=lambda entry: entry.name)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from codeloop.kit.jsonc import Keys, is_list, is_object
-from codeloop.kit.suggest import near
+from codeloop.kit.suggest import find_similar
 from codeloop.schema.config import (
     AgentConfig,
     CommandConfig,
@@ -139,10 +139,10 @@ def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Key
     """Yield every key that nothing will ever read, and in sections that others read too those near one of ours."""
     if not is_object(value):
         return
-    known = settings(kind) | _ACCEPTED.get(kind, frozenset())
+    known_keys = settings(kind) | _ACCEPTED.get(kind, frozenset())
     for key in value:
-        if key not in known:
-            yield Unknown((*keys, key), near(key, sorted(known)))
+        if key not in known_keys:
+            yield Unknown((*keys, key), find_similar(key, sorted(known_keys)))
     for name, section, is_many in _SECTIONS.get(kind, ()):
         inner = value.get(name)
         if not is_many:
@@ -155,22 +155,22 @@ def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Key
             yield from _misspelt(value, place, names)
 
 
-def _misspelt(value: JSON, place: Keys, names: frozenset[str]) -> Iterator[Unknown]:
-    for keys, section in find_values(value, place):
+def _misspelt(value: JSON, open_keys: Keys, names: frozenset[str]) -> Iterator[Unknown]:
+    for keys, section in find_values(value, open_keys):
         for key in section if is_object(section) else ():
-            if key not in names and (meant := near(key, sorted(names))):
-                yield Unknown((*keys, key), meant, is_dropped=False)
+            if key not in names and (suggestions := find_similar(key, sorted(names))):
+                yield Unknown((*keys, key), suggestions, is_dropped=False)
 
 
-def find_values(value: Any, place: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+def find_values(value: Any, prefix: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
     """Yield the values at a place, with their keys; `*` is any key."""
-    if len(keys) == len(place):
+    if len(keys) == len(prefix):
         yield keys, value
     elif is_object(value):
-        wanted = place[len(keys)]
+        wanted_key = prefix[len(keys)]
         for key, inner in value.items():
-            if wanted in ("*", key):
-                yield from find_values(inner, place, (*keys, key))
+            if wanted_key in ("*", key):
+                yield from find_values(inner, prefix, (*keys, key))
 
 
 def pending(raw: JSON) -> Iterator[Keys]:

@@ -59,17 +59,17 @@ class Loaded(Struct, frozen=True):
         if origin is None or origin.layer.name == "command line":
             return None
         layer = origin.layer
-        place = f"{origin} ({_LAYERS.get(layer.name, layer.name)})"
+        text = f"{origin} ({_LAYERS.get(layer.name, layer.name)})"
         references: list[re.Match[str]] = list(REFERENCE.finditer(origin.raw if isinstance(origin.raw, str) else ""))
         if not references:
-            return f"`{keys[-1]}` at {place}", "Correct it there."
-        names = [found[2].strip() for found in references]
-        shown = " and ".join(f"{{{found[1]}:{name}}}" for found, name in zip(references, names, strict=True))
+            return f"`{keys[-1]}` at {text}", "Correct it there."
+        names = [match[2].strip() for match in references]
+        shown = " and ".join(f"{{{match[1]}:{name}}}" for match, name in zip(references, names, strict=True))
         if references[0][1] == "env":
             variable = names[0].partition(":-")[0]
             where = f"the environment variable {variable}"
-            return f"{where}, by `{shown}` at {place}", f"Set {variable} to another one and start codeloop again."
-        return f"the file {names[0]}, by `{shown}` at {place}", "Put another one into that file."
+            return f"{where}, by `{shown}` at {text}", f"Set {variable} to another one and start codeloop again."
+        return f"the file {names[0]}, by `{shown}` at {text}", "Put another one into that file."
 
 
 class _Merged(Struct, frozen=True):
@@ -80,7 +80,7 @@ class _Merged(Struct, frozen=True):
 
 
 def load(
-    place: ProjectRoot,
+    project_root: ProjectRoot,
     paths: Paths,
     *,
     config_file: Path | None = None,
@@ -99,11 +99,11 @@ def load(
     warnings: list[str] = list(extra.warnings)
     ignored: list[str] = list(extra.ignored)
     sources: list[str] = []
-    read: dict[Path, FileState] = {}
-    heard: list[Layer] = []
+    file_states: dict[Path, FileState] = {}
+    layers: list[Layer] = []
     outside: list[str] = []
     files = find_layers(
-        place,
+        project_root,
         paths,
         config_file=config_file,
         environment=environment,
@@ -117,33 +117,35 @@ def load(
             values, names = filter_layer(normalise(layer, layer.raw), merged.values)
             ignored.extend(names)
         else:
-            values = normalise(layer, substitute(layer, paths, environment, read))
-            heard.append(layer)
+            values = normalise(layer, substitute(layer, paths, environment, file_states))
+            layers.append(layer)
             if layer.is_project:
                 warnings.extend(_drop_sandboxes(layer, values.values))
             if "hooks" in values.values:
                 from codeloop.config.hook_rows import hook_rows
 
-                rows, notes = hook_rows(values, paths, place.root, read, trusted=trusted)
+                rows, notes = hook_rows(values, paths, project_root.root, file_states, trusted=trusted)
                 values.values["hooks"] = rows
                 warnings.extend(notes)
         _merge(merged, merged.values, values, values.values, ())
-    warnings.extend(_pending(heard))
+    warnings.extend(_pending(layers))
     ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in outside)
     if ignored or extra.distrust is not None:
         warnings.append(
-            _explain_ignored(extra.distrust or f"{format_keys((str(place.root),))} is not trusted", ignored)
+            _explain_ignored(extra.distrust or f"{format_keys((str(project_root.root),))} is not trusted", ignored)
         )
     provenance = {format_keys(keys): origin for keys, origin in merged.origins.items()}
-    return Loaded(_convert(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), read)
+    return Loaded(
+        _convert(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), file_states
+    )
 
 
 def _with_offline(command_line: JSON, environment: Mapping[str, str]) -> JSON:
     """Return the command line's layer, the last one; offline it also keeps commands from the network."""
     if not is_offline(environment):
         return command_line
-    given = command_line.get("sandbox")
-    return {**command_line, "sandbox": {**(given if is_object(given) else {}), "network": "off"}}
+    sandbox = command_line.get("sandbox")
+    return {**command_line, "sandbox": {**(sandbox if is_object(sandbox) else {}), "network": "off"}}
 
 
 def _drop_sandboxes(layer: Layer, values: JSON) -> list[str]:
@@ -182,9 +184,9 @@ def _pending(layers: list[Layer]) -> list[str]:
     names = {format_keys(keys): layer.place(keys, of_key=True) for layer in layers for keys in pending(layer.raw)}
     if not names:
         return []
-    listed = [f"{name} ({place})" for name, place in names.items()]
-    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
-    return [f"Not supported yet and ignored: {', '.join(listed[:_MOST_NAMED])}{more}."]
+    texts = [f"{name} ({position})" for name, position in names.items()]
+    more = f" and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+    return [f"Not supported yet and ignored: {', '.join(texts[:_MOST_NAMED])}{more}."]
 
 
 def _explain_ignored(why: str, names: list[str]) -> str:
@@ -220,12 +222,12 @@ def _is_joined(keys: Keys) -> bool:
 
 def _append_list(merged: _Merged, old: list[Any], source: Values, new: list[Any], at: Keys) -> list[Any]:
     """Append a list to what the layers before it gave; rules always, other things when they are new."""
-    whole = list(old)
+    merged_list = list(old)
     for index, item in enumerate(new):
-        if at[-1] in _APPENDED or item not in whole:
-            merged.origins[*at, len(whole)] = Origin(source.layer, source.origin((*at, index)))
-            whole.append(item)
-    return whole
+        if at[-1] in _APPENDED or item not in merged_list:
+            merged.origins[*at, len(merged_list)] = Origin(source.layer, source.origin((*at, index)))
+            merged_list.append(item)
+    return merged_list
 
 
 def _forget(merged: _Merged, at: Keys, old: Any) -> None:
@@ -240,16 +242,16 @@ def _convert(merged: _Merged) -> Config:
         return msgspec.convert(merged.values, Config)
     except msgspec.ValidationError:
         keys, fault = find_fault(merged.values, Config)
-        raise CodeloopError(f"{_where(merged, keys)}: {format_keys(keys)}: {fault}.") from None
+        raise CodeloopError(f"{_find_place(merged, keys)}: {format_keys(keys)}: {fault}.") from None
 
 
-def _where(merged: _Merged, keys: Keys) -> str:
+def _find_place(merged: _Merged, keys: Keys) -> str:
     """Return the place of a value: it was set as a whole, as part of something, or is itself set in parts."""
     for size in range(len(keys), 0, -1):
         origin = merged.origins.get(keys[:size])
         if origin is not None:
             return origin.layer.place((*origin.keys, *keys[size:]))
-    inner = next((found for found in merged.origins if found[: len(keys)] == keys), None)
+    inner = next((inner_keys for inner_keys in merged.origins if inner_keys[: len(keys)] == keys), None)
     if inner is None:
         return "the configuration"
     origin = merged.origins[inner]

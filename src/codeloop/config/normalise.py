@@ -38,109 +38,109 @@ def normalise(layer: Layer, raw: JSON) -> Values:
 
     Raises CodeloopError with file, line and column where a permission, an agent or `tools` has no form that we know.
     """
-    known = settings(Config)
-    found = Values(layer, {})
+    known_keys = settings(Config)
+    values = Values(layer, {})
     for key, value in raw.items():
         name = _RENAMED.get(key, key)
-        if name in known and name not in {"permission", "agent"}:
-            found.values[name] = value
+        if name in known_keys and name not in {"permission", "agent"}:
+            values.values[name] = value
             if name != key:
-                found.written[name,] = (key,)
+                values.written[name,] = (key,)
     if isinstance(mode := raw.get("sandbox"), str):
-        found.values["sandbox"] = {"mode": mode}
-        found.written["sandbox", "mode"] = ("sandbox",)
+        values.values["sandbox"] = {"mode": mode}
+        values.written["sandbox", "mode"] = ("sandbox",)
     if raw.get("autoshare") is True and "share" not in raw:
-        found.values["share"] = "auto"
-        found.written["share",] = ("autoshare",)
-    _permission(found, found.values, raw, (), ())
+        values.values["share"] = "auto"
+        values.written["share",] = ("autoshare",)
+    _permission(values, values.values, raw, (), ())
     for section in ("mode", "agent"):
-        for name, value in _object(found, raw.get(section), (section,)).items():
-            _agent(found, name, _object(found, value, (section, name)), (section, name))
-    return found
+        for name, value in _object(values, raw.get(section), (section,)).items():
+            _agent(values, name, _object(values, value, (section, name)), (section, name))
+    return values
 
 
-def _agent(found: Values, name: str, raw: JSON, written: Keys) -> None:
+def _agent(values: Values, name: str, raw: JSON, prefix_keys: Keys) -> None:
     """Add one agent; what it sets beyond the known keys are options of its model."""
-    agents: JSON = found.values.setdefault("agent", {})
-    agent: JSON = agents.setdefault(name, {"mode": "primary"} if written[0] == "mode" else {})
+    agents: JSON = values.values.setdefault("agent", {})
+    agent: JSON = agents.setdefault(name, {"mode": "primary"} if prefix_keys[0] == "mode" else {})
     keys = ("agent", name)
-    found.written.setdefault(keys, written)
-    known = settings(AgentConfig)
-    options = dict(_object(found, raw.get("options"), (*written, "options")))
+    values.written.setdefault(keys, prefix_keys)
+    known_keys = settings(AgentConfig)
+    options = dict(_object(values, raw.get("options"), (*prefix_keys, "options")))
     for key, value in raw.items():
         target = "steps" if key == "maxSteps" and "steps" not in raw else key
-        if target in known and target not in {"permission", "options"}:
+        if target in known_keys and target not in {"permission", "options"}:
             agent[target] = value
-            found.written[*keys, target] = (*written, key)
+            values.written[*keys, target] = (*prefix_keys, key)
         elif target not in {"permission", "options", "tools", "maxSteps"}:
             options[key] = value
-            found.written[*keys, "options", key] = (*written, key)
+            values.written[*keys, "options", key] = (*prefix_keys, key)
     if options:
         agent["options"] = {**agent.get("options", {}), **options}
-    _permission(found, agent, raw, written, keys)
+    _permission(values, agent, raw, prefix_keys, keys)
 
 
-def _permission(found: Values, section: JSON, raw: JSON, written: Keys, keys: Keys) -> None:
+def _permission(values: Values, section: JSON, raw: JSON, prefix_keys: Keys, keys: Keys) -> None:
     """Append the rules of a section's `tools` and then of its `permission` to what it has."""
     rules: list[JSON] = list(section.get("permission", ()))
-    for rule, place in (*_tools(found, raw, written), *_rules(found, raw, written)):
-        found.written[*keys, "permission", len(rules)] = place
+    for rule, place in (*_tools(values, raw, prefix_keys), *_rules(values, raw, prefix_keys)):
+        values.written[*keys, "permission", len(rules)] = place
         rules.append(rule)
     if rules:
         section["permission"] = rules
 
 
-def _tools(found: Values, raw: JSON, written: Keys) -> Iterator[tuple[JSON, Keys]]:
+def _tools(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
     """Read the old form `{"bash": false}`."""
-    place = (*written, "tools")
-    for name, is_on in _object(found, raw.get("tools"), place).items():
+    place = (*keys, "tools")
+    for name, is_on in _object(values, raw.get("tools"), place).items():
         if not isinstance(is_on, bool):
-            _fail(found, (*place, name), "expected true or false", is_on)
+            _fail(values, (*place, name), "expected true or false", is_on)
         permission = "edit" if name in _EDITS else name
         yield _rule(permission, "*", "allow" if is_on else "deny"), (*place, name)
 
 
-def _rules(found: Values, raw: JSON, written: Keys) -> Iterator[tuple[JSON, Keys]]:
+def _rules(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
     """Read `"ask"`, `{"bash": "ask"}` and `{"bash": {"git *": "allow"}}`."""
-    place = (*written, "permission")
+    place = (*keys, "permission")
     value = raw.get("permission")
     if value is None:
         return
     if not is_object(value):
-        yield _rule("*", "*", _action(found, place, value)), place
+        yield _rule("*", "*", _action(values, place, value)), place
         return
     for permission, inner in value.items():
         at = (*place, permission)
         if not is_object(inner):
-            yield _rule(permission, "*", _action(found, at, inner)), at
+            yield _rule(permission, "*", _action(values, at, inner)), at
             continue
         for pattern, action in inner.items():
             if is_object(action):
-                _fail(found, (*at, pattern), 'expected "allow", "ask" or "deny"', action)
-            yield _rule(permission, pattern, _action(found, (*at, pattern), action)), (*at, pattern)
+                _fail(values, (*at, pattern), 'expected "allow", "ask" or "deny"', action)
+            yield _rule(permission, pattern, _action(values, (*at, pattern), action)), (*at, pattern)
 
 
 def _rule(permission: str, pattern: str, action: str) -> JSON:
     return {"permission": permission, "pattern": pattern, "action": action}
 
 
-def _action(found: Values, keys: Keys, value: Any) -> str:
+def _action(values: Values, keys: Keys, value: Any) -> str:
     if value not in _ACTIONS:
-        _fail(found, keys, 'expected "allow", "ask" or "deny", or an object of them', value)
+        _fail(values, keys, 'expected "allow", "ask" or "deny", or an object of them', value)
     return value
 
 
-def _object(found: Values, value: Any, keys: Keys) -> JSON:
+def _object(values: Values, value: Any, keys: Keys) -> JSON:
     if value is None:
         return {}
     if not is_object(value):
-        _fail(found, keys, "expected an object", value)
+        _fail(values, keys, "expected an object", value)
     return value
 
 
-def _fail(found: Values, keys: Keys, expected: str, value: Any) -> NoReturn:
-    shown = ascii(value) if isinstance(value, str) else describe(value)
-    raise CodeloopError(f"{found.layer.place(keys)}: {format_keys(keys)}: {expected}, got {shown[:60]}.")
+def _fail(values: Values, keys: Keys, expected: str, value: Any) -> NoReturn:
+    text = ascii(value) if isinstance(value, str) else describe(value)
+    raise CodeloopError(f"{values.layer.place(keys)}: {format_keys(keys)}: {expected}, got {text[:60]}.")
 
 
 def describe(value: Any) -> str:

@@ -65,16 +65,16 @@ class Paths(Struct, frozen=True):
 
 def plugin_name(entry: Any) -> str | None:
     """Return the name in an entry of `plugin`, which may be a list with options; None: there is none."""
-    named = entry[0] if is_list(entry) and entry else entry
-    return named if isinstance(named, str) else None
+    name = entry[0] if is_list(entry) and entry else entry
+    return name if isinstance(name, str) else None
 
 
-def plugin_path(named: str, base: Path, paths: Paths) -> Path | None:
+def plugin_path(name: str, base: Path, paths: Paths) -> Path | None:
     """Return the path that an entry of `plugin` names; None: it names a package. `base`: of relative paths."""
-    if named.startswith("file://"):
-        return Path(os.path.normpath(unquote(urlsplit(named).path)))
-    if named.startswith((".", "/", "~", "$HOME")):
-        return Path(os.path.normpath(base / paths.expand(named)))
+    if name.startswith("file://"):
+        return Path(os.path.normpath(unquote(urlsplit(name).path)))
+    if name.startswith((".", "/", "~", "$HOME")):
+        return Path(os.path.normpath(base / paths.expand(name)))
     return None
 
 

@@ -74,11 +74,11 @@ def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, s
     return ProjectRoot(here, here, GLOBAL, None)
 
 
-def record_root(folder: Path, place: ProjectRoot) -> None:
+def record_root(folder: Path, project_root: ProjectRoot) -> None:
     """Keep where a project was last opened in the project's folder, so that it is known before its first session."""
-    if place.project_id != GLOBAL and read_root(folder) != str(place.root):
+    if project_root.project_id != GLOBAL and read_root(folder) != str(project_root.root):
         with suppress(OSError, UnicodeEncodeError):
-            write_private(folder / _ROOT, str(place.root))
+            write_private(folder / _ROOT, str(project_root.root))
 
 
 def read_root(folder: Path) -> str | None:
@@ -118,15 +118,15 @@ def _project_id(repository: Path, paths: Paths, environment: Mapping[str, str]) 
         return GLOBAL
     mark = _mark(repository)
     file = paths.cache / "repository" / f"{crc32(os.fsencode(repository)):08x}.json"
-    known = _recall(file)
-    if known is not None and known.repository == str(repository) and known.mark == mark:
-        return known.project_id
-    found, is_final = _root_commit(repository, environment)
+    remembered = _recall(file)
+    if remembered is not None and remembered.repository == str(repository) and remembered.mark == mark:
+        return remembered.project_id
+    project_id, is_final = _root_commit(repository, environment)
     if is_final:
         with suppress(OSError, UnicodeEncodeError):
-            kept = _Known(repository=str(repository), mark=mark, project_id=found)
-            write_private(file, msgspec.json.encode(kept).decode())
-    return found
+            remembered_now = _Known(repository=str(repository), mark=mark, project_id=project_id)
+            write_private(file, msgspec.json.encode(remembered_now).decode())
+    return project_id
 
 
 def _is_unborn(repository: Path) -> bool:
@@ -171,7 +171,7 @@ def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str,
         return by_path, False
     call = git_call(repository, "rev-list", "--max-parents=0", "HEAD", environment=environment)
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             call.command,
             env=call.environment,
             cwd="/",
@@ -185,7 +185,7 @@ def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str,
         return by_path, True
     except OSError:
         return by_path, False
-    commits = sorted(done.stdout.decode("ascii", "replace").split())
-    if done.returncode == 0 and commits:
+    commits = sorted(completed.stdout.decode("ascii", "replace").split())
+    if completed.returncode == 0 and commits:
         return commits[0], True
     return by_path, False

@@ -42,13 +42,13 @@ def redact_config(loaded: Loaded, username: str) -> JSON:
     """
     hidden: set[str] = set()
     values = msgspec.to_builtins(loaded.config)
-    found = _sections(values, hidden)
-    written = {path: origin for path, origin in loaded.provenance.items() if _refers(origin)}
-    if written:
-        free = {key: _as_written(value, (key,), written) for key, value in values.items() if key in _FREE}
-        found = _sections({**values, **free}, hidden)
+    data = _sections(values, hidden)
+    origins = {path: origin for path, origin in loaded.provenance.items() if _refers(origin)}
+    if origins:
+        free = {key: _as_written(value, (key,), origins) for key, value in values.items() if key in _FREE}
+        data = _sections({**values, **free}, hidden)
     texts = sorted((text for text in hidden if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)
-    masked = {key: _without(value, texts if key in _FREE else []) for key, value in found.items()}
+    masked = {key: _remove_texts(value, texts if key in _FREE else []) for key, value in data.items()}
     return {"username": username, **masked, "mode": {}, "plugin": masked.get("plugin", [])}
 
 
@@ -104,15 +104,15 @@ def open_address(url: str) -> str:
 
 
 def _sections(values: JSON, hidden: set[str]) -> JSON:
-    found = {key: _SHOWN[key](value, hidden) for key, value in values.items() if key in _SHOWN}
+    sections = {key: _SHOWN[key](value, hidden) for key, value in values.items() if key in _SHOWN}
     level = str(values.get("log_level", "")).upper()
     if level in _LEVELS:
-        found["logLevel"] = level
+        sections["logLevel"] = level
     if "permission" in values:
-        found["permission"] = permission_form(values["permission"])
+        sections["permission"] = permission_form(values["permission"])
     search = values.get("search", {})
     hidden.update(_texts(search.get("apiKey")))
-    return {key: value for key, value in found.items() if value not in (None, {})}
+    return {key: value for key, value in sections.items() if value not in (None, {})}
 
 
 def permission_form(rules: list[JSON]) -> JSON:
@@ -129,13 +129,13 @@ def permission_form(rules: list[JSON]) -> JSON:
 
 def _drop_covered(rules: list[JSON]) -> list[JSON]:
     later: set[tuple[str, str]] = set()
-    kept: list[JSON] = []
+    layers_left: list[JSON] = []
     for rule in reversed(rules):
         permission, pattern = rule["permission"], rule["pattern"]
         if not later & {("*", "*"), (permission, "*"), ("*", pattern), (permission, pattern)}:
-            kept.append(rule)
+            layers_left.append(rule)
         later.add((permission, pattern))
-    return kept[::-1]
+    return layers_left[::-1]
 
 
 def _as_is(value: Any, _hidden: set[str]) -> Any:
@@ -147,12 +147,12 @@ def _agents(agents: JSON, hidden: set[str]) -> JSON:
 
 
 def _agent(agent: JSON, hidden: set[str]) -> JSON:
-    found = {key: value for key, value in agent.items() if key not in {"permission", "restrictions", "options"}}
+    visible = {key: value for key, value in agent.items() if key not in {"permission", "restrictions", "options"}}
     if "permission" in agent:
-        found["permission"] = permission_form(agent["permission"])
+        visible["permission"] = permission_form(agent["permission"])
     if "options" in agent:
-        found["options"] = _options(agent["options"], hidden)
-    return found
+        visible["options"] = _options(agent["options"], hidden)
+    return visible
 
 
 def _providers(providers: JSON, hidden: set[str]) -> JSON:
@@ -160,40 +160,40 @@ def _providers(providers: JSON, hidden: set[str]) -> JSON:
 
 
 def _provider(provider: JSON, hidden: set[str]) -> JSON:
-    found = dict(provider)
-    if "api" in found:
-        found["api"] = _address(found["api"], hidden)
-    if "options" in found:
-        found["options"] = _provider_options(found["options"], hidden)
-    if "models" in found:
-        found["models"] = {name: _model(model, hidden) for name, model in found["models"].items()}
-    return found
+    visible = dict(provider)
+    if "api" in visible:
+        visible["api"] = _address(visible["api"], hidden)
+    if "options" in visible:
+        visible["options"] = _provider_options(visible["options"], hidden)
+    if "models" in visible:
+        visible["models"] = {name: _model(model, hidden) for name, model in visible["models"].items()}
+    return visible
 
 
 def _provider_options(options: JSON, hidden: set[str]) -> JSON:
-    found: JSON = {}
+    data: JSON = {}
     for key, value in options.items():
         if key in _ADDRESSES and isinstance(value, str):
-            found[key] = _address(value, hidden)
+            data[key] = _address(value, hidden)
         elif value is None or isinstance(value, bool | int | float):
-            found[key] = value
+            data[key] = value
         elif key in _CLOSED or _SECRET.search(key):
             hidden.update(_texts(value))
-    return found
+    return data
 
 
 def _model(model: JSON, hidden: set[str]) -> JSON:
     """Return a model; of limits and prices only what says both of what clients count on."""
     hidden.update(_texts(model.get("headers")))
-    found = {key: value for key, value in model.items() if key not in {"headers", "disabled", "options"}}
+    visible = {key: value for key, value in model.items() if key not in {"headers", "disabled", "options"}}
     if "options" in model:
-        found["options"] = _options(model["options"], hidden)
+        visible["options"] = _options(model["options"], hidden)
     if "variants" in model:
-        found["variants"] = {name: _options(options, hidden) for name, options in model["variants"].items()}
-    for key, needed in (("cost", {"input", "output"}), ("limit", {"context", "output"})):
-        if key in found and not needed <= found[key].keys():
-            del found[key]
-    return found
+        visible["variants"] = {name: _options(options, hidden) for name, options in model["variants"].items()}
+    for key, required in (("cost", {"input", "output"}), ("limit", {"context", "output"})):
+        if key in visible and not required <= visible[key].keys():
+            del visible[key]
+    return visible
 
 
 def _servers(servers: JSON, hidden: set[str]) -> JSON:
@@ -202,14 +202,14 @@ def _servers(servers: JSON, hidden: set[str]) -> JSON:
 
 def _server(server: JSON, hidden: set[str]) -> JSON:
     """Return an MCP server: of its command the program only, since arguments hold keys as often as variables do."""
-    found = {key: server[key] for key in _MCP if key in server}
+    visible = {key: server[key] for key in _MCP if key in server}
     if is_list(server.get("command")):
-        found["command"] = server["command"][:1]
+        visible["command"] = server["command"][:1]
     if isinstance(server.get("url"), str):
-        found["url"] = _address(server["url"], hidden)
+        visible["url"] = _address(server["url"], hidden)
     for key in ("environment", "headers", "oauth"):
         hidden.update(_texts(server.get(key)))
-    return found
+    return visible
 
 
 def _tools(value: Any, hidden: set[str]) -> Any:
@@ -222,10 +222,10 @@ def _plugins(plugins: list[Any], hidden: set[str]) -> list[Any]:
 
 
 def _skills(skills: JSON, hidden: set[str]) -> JSON:
-    found = _options(skills, hidden)
-    if is_list(found.get("urls")):
-        found["urls"] = [_address(str(url), hidden) for url in found["urls"]]
-    return found
+    visible = _options(skills, hidden)
+    if is_list(visible.get("urls")):
+        visible["urls"] = [_address(str(url), hidden) for url in visible["urls"]]
+    return visible
 
 
 def _options(value: Any, hidden: set[str]) -> Any:
@@ -234,13 +234,13 @@ def _options(value: Any, hidden: set[str]) -> Any:
         return [_options(each, hidden) for each in value]
     if not is_object(value):
         return value
-    found: JSON = {}
+    data: JSON = {}
     for key, each in value.items():
         if (key in _CLOSED or _SECRET.search(key)) and not isinstance(each, bool | int | float | None):
             hidden.update(_texts(each))
         else:
-            found[key] = _options(each, hidden)
-    return found
+            data[key] = _options(each, hidden)
+    return data
 
 
 def _address(url: str, hidden: set[str]) -> str:
@@ -257,7 +257,7 @@ def _texts(value: Any) -> list[str]:
     return [part for text in iterate_texts(value) for part in (text, *text.split())]
 
 
-def _without(value: Any, texts: list[str]) -> Any:
+def _remove_texts(value: Any, texts: list[str]) -> Any:
     """Return a value in which none of these texts stands, and no integer that JSON readers can't hold."""
     if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
         return _LARGEST if value > 0 else -_LARGEST
@@ -266,8 +266,8 @@ def _without(value: Any, texts: list[str]) -> Any:
             value = value.replace(text, _MASK)
         return value
     if is_object(value):
-        return {key: _without(each, texts) for key, each in value.items()}
-    return [_without(each, texts) for each in value] if is_list(value) else value
+        return {key: _remove_texts(each, texts) for key, each in value.items()}
+    return [_remove_texts(each, texts) for each in value] if is_list(value) else value
 
 
 def _refers(origin: Origin) -> bool:
@@ -277,17 +277,17 @@ def _refers(origin: Origin) -> bool:
     return any(_REFERENCE.search(each) for each in _texts(origin.raw))
 
 
-def _as_written(value: Any, keys: Keys, written: dict[str, Origin]) -> Any:
+def _as_written(value: Any, keys: Keys, origins: dict[str, Origin]) -> Any:
     """Replace values read from variables and files by their written references; rules and choices stay."""
     if len(keys) == 3 and (keys[-1] in _CHOICES or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})):
         return value
-    origin = written.get(format_keys(keys))
+    origin = origins.get(format_keys(keys))
     if origin is not None:
         return origin.raw
     if is_object(value):
-        return {key: _as_written(each, (*keys, key), written) for key, each in value.items()}
+        return {key: _as_written(each, (*keys, key), origins) for key, each in value.items()}
     if is_list(value):
-        return [_as_written(each, (*keys, index), written) for index, each in enumerate(value)]
+        return [_as_written(each, (*keys, index), origins) for index, each in enumerate(value)]
     return value
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.config.files import write_private
 from codeloop.config.paths import Paths
-from codeloop.kit.processes import lives, start_time
+from codeloop.kit.processes import is_alive, start_time
 from codeloop.kit.small_files import open_regular
 from codeloop.net.origin import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
@@ -67,8 +67,8 @@ def publish(paths: Paths, url: str, username: str, password: str) -> Path:
     Raises OSError.
     """
     for path in _files(paths):
-        found = _read(path)
-        if found is None or not lives(found.pid, found.started):
+        running_server = _read(path)
+        if running_server is None or not is_alive(running_server.pid, running_server.started):
             path.unlink(missing_ok=True)
     pid = os.getpid()
     path = _file(paths, *_address(url))
@@ -81,8 +81,8 @@ def withdraw(paths: Paths, url: str, *, of_any: bool = False) -> None:
     """Remove what `publish` wrote; with `of_any` also what another process wrote for that address."""
     path = _file(paths, *_address(url))
     with suppress(OSError):
-        found = _read(path)
-        if of_any or (found is not None and found.pid == os.getpid()):
+        running_server = _read(path)
+        if of_any or (running_server is not None and running_server.pid == os.getpid()):
             path.unlink(missing_ok=True)
 
 
@@ -97,26 +97,32 @@ def credential_for(paths: Paths, url: str, environment: Mapping[str, str]) -> Cr
     except ValueError:
         return None
     is_plain = urlsplit(url).scheme == "http"
-    for candidate in _same(host) if is_plain else ():
-        found = _alive(_file(paths, candidate, port))
-        if found is not None:
-            return Credential(_reachable(candidate, port), found.username, found.password, found.directory)
+    for candidate in _list_aliases(host) if is_plain else ():
+        living = _read_living(_file(paths, candidate, port))
+        if living is not None:
+            return Credential(_reachable(candidate, port), living.username, living.password, living.directory)
     name = first_set(environment, PASSWORDS)
     return Credential(url, username_of(environment), environment[name]) if name else None
 
 
-def successor_of(paths: Paths, lost: Credential) -> Credential | None:
+def successor_of(paths: Paths, credential: Credential) -> Credential | None:
     """Return the credential for the one server that now runs in the directory of one that is gone, on any port."""
-    found = [each for each in map(_alive, _files(paths)) if each is not None and each.directory == lost.directory]
-    if not lost.directory or len(found) != 1:
+    running_servers = [
+        each for each in map(_read_living, _files(paths)) if each is not None and each.directory == credential.directory
+    ]
+    if not credential.directory or len(running_servers) != 1:
         return None
-    host, port = _address(found[0].url)
-    return Credential(_reachable(host, port), found[0].username, found[0].password, lost.directory)
+    host, port = _address(running_servers[0].url)
+    return Credential(
+        _reachable(host, port), running_servers[0].username, running_servers[0].password, credential.directory
+    )
 
 
-def _alive(path: Path) -> RunningServer | None:
-    found = _read(path)
-    return found if found is not None and lives(found.pid, found.started) else None
+def _read_living(path: Path) -> RunningServer | None:
+    running_server = _read(path)
+    return (
+        running_server if running_server is not None and is_alive(running_server.pid, running_server.started) else None
+    )
 
 
 def _address(url: str) -> tuple[str, int]:
@@ -126,7 +132,7 @@ def _address(url: str) -> tuple[str, int]:
     return parts.hostname or "", (443 if parts.scheme == "https" else 80) if port is None else port
 
 
-def _same(host: str) -> tuple[str, ...]:
+def _list_aliases(host: str) -> tuple[str, ...]:
     if host != "localhost" and host not in _LOOPBACK:
         return (host,)
     return (*((host,) if host in _LOOPBACK else ()), *(each for each in _LOOPBACK if each != host), *_ANY)

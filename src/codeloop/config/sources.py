@@ -106,7 +106,7 @@ def format_keys(keys: Keys) -> str:
 
 
 def find_layers(
-    place: ProjectRoot,
+    project_root: ProjectRoot,
     paths: Paths,
     *,
     config_file: Path | None,
@@ -120,17 +120,17 @@ def find_layers(
     """
     yield from _files("global", paths.reference, REFERENCE_FILES)
     yield from _files("global", paths.config, OWN_FILES)
-    yield from _read_given(place, config_file, environment)
-    steps = _steps(place)
-    found = [step / name for step in steps for name in PROJECT_FILES]
-    found += [step / folder / name for step in steps for folder, names in FOLDERS for name in names]
-    for file in found:
-        if outside is not None and _leads_out(file, place.root):
-            outside.append(str(file.relative_to(place.root)))
+    yield from _read_given(project_root, config_file, environment)
+    steps = _steps(project_root)
+    project_files = [step / name for step in steps for name in PROJECT_FILES]
+    project_files += [step / folder / name for step in steps for folder, names in FOLDERS for name in names]
+    for file in project_files:
+        if outside is not None and _leads_out(file, project_root.root):
+            outside.append(str(file.relative_to(project_root.root)))
         elif (layer := _file("project", file, is_project=True)) is not None:
             yield layer
     if command_line:
-        yield Layer("command line", "the command line", place.directory, Document("", command_line))
+        yield Layer("command line", "the command line", project_root.directory, Document("", command_line))
 
 
 def _leads_out(file: Path, root: Path) -> bool:
@@ -140,22 +140,22 @@ def _leads_out(file: Path, root: Path) -> bool:
 
 
 def candidates(
-    place: ProjectRoot, paths: Paths, *, config_file: Path | None, environment: Mapping[str, str]
+    project_root: ProjectRoot, paths: Paths, *, config_file: Path | None, environment: Mapping[str, str]
 ) -> Iterator[Path]:
     """Return every file and folder that a layer may come from, whether it is there or not."""
     yield from (paths.reference / name for name in REFERENCE_FILES)
     yield from (paths.config / name for name in OWN_FILES)
-    if named := _find_named_file(config_file, environment):
-        yield place.directory / named
-    for step in _steps(place):
+    if named_file := _find_named_file(config_file, environment):
+        yield project_root.directory / named_file
+    for step in _steps(project_root):
         yield from (step / name for name in PROJECT_FILES)
         for folder, names in FOLDERS:
             yield from (step / folder, *(step / folder / name for name in names))
 
 
-def _steps(place: ProjectRoot) -> list[Path]:
-    steps = [place.root]
-    for part in place.directory.relative_to(place.root).parts:
+def _steps(project_root: ProjectRoot) -> list[Path]:
+    steps = [project_root.root]
+    for part in project_root.directory.relative_to(project_root.root).parts:
         steps.append(steps[-1] / part)
     return steps
 
@@ -164,19 +164,19 @@ def _find_named_file(config_file: Path | None, environment: Mapping[str, str]) -
     return str(config_file) if config_file else environment.get("CODELOOP_CONFIG") or environment.get("OPENCODE_CONFIG")
 
 
-def _read_given(place: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
+def _read_given(project_root: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
     """Read what the user who started the program names: a file, and texts in the environment."""
-    named = _find_named_file(config_file, environment)
-    if named:
-        file = place.directory / named
+    named_file = _find_named_file(config_file, environment)
+    if named_file:
+        file = project_root.directory / named_file
         layer = _file("--config" if config_file else "environment", file)
         if layer is None:
             raise CodeloopError(f"The configuration file {file} does not exist. Check --config and CODELOOP_CONFIG.")
         yield layer
     for name in ("OPENCODE_CONFIG_CONTENT", "CODELOOP_CONFIG_CONTENT"):
         if text := environment.get(name):
-            shown = text.encode(errors="surrogateescape").decode(errors="replace")
-            yield _layer("environment", name, place.directory, shown)
+            printable = text.encode(errors="surrogateescape").decode(errors="replace")
+            yield _layer("environment", name, project_root.directory, printable)
 
 
 def _files(name: str, folder: Path, files: tuple[str, ...]) -> Iterator[Layer]:

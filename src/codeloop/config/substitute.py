@@ -35,7 +35,7 @@ def substitute(
 
     def replace(value: Any, keys: Keys) -> Any:
         if isinstance(value, str):
-            return REFERENCE.sub(lambda found: content(found[1], found[2].strip(), keys), value)
+            return REFERENCE.sub(lambda match: content(match[1], match[2].strip(), keys), value)
         if is_object(value):
             return {key: replace(each, (*keys, key)) for key, each in value.items()}
         if is_list(value):

@@ -16,7 +16,7 @@ _NAMES = {bool: "true or false", int: "integer", float: "number", str: "string",
 
 def find_fault(value: Any, kind: Any, keys: Keys = ()) -> tuple[Keys, str]:
     """Return the path of the innermost value that does not fit, and what is wrong. `value` must not fit `kind`."""
-    for key, inner, inner_kind in _inside(value, kind):
+    for key, inner, inner_kind in _validate_members(value, kind):
         try:
             msgspec.convert(inner, inner_kind)
         except msgspec.ValidationError:
@@ -24,7 +24,7 @@ def find_fault(value: Any, kind: Any, keys: Keys = ()) -> tuple[Keys, str]:
     return keys, _complaint(value, kind)
 
 
-def _inside(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, Any]]:
+def _validate_members(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, Any]]:
     for member in _members(kind):
         if is_object(value) and isinstance(member, type) and issubclass(member, msgspec.Struct):
             for each in msgspec.structs.fields(member):
@@ -50,8 +50,8 @@ def _complaint(value: Any, kind: Any) -> str:
         if missing:
             return f"the key {missing[1]} is missing"
     names = [name for member in _members(kind) if member is not type(None) for name in _name_choices(member)]
-    shown = ascii(value)[:60] if isinstance(value, str) else describe(value)
-    return f"expected {' or '.join(dict.fromkeys(names))}, got {shown if _is_choice(kind) else describe(value)}"
+    text = ascii(value)[:60] if isinstance(value, str) else describe(value)
+    return f"expected {' or '.join(dict.fromkeys(names))}, got {text if _is_choice(kind) else describe(value)}"
 
 
 def _is_choice(kind: Any) -> bool:

@@ -50,11 +50,11 @@ def agents_of(
     """
     names = [*NATIVES, *(name for name, own in config.agent.items() if name not in NATIVES and not _is_empty(own))]
     overlaps = Overlaps()
-    found = {name: _agent(name, config, base, overlaps) for name in names}
-    for name, agent in found.items():
+    agents = {name: _agent(name, config, base, overlaps) for name in names}
+    for name, agent in agents.items():
         if agent.model is not None and not agent.model.model_id:
-            found[name] = replace(agent, model=newest(agent.model.provider_id))
-    return {name: agent for name, agent in found.items() if name not in config.agent or not config.agent[name].disable}
+            agents[name] = replace(agent, model=newest(agent.model.provider_id))
+    return {name: agent for name, agent in agents.items() if name not in config.agent or not config.agent[name].disable}
 
 
 def _is_empty(own: AgentConfig) -> bool:
@@ -91,14 +91,14 @@ def naming_subagents(description: str, agents: dict[str, Agent]) -> Describe:
     def describe(*rulesets: Ruleset) -> str | None:
         rules = [rule for ruleset in rulesets for rule in ruleset]
         lines: list[str] = []
-        left = SUBAGENT_LISTING.value
+        value = SUBAGENT_LISTING.value
         for agent in subagents:
             rule = last_match("task", agent.name, rules)
             if rule is not None and rule.action == "deny":
                 continue
             line = f"- {agent.name}: {one_line(agent.description or 'an agent of this project', SUBAGENT_WIDTH)}"
-            left -= len(line.encode()) + 1
-            lines.append(line if left > 0 else f"- {agent.name}")
+            value -= len(line.encode()) + 1
+            lines.append(line if value > 0 else f"- {agent.name}")
         return "\n".join((description, "Subagents:", *lines)) if lines else None
 
     return describe

@@ -7,7 +7,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.api.session_inputs import (
     AnswerToolCall,
@@ -121,7 +121,7 @@ class ClientTools:
             )
             for each in args.attachments
         )
-        title = inert(args.title) or call.asked.tool
+        title = escape_controls(args.title) or call.asked.tool
         call.answer.set_result(ToolResult(title, args.output, args.metadata, files))
         return True
 
@@ -155,7 +155,7 @@ class ClientTools:
         """Show the progress of a call, which gives it more time. Raises as `answer` does."""
         call = self._call(args.session_id, args.lease_id, args.request_id)
         call.renew()
-        call.ctx.report(title=args.title and inert(args.title), metadata=args.metadata)
+        call.ctx.report(title=args.title and escape_controls(args.title), metadata=args.metadata)
         return True
 
     def toolbox_of(self, session_id: str, base: Toolbox) -> Toolbox:
@@ -164,26 +164,26 @@ class ClientTools:
         mine = {tool.name: self._tool(offer, tool) for offer in offers for tool in offer.tools}
         if not mine:
             return base
-        kept = [tool for tool in base.tools if tool.name not in mine and tool.name != "batch"]
-        tools = (*kept, *mine.values())
+        any_tools = [tool for tool in base.tools if tool.name not in mine and tool.name != "batch"]
+        tools = (*any_tools, *mine.values())
         return Toolbox((*tools, batch_tool(Toolbox(tools))), base.fit, base.find)
 
     def _tool(self, offer: ToolOffer, tool: ClientTool) -> Tool:
         schema: JSON = {"type": "object", "properties": {}, **tool.parameters}
         traits = Traits(concurrent=True, needs=("read-only",)) if tool.read_only else NO_TRAITS
         run = partial(self._run, offer, tool.name, traits)
-        return Tool(tool.name, inert(tool.description), OwnParameters, run, traits, schema=schema)
+        return Tool(tool.name, escape_controls(tool.description), OwnParameters, run, traits, schema=schema)
 
-    async def _run(self, offer: ToolOffer, name: str, traits: Traits, given: JSON, ctx: ToolContext) -> ToolResult:
+    async def _run(self, offer: ToolOffer, name: str, traits: Traits, arguments: JSON, ctx: ToolContext) -> ToolResult:
         """Have the client run a call, once permitted. Raises ToolFailure, Denied, Rejected."""
-        metadata: JSON = {"tool": name, "input": given}
+        metadata: JSON = {"tool": name, "input": arguments}
         writes = None if traits.needs else Writes()
         need = Need(permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
         await ctx.ask(replace(need, traits=traits.needs))
         if offer.is_over:
             raise ToolFailure(GONE.format(name))
         answer: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
-        asked = ClientToolCall(
+        client_tool_call = ClientToolCall(
             request_id=new_id("tool"),
             lease_id=offer.id,
             state="called",
@@ -192,21 +192,21 @@ class ClientTools:
             call_id=ctx.call_id,
             agent=self._agent_of(ctx.session_id, ctx.message_id),
             tool=name,
-            arguments=given,
+            arguments=arguments,
             directory=str(ctx.workspace.directory),
             worktree=str(ctx.workspace.root),
         )
         try:
             async with asyncio.timeout(CLIENT_TOOL_CALL.seconds) as deadline:
-                offer.calls[asked.request_id] = WaitingCall(asked, ctx, answer, deadline)
-                self._tell(ClientToolChanged(properties=asked))
+                offer.calls[client_tool_call.request_id] = WaitingCall(client_tool_call, ctx, answer, deadline)
+                self._tell(ClientToolChanged(properties=client_tool_call))
                 return await answer
         except TimeoutError:
             raise ToolFailure(LATE.format(name, CLIENT_TOOL_CALL.seconds)) from None
         finally:
-            offer.calls.pop(asked.request_id, None)
+            offer.calls.pop(client_tool_call.request_id, None)
             if not answer.done() or answer.cancelled():
-                self._tell(ClientToolChanged(properties=replace(asked, state="ended")))
+                self._tell(ClientToolChanged(properties=replace(client_tool_call, state="ended")))
 
     def _call(self, session_id: str, lease_id: str, request_id: str) -> WaitingCall:
         offer = self._offers.get((session_id, lease_id))

@@ -26,14 +26,14 @@ COMPACT = Command(
 
 def commands_of(config: Config, skills: Skills) -> dict[str, Command]:
     """Return the commands by name. A configured one stands before a skill and replaces a built-in one of its name."""
-    found = {"compact": COMPACT, **{name: _native(name, description) for name, description in NATIVES.items()}}
-    found |= {name: _make_command(name, own) for name, own in config.command.items()}
+    commands = {"compact": COMPACT, **{name: _native(name, description) for name, description in NATIVES.items()}}
+    commands |= {name: _make_command(name, own) for name, own in config.command.items()}
     for skill in skills.found.values():
-        if skill.name not in found:
-            found[skill.name] = Command(
+        if skill.name not in commands:
+            commands[skill.name] = Command(
                 name=skill.name, template="", hints=[], description=skill.description, source="skill"
             )
-    return found
+    return commands
 
 
 def _native(name: str, description: str) -> Command:

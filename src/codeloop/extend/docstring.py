@@ -15,31 +15,31 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     Google's style (`Args:`), NumPy's (`Parameters` underlined) and reST's (`:param name:`) are understood.
     """
     lines = text.splitlines()
-    kept: list[str] = []
-    found: dict[str, list[str]] = {}
+    lines_left: list[str] = []
+    sections: dict[str, list[str]] = {}
     at = 0
     while at < len(lines):
         line = lines[at]
         is_underlined = at + 1 < len(lines) and lines[at + 1].strip().startswith("---")
         if _ARGUMENTS.fullmatch(line.strip()) and (is_underlined or line.strip().endswith(":")):
-            at = _numpy(lines, at + 2, found) if is_underlined else _google(lines, at + 1, _depth(line), found)
+            at = _numpy(lines, at + 2, sections) if is_underlined else _google(lines, at + 1, _depth(line), sections)
         elif field := _FIELD.match(line.strip()):
-            found[field[1]] = [field[2]]
-            at = _deeper(lines, at + 1, _depth(line), found[field[1]])
+            sections[field[1]] = [field[2]]
+            at = _collect_deeper(lines, at + 1, _depth(line), sections[field[1]])
         elif _OTHER_FIELD.match(line.strip()):
-            at = _deeper(lines, at + 1, _depth(line), [])
+            at = _collect_deeper(lines, at + 1, _depth(line), [])
         else:
-            kept.append(line)
+            lines_left.append(line)
             at += 1
-    told = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
-    return told, {name: " ".join(filter(None, (each.strip() for each in texts))) for name, texts in found.items()}
+    told = re.sub(r"\n{3,}", "\n\n", "\n".join(lines_left)).strip()
+    return told, {name: " ".join(filter(None, (each.strip() for each in texts))) for name, texts in sections.items()}
 
 
 def _depth(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _deeper(lines: list[str], at: int, depth: int, texts: list[str]) -> int:
+def _collect_deeper(lines: list[str], at: int, depth: int, texts: list[str]) -> int:
     """Collect the lines indented more than `depth`; return the index of the first that is not."""
     while at < len(lines) and lines[at].strip() and _depth(lines[at]) > depth:
         texts.append(lines[at])
@@ -47,7 +47,7 @@ def _deeper(lines: list[str], at: int, depth: int, texts: list[str]) -> int:
     return at
 
 
-def _google(lines: list[str], at: int, depth: int, found: dict[str, list[str]]) -> int:
+def _google(lines: list[str], at: int, depth: int, sections: dict[str, list[str]]) -> int:
     own: int | None = None
     texts: list[str] = []
     while at < len(lines) and (not lines[at].strip() or _depth(lines[at]) > depth):
@@ -55,14 +55,14 @@ def _google(lines: list[str], at: int, depth: int, found: dict[str, list[str]]) 
         own = _depth(line) if own is None and line.strip() else own
         item = _ITEM.fullmatch(line.strip()) if _depth(line) == own else None
         if item:
-            texts = found[item[1]] = [item[2]]
+            texts = sections[item[1]] = [item[2]]
         else:
             texts.append(line)
         at += 1
     return at
 
 
-def _numpy(lines: list[str], at: int, found: dict[str, list[str]]) -> int:
+def _numpy(lines: list[str], at: int, sections: dict[str, list[str]]) -> int:
     while at < len(lines):
         if not lines[at].strip():
             at += 1
@@ -70,6 +70,6 @@ def _numpy(lines: list[str], at: int, found: dict[str, list[str]]) -> int:
         item = _NUMPY_ITEM.fullmatch(lines[at].strip())
         if item is None or (at + 1 < len(lines) and lines[at + 1].strip().startswith("---")):
             return at
-        found[item[1]] = []
-        at = _deeper(lines, at + 1, _depth(lines[at]), found[item[1]])
+        sections[item[1]] = []
+        at = _collect_deeper(lines, at + 1, _depth(lines[at]), sections[item[1]])
     return at

@@ -44,24 +44,24 @@ class Home(Struct, frozen=True):
         return not self.only_skills and not self.names.isdisjoint(PROGRAMS)
 
 
-def find_homes(place: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
+def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     """Return the existing folders, global ones first; where two define the same, the later one wins."""
     dot_agents = paths.claude.parent / ".agents"
-    found = [
+    homes = [
         _home(paths.claude, only_skills=True, is_claude=True),
         _home(dot_agents, only_skills=True),
         _home(paths.reference),
         _home(paths.config),
     ]
-    step = place.root
-    for part in ("", *place.directory.relative_to(place.root).parts):
+    step = project_root.root
+    for part in ("", *project_root.directory.relative_to(project_root.root).parts):
         step /= part
-        found += [
+        homes += [
             _home(step / name, is_project=True, only_skills=True, is_claude=name in CLAUDE_HOMES)
             for name in SKILL_HOMES
         ]
-        found += [_home(step / name, is_project=True) for name in OWN_HOMES]
-    return tuple(home for home in found if home is not None)
+        homes += [_home(step / name, is_project=True) for name in OWN_HOMES]
+    return tuple(home for home in homes if home is not None)
 
 
 Stamps = list[tuple[str, int]]
@@ -81,18 +81,18 @@ def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
     places = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
     folders = [(str(folder), folder.stat().st_mtime_ns) for folder in places if folder.is_dir()]
     try:
-        known = msgspec.json.decode(read_start(file, CONFIG_BYTES.value), type=InstalledPlugins)
+        installed_plugins = msgspec.json.decode(read_start(file, CONFIG_BYTES.value), type=InstalledPlugins)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        known = None
-    if known is not None and known.folders == folders:
-        return known.found
+        installed_plugins = None
+    if installed_plugins is not None and installed_plugins.folders == folders:
+        return installed_plugins.found
     from codeloop.extend.host.entry_points import look
 
-    found = look()
+    plugins = look()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, msgspec.json.encode(InstalledPlugins(folders, found)))
-    return found
+        write_atomically(file, msgspec.json.encode(InstalledPlugins(folders, plugins)))
+    return plugins
 
 
 def entries_of(home: Home) -> Iterator[Path]:
@@ -118,7 +118,7 @@ def _home(path: Path, *, is_project: bool = False, only_skills: bool = False, is
 
 def files_below(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     """Return the files of a folder whose names are wanted, sorted; links to folders are not followed. Never fails."""
-    found: list[Path] = []
+    paths: list[Path] = []
     entries = 0
     for top, folders, files in os.walk(folder):
         entries += len(folders) + len(files)
@@ -126,8 +126,8 @@ def files_below(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
             break
         if len(Path(top).relative_to(folder).parts) + 1 >= EXTEND_DEPTH.value:
             folders.clear()
-        found += [Path(top, name) for name in files if is_wanted(name)]
-    return sorted(found)
+        paths += [Path(top, name) for name in files if is_wanted(name)]
+    return sorted(paths)
 
 
 def pages_of(home: Home, folders: tuple[str, ...]) -> Iterator[tuple[str, Path]]:

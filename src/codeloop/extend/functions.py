@@ -66,17 +66,17 @@ class FunctionTool(Struct, frozen=True):
         present = without_nulls(given, self.parameters)
         unknown = present.keys() - self.parameters["properties"].keys()
         if unknown:
-            raise self._wrong(f"it has no parameter {', '.join(sorted(unknown))}")
+            raise self._report_wrong(f"it has no parameter {', '.join(sorted(unknown))}")
         try:
-            read = msgspec.convert(present, self.takes, strict=False, dec_hook=_decode)
+            struct = msgspec.convert(present, self.takes, strict=False, dec_hook=_decode)
         except (ValueError, OverflowError) as error:
-            raise self._wrong(str(error)) from error
-        values = {name: getattr(read, name) for name in self.takes.__struct_fields__}
+            raise self._report_wrong(str(error)) from error
+        values = {name: getattr(struct, name) for name in self.takes.__struct_fields__}
         return {name: self._adapt(name, value) for name, value in values.items() if value is not _LEFT_OUT}
 
-    def _wrong(self, why: str) -> WrongArguments:
-        taken = signature(self.name, self.parameters)
-        return WrongArguments(f"The {self.name} tool was called with invalid arguments: {why}. It takes {taken}.")
+    def _report_wrong(self, why: str) -> WrongArguments:
+        expected = signature(self.name, self.parameters)
+        return WrongArguments(f"The {self.name} tool was called with invalid arguments: {why}. It takes {expected}.")
 
     def _adapt(self, name: str, value: Any) -> Any:
         if name not in self.foreign:
@@ -84,15 +84,15 @@ class FunctionTool(Struct, frozen=True):
         try:
             return self.foreign[name].validate_python(value)
         except ValueError as error:
-            raise self._wrong(pydantic_problems(error, name)) from error
+            raise self._report_wrong(pydantic_problems(error, name)) from error
 
     async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
         """Call the function; a plain one runs in a thread. Raises WrongArguments, and what the function raises."""
         values = self.arguments(given)
         if self.context:
             values[self.context] = context
-        made = partial(self.function, **values)
-        value = await made() if inspect.iscoroutinefunction(self.function) else await asyncio.to_thread(made)
+        call = partial(self.function, **values)
+        value = await call() if inspect.iscoroutinefunction(self.function) else await asyncio.to_thread(call)
         return function_result(await value if inspect.isawaitable(value) else value)
 
 
@@ -109,7 +109,7 @@ def function_tool(
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         raise UnsuitedFunction(f"{name} yields: a tool returns its result, and shows progress by ctx.report.")
     hints = _hints(function, name)
-    told, parameters = read_docstring(inspect.getdoc(function) or "")
+    summary, parameters = read_docstring(inspect.getdoc(function) or "")
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     context, foreign, descriptions = "", dict[str, Any](), dict[str, str]()
     for parameter in inspect.signature(function).parameters.values():
@@ -127,7 +127,7 @@ def function_tool(
         fields.append(_field(parameter, hint))
     takes = msgspec.defstruct(f"Parameters of {name}", fields, kw_only=True)
     schema = _schema(name, takes, foreign, descriptions)
-    shown = description if description is not None else told
+    shown = description if description is not None else summary
     return FunctionTool(name, shown or name, schema, function, takes, context, foreign)
 
 
@@ -183,8 +183,8 @@ def _field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tuple[s
 
 
 def _takes_none(hint: Any) -> bool:
-    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    return get_origin(bare) in {Union, UnionType} and type(None) in get_args(bare)
+    plain_hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return get_origin(plain_hint) in {Union, UnionType} and type(None) in get_args(plain_hint)
 
 
 def _schema(name: str, takes: type[Struct], foreign: JSON, descriptions: dict[str, str]) -> JSON:
@@ -225,11 +225,11 @@ def _is_pydantic(hint: Any) -> bool:
     return isinstance(hint, pydantic.fields.FieldInfo) or any(_is_pydantic(each) for each in get_args(hint))
 
 
-def pydantic_problems(error: Exception, *place: str) -> str:
-    """Format pydantic's errors in one line; `place`: where the value is."""
+def pydantic_problems(error: Exception, *location: str) -> str:
+    """Format pydantic's errors in one line; `location`: where the value is."""
     errors: Callable[..., list[JSON]] | None = getattr(error, "errors", None)
-    found = [{"msg": str(error), "loc": ()}] if errors is None else errors(include_url=False, include_context=False)
-    return "; ".join(f"{each['msg']} - at `{'.'.join(map(str, ('$', *place, *each['loc'])))}`" for each in found)
+    problems = [{"msg": str(error), "loc": ()}] if errors is None else errors(include_url=False, include_context=False)
+    return "; ".join(f"{each['msg']} - at `{'.'.join(map(str, ('$', *location, *each['loc'])))}`" for each in problems)
 
 
 def _adapter(hint: Any) -> Any:

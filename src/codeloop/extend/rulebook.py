@@ -39,13 +39,13 @@ class Rulebook:
 
     def layers(self, agent: str, profile: Profile) -> RuleLayers:
         """Return the rules of an agent in order: the profile's, then its own with the user's."""
-        known = self._known.get((agent, profile))
-        if known is None:
+        rule_layers = self._known.get((agent, profile))
+        if rule_layers is None:
             base = base_rules(profile, *self._folders)
             rules = build_rules(self._loaded.config, agent, base, agent_rules(agent))
             own = RuleLayer(f"agent {agent}", rules, lambda index: self._origin(agent, index))
-            known = self._known[agent, profile] = (RuleLayer(f"profile {profile}", base), own)
-        return known
+            rule_layers = self._known[agent, profile] = (RuleLayer(f"profile {profile}", base), own)
+        return rule_layers
 
     def ceilings(self, agent: str, profile: Profile) -> tuple[RuleLayers, ...]:
         """Return the further lists that its calls must pass: the firm rules of a profile and a built-in agent.
@@ -58,8 +58,8 @@ class Rulebook:
         if firm := firm_agent_rules(agent):
             own = tuple(self._config(agent).permission)
             keys = ("agent", agent, "permission")
-            place = RuleLayer(f"agent {agent}", own, lambda index: self._describe_origin((*keys, index)))
-            lists.append((RuleLayer(f"agent {agent} (built-in)", firm), place))
+            rule_layer = RuleLayer(f"agent {agent}", own, lambda index: self._describe_origin((*keys, index)))
+            lists.append((RuleLayer(f"agent {agent} (built-in)", firm), rule_layer))
         return tuple(lists)
 
     def _config(self, agent: str) -> AgentConfig:

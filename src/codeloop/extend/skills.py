@@ -15,7 +15,7 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home, files_below, leads_out
 from codeloop.kit.frontmatter import FrontmatterError, split
 from codeloop.kit.jsonc import is_list
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.permission.rules import last_match
 from codeloop.schema.api.command import Skill
 from codeloop.schema.config import Config
@@ -50,45 +50,49 @@ class Skills(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def find_skills(place: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...], *, trusted: bool) -> Skills:
+def find_skills(
+    project_root: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...], *, trusted: bool
+) -> Skills:
     """Read the heads of all skills; of two with the same name the later one wins. Never fails.
 
     An untrusted project's skills may be read by the model, but never replace the user's own, and their links are not
     followed out of the work tree.
     """
-    found: dict[str, SkillFile] = {}
+    skill_files: dict[str, SkillFile] = {}
     readable: dict[Path, None] = {}
     warnings: list[str] = []
-    for folder, is_project in _folders(place, config, paths, homes):
-        bound = place.root if is_project else None
+    for folder, is_project in _folders(project_root, config, paths, homes):
+        path = project_root.root if is_project else None
         for file in files_below(folder, lambda name: name == "SKILL.md"):
             try:
-                skill = _head(file, is_project=is_project, bound=bound)
+                skill = _head(file, is_project=is_project, path=path)
             except CodeloopError as error:
                 warnings.append(f"{error} Left out.")
                 continue
-            known = found.get(skill.name)
-            if is_project and not trusted and known is not None and not known.is_project:
+            skill_file = skill_files.get(skill.name)
+            if is_project and not trusted and skill_file is not None and not skill_file.is_project:
                 warnings.append(f"{file}: you have a skill {skill.name} of your own; the project is not trusted.")
-            elif known is None and len(found) >= SKILLS.value:
+            elif skill_file is None and len(skill_files) >= SKILLS.value:
                 warnings.append(f"{file}: more than {SKILLS.value} skills. Left out.")
             else:
-                found[skill.name] = skill
+                skill_files[skill.name] = skill
                 if not is_project:
                     readable |= dict.fromkeys((Path(os.path.realpath(folder)), Path(os.path.realpath(file.parent))))
-    return Skills(dict(sorted(found.items())), _outermost(readable), tuple(warnings))
+    return Skills(dict(sorted(skill_files.items())), _keep_outermost(readable), tuple(warnings))
 
 
-def _folders(place: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...]) -> Iterator[tuple[Path, bool]]:
+def _folders(
+    project_root: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...]
+) -> Iterator[tuple[Path, bool]]:
     """Yield the folders to look in and whether the project brought them; each real folder once."""
     seen: set[str] = set()
-    named = config.skills.get("paths")
+    configured_paths = config.skills.get("paths")
     for home in homes:
         for name in ("skill", "skills"):
             if name in home.names and not _is_seen(home.path / name, seen):
                 yield home.path / name, home.is_project
-    for path in named if is_list(named) else ():
-        if isinstance(path, str) and not _is_seen(folder := place.directory / paths.expand(path), seen):
+    for path in configured_paths if is_list(configured_paths) else ():
+        if isinstance(path, str) and not _is_seen(folder := project_root.directory / paths.expand(path), seen):
             yield folder, False
 
 
@@ -100,13 +104,13 @@ def _is_seen(folder: Path, seen: set[str]) -> bool:
     return False
 
 
-def _outermost(folders: dict[Path, None]) -> tuple[Path, ...]:
+def _keep_outermost(folders: dict[Path, None]) -> tuple[Path, ...]:
     return tuple(each for each in folders if not any(parent in folders for parent in each.parents))
 
 
-def _head(file: Path, *, is_project: bool, bound: Path | None) -> SkillFile:
+def _head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
     """Read a skill's head. Raises CodeloopError with file and line."""
-    if bound is not None and leads_out(file, bound):
+    if path is not None and leads_out(file, path):
         raise CodeloopError(f"{file} leads out of the project.")
     try:
         text = read_start(file, SKILL_HEAD.value).decode("utf-8", "replace")
@@ -124,44 +128,50 @@ def _head(file: Path, *, is_project: bool, bound: Path | None) -> SkillFile:
         raise CodeloopError(
             f"{_line(file, text, 'description')}: description: expected a text that says when to use it."
         )
-    return SkillFile(name, description.strip(), file, is_project, bound)
+    return SkillFile(name, description.strip(), file, is_project, path)
 
 
 def _line(file: Path, text: str, key: str) -> str:
-    found = re.search(rf"^{key}\s*:", text, re.MULTILINE)
-    return f"{file}:{text.count(chr(10), 0, found.start()) + 1 if found else 1}"
+    match = re.search(rf"^{key}\s*:", text, re.MULTILINE)
+    return f"{file}:{text.count(chr(10), 0, match.start()) + 1 if match else 1}"
 
 
-def load_skill(found: SkillFile) -> Skill:
+def load_skill(skill_file: SkillFile) -> Skill:
     """Read a skill's text. Raises CodeloopError when it is gone, too large, no text, or now leads elsewhere."""
-    if found.bound is not None and os.path.lexists(found.file) and leads_out(found.file, found.bound):
-        raise CodeloopError(f"{found.file} leads out of the project.")
-    text = read_text(found.file, PAGE_BYTES.value)
+    if (
+        skill_file.bound is not None
+        and os.path.lexists(skill_file.file)
+        and leads_out(skill_file.file, skill_file.bound)
+    ):
+        raise CodeloopError(f"{skill_file.file} leads out of the project.")
+    text = read_text(skill_file.file, PAGE_BYTES.value)
     if text is None:
-        raise CodeloopError(f"{found.file} no longer exists.")
+        raise CodeloopError(f"{skill_file.file} no longer exists.")
     try:
         body = split(text).body
     except FrontmatterError as error:
-        raise CodeloopError(f"{found.file}:{error.line}: {error}.") from error
-    return Skill(name=found.name, description=found.description, location=str(found.file), content=body.strip())
+        raise CodeloopError(f"{skill_file.file}:{error.line}: {error}.") from error
+    return Skill(
+        name=skill_file.name, description=skill_file.description, location=str(skill_file.file), content=body.strip()
+    )
 
 
-def format_skill(skill: Skill, shown: Callable[[Path], str]) -> str:
+def format_skill(skill: Skill, format_path: Callable[[Path], str]) -> str:
     """Format a skill for the model: its text, its folder, and a bounded list of its files.
 
-    `shown`: how the model knows a path.
+    `format_path`: how the model knows a path.
     """
     folder = Path(skill.location).parent
     files = [file for file in files_below(folder, lambda name: name != "SKILL.md") if ".git" not in file.parts]
-    listed = [inert(str(file.relative_to(folder))) for file in files[: SKILL_FILES.value]]
-    if len(files) > len(listed):
-        listed.append(f"({len(files) - len(listed)} more files are not listed)")
+    files_listed = [escape_controls(str(file.relative_to(folder))) for file in files[: SKILL_FILES.value]]
+    if len(files) > len(files_listed):
+        files_listed.append(f"({len(files) - len(files_listed)} more files are not listed)")
     lines = [
         f'<skill_content name="{skill.name}">',
         skill.content,
         "",
-        f"Relative paths in this skill start in {shown(folder)}.",
-        *(["<skill_files>", *listed, "</skill_files>"] if listed else []),
+        f"Relative paths in this skill start in {format_path(folder)}.",
+        *(["<skill_files>", *files_listed, "</skill_files>"] if files_listed else []),
         "</skill_content>",
     ]
     return "\n".join(lines)
@@ -176,15 +186,15 @@ def filter_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
 
 def listing(skills: list[SkillFile]) -> str:
     """Return the list for the model, a line a skill. A long list shows names only, then a count of the rest."""
-    left = SKILL_LISTING.value
+    value = SKILL_LISTING.value
     lines: list[str] = []
-    for place, skill in enumerate(skills):
+    for index, skill in enumerate(skills):
         whole = f"- {skill.name}: {one_line(skill.description, SKILL_DESCRIPTION.value)}"
-        line = next((each for each in (whole, f"- {skill.name}") if len(each.encode()) < left), None)
+        line = next((each for each in (whole, f"- {skill.name}") if len(each.encode()) < value), None)
         if line is None:
-            lines.append(f"({len(skills) - place} more)")
+            lines.append(f"({len(skills) - index} more)")
             break
-        left -= len(line.encode()) + 1
+        value -= len(line.encode()) + 1
         lines.append(line)
     return "\n".join(lines)
 
@@ -200,24 +210,24 @@ def skill_tool(skills: Skills) -> Tool:
     text = _DESCRIPTION.read_text(encoding="utf-8").strip()
 
     def describe(*rulesets: Ruleset) -> str | None:
-        offered = filter_skills(skills, *rulesets)
-        return f"{text}\n{listing(offered)}" if offered else None
+        usable = filter_skills(skills, *rulesets)
+        return f"{text}\n{listing(usable)}" if usable else None
 
     @tool("skill", params=SkillParams, traits=READ_ONLY, description=text, describe=describe)
     async def skill(params: SkillParams, ctx: ToolContext) -> ToolResult:
         """Return a skill's text, where it lies, and the names of its files."""
         folded = params.name.strip().lower()
-        named = [name for name in skills.found if name.lower() == folded]
-        name = named[0] if len(named) == 1 else params.name.strip()
-        found = skills.found.get(name)
-        if found is None:
+        names = [name for name in skills.found if name.lower() == folded]
+        name = names[0] if len(names) == 1 else params.name.strip()
+        skill_file = skills.found.get(name)
+        if skill_file is None:
             raise ToolFailure(f"There is no skill {params.name!r}. Available: {', '.join(skills.found)}.")
         await ctx.ask(Need(permission="skill", patterns=(name,), always=(name,), metadata={"name": name}))
         try:
-            loaded = load_skill(found)
+            loaded = load_skill(skill_file)
         except CodeloopError as error:
-            raise ToolFailure(f"The skill {found.name} can't be loaded: {error}") from error
+            raise ToolFailure(f"The skill {skill_file.name} can't be loaded: {error}") from error
         folder, text = str(Path(loaded.location).parent), format_skill(loaded, ctx.workspace.shorten)
-        return ToolResult(f"Loaded skill: {found.name}", text, {"name": found.name, "dir": folder})
+        return ToolResult(f"Loaded skill: {skill_file.name}", text, {"name": skill_file.name, "dir": folder})
 
     return skill

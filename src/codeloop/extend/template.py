@@ -32,11 +32,11 @@ Piece = Text | Shell
 
 def hints(template: str) -> list[str]:
     """Return the placeholders of a template: `$1`, `$2` in their order, then `$ARGUMENTS`."""
-    found = {match[0] for match in re.finditer(_PLACEHOLDER, template)}
-    return sorted(found, key=lambda hint: (hint == "$ARGUMENTS", hint))
+    placeholders = {match[0] for match in re.finditer(_PLACEHOLDER, template)}
+    return sorted(placeholders, key=lambda hint: (hint == "$ARGUMENTS", hint))
 
 
-def words(arguments: str) -> list[str]:
+def split_arguments(arguments: str) -> list[str]:
     """Split what was typed at blanks; quotes keep words together and are taken off. A lone quote is a letter."""
     return [
         re.sub(_QUOTED, lambda q: q[1] if q[1] is not None else q[2], word) for word in re.findall(_WORD, arguments)
@@ -55,7 +55,7 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
     placeholder are appended. Only the template's own shell lines are run, never filled in text.
     """
     arguments = arguments.strip()
-    given = words(arguments)
+    words = split_arguments(arguments)
     numbers = [int(hint[1:]) for hint in hints(template) if hint != "$ARGUMENTS"]
     last = max(numbers, default=0)
 
@@ -66,7 +66,7 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
         if match[1] == "ARGUMENTS":
             return arguments
         number = int(match[1])
-        return " ".join(given[number - 1 :] if number == last else given[number - 1 : number])
+        return " ".join(words[number - 1 :] if number == last else words[number - 1 : number])
 
     pieces: list[Piece] = []
     end = 0
@@ -81,14 +81,14 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
 
 def mentions(text: str) -> list[str]:
     """Return the names mentioned as `@name` or `@"a name"`, each once, without the full stop of a sentence."""
-    found = (match[1] or match[2].rstrip(".") for match in re.finditer(_MENTION, text))
-    return list(dict.fromkeys(name for name in found if name))
+    targets = (match[1] or match[2].rstrip(".") for match in re.finditer(_MENTION, text))
+    return list(dict.fromkeys(name for name in targets if name))
 
 
 def resource_mentions(text: str) -> list[str]:
     """Return the possible resources mentioned as `@server:uri` or `@"server:uri"`, each once."""
-    found = (match[1] or match[2].rstrip(".:") for match in re.finditer(_RESOURCE, text))
-    return list(dict.fromkeys(found))
+    targets = (match[1] or match[2].rstrip(".:") for match in re.finditer(_RESOURCE, text))
+    return list(dict.fromkeys(targets))
 
 
 def place_of(name: str, text: str) -> FilePartSourceText:

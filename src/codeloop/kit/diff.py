@@ -31,11 +31,11 @@ class Diff(Struct, frozen=True):
     @property
     def where(self) -> str:
         """Return the changed lines of the new text in words: `lines 3, 40-44; lines removed after 60`."""
-        shown = [f"{a}" if a == z else f"{a}-{z}" for a, z in self.ranges if a <= z]
-        gone = [f"after {z}" if z else "at the top" for a, z in self.ranges if a > z]
-        word = "line" if len(shown) == 1 and shown[0].isdigit() else "lines"
-        texts = [f"{word} {_some(shown)}"] if shown else []
-        texts += [f"lines removed {_some(gone)}"] if gone else []
+        spans = [f"{a}" if a == z else f"{a}-{z}" for a, z in self.ranges if a <= z]
+        insertions = [f"after {z}" if z else "at the top" for a, z in self.ranges if a > z]
+        word = "line" if len(spans) == 1 and spans[0].isdigit() else "lines"
+        texts = [f"{word} {_join_first(spans)}"] if spans else []
+        texts += [f"lines removed {_join_first(insertions)}"] if insertions else []
         fewer = self.deletions - self.additions
         texts += [f"{fewer} lines fewer"] if fewer >= _LOSS else []
         return "; ".join(texts)
@@ -56,17 +56,17 @@ def unified_diff(name: str, before: str, after: str, context: int = _CONTEXT) ->
 
 
 def _ranges(edits: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for tag, _, _, start, end in edits:
         if tag == "equal":
             continue
-        is_near = found and start < end and found[-1][0] <= found[-1][1] and start - found[-1][1] <= _NEAR
-        first = found.pop()[0] if is_near else start + 1
-        found.append((first, end))
-    return tuple(found)
+        is_near = ranges and start < end and ranges[-1][0] <= ranges[-1][1] and start - ranges[-1][1] <= _NEAR
+        first = ranges.pop()[0] if is_near else start + 1
+        ranges.append((first, end))
+    return tuple(ranges)
 
 
-def _some(names: Sequence[str]) -> str:
+def _join_first(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more places" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 
@@ -75,8 +75,8 @@ def split_lines(text: str) -> list[str]:
     r"""Split after every `\n` only (a form feed or U+2028 does not end a line); joining restores the text."""
     lines = text.split("\n")
     last = lines.pop()
-    ended = [line + "\n" for line in lines]
-    return [*ended, last] if last else ended
+    terminated = [line + "\n" for line in lines]
+    return [*terminated, last] if last else terminated
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
@@ -89,14 +89,14 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
     edits: list[Edit] = [("equal", 0, head, 0, head)] if head else []
     edits.extend(
         (tag, i1 + head, i2 + head, j1 + head, j2 + head)
-        for tag, i1, i2, j1, j2 in _middle(old[head:i_end], new[head:j_end])
+        for tag, i1, i2, j1, j2 in _diff_middle(old[head:i_end], new[head:j_end])
     )
     if tail:
         edits.append(("equal", i_end, len(old), j_end, len(new)))
     return edits
 
 
-def _middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
+def _diff_middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
     """Return the edits of what neither begins nor ends alike; a large part is first split at lines that both have once.
 
     Each part has its share of the work.
@@ -110,7 +110,7 @@ def _middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
         share = _WORK * (i_end - i + j_end - j) // size
         edits.extend(
             (tag, i1 + i, i2 + i, j1 + j, j2 + j)
-            for tag, i1, i2, j1, j2 in _part(old[i:i_end], new[j:j_end], share if not is_small else _WORK)
+            for tag, i1, i2, j1, j2 in _diff_part(old[i:i_end], new[j:j_end], share if not is_small else _WORK)
         )
         if i_end < len(old):
             edits.append(("equal", i_end, i_end + 1, j_end, j_end + 1))
@@ -118,7 +118,7 @@ def _middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
     return list(_join(edits))
 
 
-def _part(old: Sequence[str], new: Sequence[str], work: int) -> list[Edit]:
+def _diff_part(old: Sequence[str], new: Sequence[str], work: int) -> list[Edit]:
     if not old and not new:
         return []
     if not old or not new:
@@ -143,12 +143,12 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
             ends[rank : rank + 1] = [places[line]]
             tops[rank : rank + 1] = [len(chains)]
             chains.append((at, places[line], tops[rank - 1] if rank else -1))
-    found: list[tuple[int, int]] = []
+    anchors: list[tuple[int, int]] = []
     at = tops[-1] if tops else -1
     while at >= 0:
         i, j, at = chains[at]
-        found.append((i, j))
-    return found[::-1]
+        anchors.append((i, j))
+    return anchors[::-1]
 
 
 def _join(edits: Iterable[Edit]) -> Iterator[Edit]:

@@ -51,17 +51,17 @@ def _head(source: str) -> dict[str, Any]:
     from yaml import YAMLError
 
     try:
-        found = _load(source)
+        head = _load(source)
     except YAMLError as error:
         try:
-            found = _load(_PLAIN_PAIR.sub(_quote, source))
+            head = _load(_PLAIN_PAIR.sub(_quote, source))
         except YAMLError:
             raise FrontmatterError(*_reason(error)) from error
-    if found is None:
+    if head is None:
         return {}
-    if not is_object(found):
-        raise FrontmatterError(f"expected `key: value` lines, found a {type(found).__name__}", 2)
-    return {str(key): value for key, value in found.items()}
+    if not is_object(head):
+        raise FrontmatterError(f"expected `key: value` lines, found a {type(head).__name__}", 2)
+    return {str(key): value for key, value in head.items()}
 
 
 def _load(source: str) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.processes import which, with_absolute_path
+from codeloop.kit.processes import find_program, with_absolute_path
 from codeloop.kit.small_files import read_start
 
 _POINTER_BYTES = 4096
@@ -62,10 +62,15 @@ def git_call(
     No variable leads it elsewhere. `own_settings`: the user's own configuration is read as well. `program`: its path;
     left out, git is the one on the PATH, never one in the folder that it runs in.
     """
-    kept = {name: value for name, value in with_absolute_path(environment).items() if not name.startswith("GIT_")}
+    clean = {name: value for name, value in with_absolute_path(environment).items() if not name.startswith("GIT_")}
     return GitCall(
-        [program or which("git", environment.get("PATH")) or _NO_GIT, *_OPTIONS, f"--git-dir={folder}", *arguments],
-        {**kept, **_ENVIRONMENT, **({} if own_settings else _NO_SETTINGS)},
+        [
+            program or find_program("git", environment.get("PATH")) or _NO_GIT,
+            *_OPTIONS,
+            f"--git-dir={folder}",
+            *arguments,
+        ],
+        {**clean, **_ENVIRONMENT, **({} if own_settings else _NO_SETTINGS)},
     )
 
 

@@ -70,13 +70,13 @@ def _expand(pattern: str) -> list[str]:
 
 def _options(one: str, start: int, pattern: str) -> tuple[list[str], int]:
     """Split the text between the brace at `start` and its partner at the commas; return it and the end."""
-    options, depth, begun, at = list[str](), 0, start + 1, start + 1
+    options, depth, branch_start, at = list[str](), 0, start + 1, start + 1
     while (at := _find(one, at, "{},")) >= 0:
         if one[at] == "{":
             depth += 1
         elif depth == 0:
-            options.append(one[begun:at])
-            begun = at + 1
+            options.append(one[branch_start:at])
+            branch_start = at + 1
             if one[at] == "}":
                 return options, at + 1
         elif one[at] == "}":
@@ -85,10 +85,10 @@ def _options(one: str, start: int, pattern: str) -> tuple[list[str], int]:
     raise ValueError(f"the pattern {pattern} has a {{ that is never closed")
 
 
-def _find(text: str, at: int, wanted: str) -> int:
+def _find(text: str, at: int, characters: str) -> int:
     """Return where the next of the wanted characters is, outside of classes and not behind a backslash; -1: nowhere."""
     while at < len(text):
-        if text[at] in wanted:
+        if text[at] in characters:
             return at
         if text[at] == "\\":
             at += 1
@@ -104,8 +104,8 @@ def expression(plain: str) -> str:
     before, *others = _split(plain)
     body = _steps(before[1])
     for number, (opener, pieces) in enumerate(others, 1):
-        found = opener + _steps(pieces)
-        body += found if number == len(others) else f"(?>{found})"
+        text = opener + _steps(pieces)
+        body += text if number == len(others) else f"(?>{text})"
     return body
 
 
@@ -175,11 +175,11 @@ def _class(glob: str, at: int) -> tuple[str, int]:
     here = start + negated
     body = ""
     while here < len(glob) and (here == start + negated or glob[here] != "]"):
-        named = _CLASS_NAME.match(glob, here)
-        if named is not None:
-            if named[1] not in _NAMED:
-                raise ValueError(f"there is no class {named[0]}")
-            body, here = body + _NAMED[named[1]], named.end()
+        match = _CLASS_NAME.match(glob, here)
+        if match is not None:
+            if match[1] not in _NAMED:
+                raise ValueError(f"there is no class {match[0]}")
+            body, here = body + _NAMED[match[1]], match.end()
             continue
         if glob[here] == "-" and body and here + 1 < len(glob) and glob[here + 1] != "]":
             body, here = body + "-", here + 1

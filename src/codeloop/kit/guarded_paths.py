@@ -82,8 +82,8 @@ _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 def patterns(names: Iterable[str], folders: Iterable[str] = ()) -> tuple[str, ...]:
     """Return wildcards of rules, for paths relative to a work tree and absolute ones."""
-    found = [pattern for name in names for pattern in (name, f"*/{name}")]
-    return (*found, *(each for name in folders for each in (name, f"{name}/*", f"*/{name}", f"*/{name}/*")))
+    patterns = [pattern for name in names for pattern in (name, f"*/{name}")]
+    return (*patterns, *(each for name in folders for each in (name, f"{name}/*", f"*/{name}", f"*/{name}/*")))
 
 
 def fold(path: str) -> str:
@@ -123,11 +123,11 @@ def is_confirmed(path: str) -> bool:
 
 def _has(plain: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
     """Return whether a folded path ends in one of the names, or has one of the folders in it."""
-    return bool(_regex(names).fullmatch(plain.rpartition("/")[2]) or _within(folders).search(f"/{plain}/"))
+    return bool(_regex(names).fullmatch(plain.rpartition("/")[2]) or _compile_folders(folders).search(f"/{plain}/"))
 
 
 @cache
-def _within(folders: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_folders(folders: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(f"/{folder.casefold()}/") for folder in folders))
 
 

@@ -77,7 +77,7 @@ def parse(text: str, *, depth: int = _DEPTH) -> Document:
 
     `depth`: nested deeper is an error. Of equal keys the last one counts. Raises JsoncError.
     """
-    return Document(text, _quickly(text, depth), depth)
+    return Document(text, _parse_strict(text, depth), depth)
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -108,7 +108,7 @@ def position_of(text: str, offset: int) -> Position:
     return Position(text.count("\n", 0, offset) + 1, offset - before)
 
 
-def _quickly(text: str, depth: int) -> Any:
+def _parse_strict(text: str, depth: int) -> Any:
     """Read valid JSON with the C parser; what it refuses, or may be lenient about, goes to the scanner."""
     if "\\ud" not in text and "\\uD" not in text:
         try:
@@ -176,28 +176,28 @@ class _Scanner:
         return self.members(path) if char == "{" else self.items(path)
 
     def members(self, path: Keys) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         self.space()
         while not self.takes("}"):
             key_at = self.at
             if self.peek() != '"':
-                self.fail("expected a key in double quotes" + (" or '}'" if not found else ""))
+                self.fail("expected a key in double quotes" + (" or '}'" if not members else ""))
             key = self.string()
             self.space()
             if not self.takes(":"):
                 self.fail("expected ':' after the key")
             self.space()
-            found[key] = self.value((*path, key), key_at)
+            members[key] = self.value((*path, key), key_at)
             self.separator("}")
-        return found
+        return members
 
     def items(self, path: Keys) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         self.space()
         while not self.takes("]"):
-            found.append(self.value((*path, len(found)), self.at))
+            items.append(self.value((*path, len(items)), self.at))
             self.separator("]")
-        return found
+        return items
 
     def separator(self, closing: str) -> None:
         self.space()
@@ -239,8 +239,8 @@ class _Scanner:
         return _LITERALS[word[0]]
 
     def space(self) -> None:
-        found = _SPACE.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
         if self.text.startswith("/*", self.at):
             self.fail("expected '*/' at the end of this comment", show=False)
 
@@ -256,9 +256,9 @@ class _Scanner:
     def fail(self, expected: str, *, show: bool = True) -> NoReturn:
         position = position_of(self.text, self.at)
         word = _WORD.match(self.text, self.at)
-        found = word[0][:20] if word else self.peek()
-        shown = f", found {ascii(found) if found else 'the end of the text'}" if show else ""
-        raise JsoncError(expected + shown, position)
+        token = word[0][:20] if word else self.peek()
+        detail = f", found {ascii(token) if token else 'the end of the text'}" if show else ""
+        raise JsoncError(expected + detail, position)
 
 
 def _string_fault(reason: str) -> str:

@@ -81,7 +81,7 @@ def _resolve_folder(folder: str) -> str:
     return os.path.realpath(folder)
 
 
-def which(name: str, path: str | None, *, in_project: bool = False) -> str | None:
+def find_program(name: str, path: str | None, *, in_project: bool = False) -> str | None:
     """Find a program in the absolute folders of a PATH.
 
     `in_project`: also one that `leave_out` leaves out, for what runs in a sandbox or is only named.
@@ -119,12 +119,12 @@ async def start_outside(
     from asyncio.subprocess import DEVNULL, PIPE
 
     environment = with_absolute_path(os.environ)
-    found = program[0] if program[0].startswith("/") else which(program[0], environment["PATH"])
-    if found is None:
+    path = program[0] if program[0].startswith("/") else find_program(program[0], environment["PATH"])
+    if path is None:
         raise FileNotFoundError(2, f"{program[0]} is not installed", program[0])
     errors = DEVNULL if output == PIPE else output
     return await create_subprocess_exec(
-        *(found, *program[1:]),
+        *(path, *program[1:]),
         cwd=folder,
         env=environment,
         stdin=stdin,
@@ -173,10 +173,10 @@ def start_time(pid: int) -> str:
     return ALIVE
 
 
-def lives(pid: int, started: str) -> bool:
+def is_alive(pid: int, started: str) -> bool:
     """Return whether a process lives: the one that was `started` then, or, for "", any with this id."""
-    found = start_time(pid)
-    return found == started if started else bool(found)
+    start = start_time(pid)
+    return start == started if started else bool(start)
 
 
 def _proc_shows_us() -> bool:
@@ -218,10 +218,10 @@ def _has_mark(pid: int, mark: bytes) -> bool:
 def _read(path: str) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        whole = os.read(fd, 65536)
+        data = os.read(fd, 65536)
         while len(chunk := os.read(fd, 65536)):
-            whole += chunk
-        return whole
+            data += chunk
+        return data
     finally:
         os.close(fd)
 
@@ -231,8 +231,8 @@ def _from_ps(mark: str) -> Iterator[Process]:
     import subprocess
 
     command = ["ps", "-axwwE", "-o", "pid=,ppid=,pgid=,state=,command="]
-    shown = subprocess.run(command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}).stdout
-    for line in shown.decode(errors="replace").splitlines():
+    stdout = subprocess.run(command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}).stdout
+    for line in stdout.decode(errors="replace").splitlines():
         pid, parent, group, state, words = (*line.split(None, 4), "")[:5]
         if not state.startswith("Z"):
             yield Process(int(pid), int(parent), int(group), 0, "", bool(mark) and mark in words)

@@ -15,9 +15,9 @@ SECOND = """
 def slug() -> str:
     """Return two words with a hyphen."""
     first, second = FIRST.split(), SECOND.split()
-    return f"{first[_random() % len(first)]}-{second[_random() % len(second)]}"
+    return f"{first[_draw_number() % len(first)]}-{second[_draw_number() % len(second)]}"
 
 
-def _random() -> int:
+def _draw_number() -> int:
     """Return a number; not by `random`, whose import takes longer than all else that a new session needs."""
     return int.from_bytes(os.urandom(4), "big")

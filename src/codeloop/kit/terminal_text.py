@@ -28,12 +28,12 @@ _STRANGE = (
 )
 
 
-def inert(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return the text with control, bidirectional and invisible characters shown by name; line feeds and tabs stay."""
-    return _ANY.sub(lambda found: _show(found[0]), text)
+    return _ANY.sub(lambda match: _show(match[0]), text)
 
 
-def inert_answer(text: str, before: str = "") -> str:
+def escape_answer_controls(text: str, before: str = "") -> str:
     """Do the same for a model's own text, in which pictures of several characters and joined letters stay as they are.
 
     `before`: what was shown last, if the text goes on from there.
@@ -42,19 +42,19 @@ def inert_answer(text: str, before: str = "") -> str:
         return text
     last = before[-_MARKS:]
     begin = len(last)
-    shown = re.sub(_STRANGE, lambda at: _show(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
-    return shown[begin:]
+    text_shown = re.sub(_STRANGE, lambda at: _show(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
+    return text_shown[begin:]
 
 
-def inert_json(text: str) -> str:
+def escape_json_controls(text: str) -> str:
     """Return JSON in which such characters are written as escapes; its values stay the same."""
-    return _ANY.sub(lambda found: _escape(found[0]), text)
+    return _ANY.sub(lambda match: _escape(match[0]), text)
 
 
-def one_line(text: str, width: int, shown: Callable[[str], str] = inert) -> str:
-    """Return the text inert, on one line, cut to `width` characters with an ellipsis; `shown` makes it inert."""
+def one_line(text: str, width: int, escape: Callable[[str], str] = escape_controls) -> str:
+    """Return the text on one line, its control characters escaped, cut to `width` characters with an ellipsis."""
     most = 64 * (width + 1)  # longer texts are not looked through
-    line = " ".join(shown(text[:most]).split())
+    line = " ".join(escape(text[:most]).split())
     return line if len(line) <= width and len(text) <= most else line[: max(0, width - 1)] + "…"
 
 
@@ -81,25 +81,25 @@ def lay_out(value: object) -> str:
 
 def arguments(given: Mapping[str, object]) -> str:
     """Return a call's arguments as people read them: `name: value, name: value`."""
-    return ", ".join(f"{inert(name)}: {_argument(value)}" for name, value in given.items())
+    return ", ".join(f"{escape_controls(name)}: {_argument(value)}" for name, value in given.items())
 
 
 def _argument(value: object) -> str:
     if isinstance(value, str):
-        return inert(value[:500])
+        return escape_controls(value[:500])
     import json
 
-    return inert(json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:500])
+    return escape_controls(json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:500])
 
 
 def as_block(text: str) -> str:
     """Return a text that is JSON alone, an object or a list, as a block of code in markdown; any other as it is."""
-    bare = text.strip()
-    if bare[:1] + bare[-1:] not in {"{}", "[]"}:
+    stripped = text.strip()
+    if stripped[:1] + stripped[-1:] not in {"{}", "[]"}:
         return text
     import json
 
     try:
-        return f"```json\n{lay_out(json.loads(bare))}\n```"
+        return f"```json\n{lay_out(json.loads(stripped))}\n```"
     except (ValueError, RecursionError):
         return text

@@ -34,8 +34,8 @@ class _Piece:
         """Return where the text first has it from a place on, -1: nowhere."""
         if self.regex is None:
             return text.find(self.part, at)
-        found = self.regex.search(text, at)
-        return -1 if found is None else found.start()
+        match = self.regex.search(text, at)
+        return -1 if match is None else match.start()
 
 
 @lru_cache(maxsize=1024)
@@ -54,7 +54,7 @@ def matches(text: str, pattern: str) -> bool:
     return _matches_whole(text, pattern) or (pattern.endswith(" *") and _matches_whole(text, pattern[:-2]))
 
 
-def literal(names: Sequence[str]) -> tuple[str, ...]:
+def escape_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return names as wildcards that match nothing else; none at all where one has a star or a question mark in it."""
     return () if any(char in name for name in names for char in "*?") else tuple(names)
 
@@ -68,10 +68,10 @@ def _matches_whole(text: str, pattern: str) -> bool:
     position = first.size
     *middle, last = rest
     for piece in middle:
-        found = piece.find(text, position)
-        if found < 0:
+        index = piece.find(text, position)
+        if index < 0:
             return False
-        position = found + piece.size
+        position = index + piece.size
     end = len(text) - last.size
     return end >= position and last.is_at(text, end)
 
@@ -119,7 +119,7 @@ class _Automaton:
         """Read any run: every position from the first one on can be reached by some run."""
         return self.every & ~((state & -state) - 1) if state else 0
 
-    def hold(self, state: int) -> int:
+    def add_star(self, state: int) -> int:
         """Read any run: only a star is certain to swallow it."""
         return self.close(state & self.stars)
 
@@ -153,9 +153,9 @@ def covers(text: str, pattern: str) -> bool:
     states = {automaton.start}
     for char in text:
         if char == ANY:
-            states = {automaton.hold(state) for state in states}
+            states = {automaton.add_star(state) for state in states}
         elif char == WORDS:
-            states |= {automaton.hold(automaton.step(state, " ")) for state in states}
+            states |= {automaton.add_star(automaton.step(state, " ")) for state in states}
         else:
             states = {automaton.step(state, char) for state in states}
         if 0 in states or len(states) > _MOST_ALTERNATIVES:
@@ -163,15 +163,15 @@ def covers(text: str, pattern: str) -> bool:
     return all(state & automaton.ends for state in states)
 
 
-def is_within(pattern: str, offered: Sequence[str]) -> bool:
+def is_within(pattern: str, patterns: Sequence[str]) -> bool:
     """Return whether a pattern allows nothing that none of the offered ones does. May say no where it is yes.
 
     >>> is_within("npm run test", ["npm run *"]), is_within("npm *", ["npm run *"])
     (True, False)
     """
     start, words = (pattern[:-2], WORDS) if pattern.endswith(" *") else (pattern, "")
-    known = start.replace("*", ANY).replace("?", ANY) + words
-    return pattern in offered or any(covers(known, each) for each in offered)
+    text = start.replace("*", ANY).replace("?", ANY) + words
+    return pattern in patterns or any(covers(text, each) for each in patterns)
 
 
 def smart_pattern(query: str, between: str = r"\s+") -> re.Pattern[str]:

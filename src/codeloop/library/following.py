@@ -59,7 +59,7 @@ class EventFeed:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda done: report_failure(failed, done))
+        task.add_done_callback(lambda task: report_failure(failed, task))
 
     async def close(self) -> None:
         """Stop what the listeners do, the following, and everything that is done beside it."""
@@ -74,13 +74,13 @@ class EventFeed:
     async def _follow(self) -> None:
         while True:
             try:
-                async for stamped in self._client.follow():
-                    is_again = isinstance(stamped.event, ServerConnected)
+                async for event in self._client.follow():
+                    is_again = isinstance(event.event, ServerConnected)
                     for listener in tuple(self._listeners):
                         if is_again:
                             listener.on_resume()
                         else:
-                            listener.on_event(stamped.event)
+                            listener.on_event(event.event)
             except GapError:
                 for listener in tuple(self._listeners):
                     listener.on_resume()

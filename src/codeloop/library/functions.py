@@ -54,24 +54,24 @@ T = TypeVar("T")
 
 def tools_from(functions: Sequence[Callable[..., object]]) -> dict[str, FunctionTool]:
     """Return functions as tools, by name. Raises CodeloopError, which says what to change in a function."""
-    found: dict[str, FunctionTool] = {}
+    function_tools: dict[str, FunctionTool] = {}
     for function in functions:
         marked: tuple[str | None, str | None] = getattr(function, TOOL, (None, None))
-        made = function_tool(function, name=marked[0], description=marked[1])
-        if made.name in found:
+        tool = function_tool(function, name=marked[0], description=marked[1])
+        if tool.name in function_tools:
             raise CodeloopError(
-                f"Two tools are named {made.name}. Give one another name: @codeloop.extension.tool(name=...)."
+                f"Two tools are named {tool.name}. Give one another name: @codeloop.extension.tool(name=...)."
             )
-        found[made.name] = made
-    return found
+        function_tools[tool.name] = tool
+    return function_tools
 
 
 def warn_of_plan(options: SessionOptions) -> tuple[str, ...]:
     """Return a line that names the functions that the profile `plan` keeps from the model; nothing for no such one."""
     if options.get("profile") != "plan":
         return ()
-    found = tools_from(options.get("tools", ())).values()
-    names = ", ".join(each.name for each in found if not getattr(each.function, READ_ONLY, False))
+    tools = tools_from(options.get("tools", ())).values()
+    names = ", ".join(each.name for each in tools if not getattr(each.function, READ_ONLY, False))
     how = "Mark those that only read with @codeloop.extension.tool(read_only=True)."
     return (f"The profile plan does not offer these functions to the model: {names}. {how}",) if names else ()
 
@@ -117,9 +117,9 @@ class FunctionOffer(Listener):
         if isinstance(event, ClientToolChanged) and event.properties.lease_id == self._lease_id:
             if event.properties.state == "called":
                 self._take(event.properties)
-            elif (known := self._calls.get(event.properties.request_id)) is not None:
-                known[1].abort.set()
-                known[0].cancel()
+            elif (tasks := self._calls.get(event.properties.request_id)) is not None:
+                tasks[1].abort.set()
+                tasks[0].cancel()
 
     def on_resume(self) -> None:
         """Look for calls that were made meanwhile."""
@@ -133,7 +133,7 @@ class FunctionOffer(Listener):
 
     async def _offer(self) -> None:
         """Offer the functions until some time from now, and take up calls that wait."""
-        shown = [
+        client_tools = [
             ClientTool(
                 name=each.name,
                 description=each.description,
@@ -142,17 +142,17 @@ class FunctionOffer(Listener):
             )
             for each in self._tools.values()
         ]
-        wanted = OfferTools(session_id=self._session_id, lease_id=self._lease_id, tools=shown)
-        for call in (await self._client.call(TOOLS_OFFER, wanted)).calls:
+        offer_tools = OfferTools(session_id=self._session_id, lease_id=self._lease_id, tools=client_tools)
+        for call in (await self._client.call(TOOLS_OFFER, offer_tools)).calls:
             self._take(call)
 
-    def _take(self, asked: ClientToolCall) -> None:
-        if asked.request_id in self._calls or asked.tool not in self._tools:
+    def _take(self, client_tool_call: ClientToolCall) -> None:
+        if client_tool_call.request_id in self._calls or client_tool_call.tool not in self._tools:
             return
-        call = FunctionCall(self._client, self._session_id, asked)
+        call = FunctionCall(self._client, self._session_id, client_tool_call)
         task = asyncio.create_task(self._carry_out(call))
-        self._calls[asked.request_id] = (task, call)
-        task.add_done_callback(lambda _: self._calls.pop(asked.request_id, None))
+        self._calls[client_tool_call.request_id] = (task, call)
+        task.add_done_callback(lambda _: self._calls.pop(client_tool_call.request_id, None))
 
     async def _carry_out(self, call: "FunctionCall") -> None:
         """Call the function and send what it gives, or what it raises."""
@@ -174,21 +174,21 @@ class FunctionOffer(Listener):
 class FunctionCall:
     """One call of a function: what it gets as `ctx`."""
 
-    def __init__(self, client: Client, session_id: str, asked: ClientToolCall) -> None:
-        self.asked = asked
-        self.session_id = asked.session_id
-        self.message_id = asked.message_id
-        self.call_id = asked.call_id
-        self.agent = asked.agent
-        self.directory = Path(asked.directory)
-        self.worktree = Path(asked.worktree)
+    def __init__(self, client: Client, session_id: str, client_tool_call: ClientToolCall) -> None:
+        self.asked = client_tool_call
+        self.session_id = client_tool_call.session_id
+        self.message_id = client_tool_call.message_id
+        self.call_id = client_tool_call.call_id
+        self.agent = client_tool_call.agent
+        self.directory = Path(client_tool_call.directory)
+        self.worktree = Path(client_tool_call.worktree)
         self.options: Mapping[str, Any] = {}
         self.abort = Flag()
         self._client = client
         self._named: dict[str, Any] = {
             "session_id": session_id,
-            "lease_id": asked.lease_id,
-            "request_id": asked.request_id,
+            "lease_id": client_tool_call.lease_id,
+            "request_id": client_tool_call.request_id,
         }
         self._loop = asyncio.get_running_loop()
 
@@ -201,21 +201,21 @@ class FunctionCall:
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         """Return when the rules or a person allow this. Raises ToolRefused: the call has ended then."""
-        wanted = AskForToolCall(
+        ask_for_tool_call = AskForToolCall(
             **self._named,
             permission=permission,
             patterns=list(patterns),
             always=list(always),
             metadata=dict(metadata or {}),
         )
-        answer = await self._client.call(TOOL_ASK, wanted)
+        answer = await self._client.call(TOOL_ASK, ask_for_tool_call)
         if not answer.allowed:
             raise ToolRefused(answer.message)
 
     def report(self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
         """Show progress; may be called from any thread."""
-        told = ReportToolCall(**self._named, title=title, metadata=dict(metadata or {}))
-        asyncio.run_coroutine_threadsafe(self._client.call(TOOL_REPORT, told), self._loop)
+        report_tool_call = ReportToolCall(**self._named, title=title, metadata=dict(metadata or {}))
+        asyncio.run_coroutine_threadsafe(self._client.call(TOOL_REPORT, report_tool_call), self._loop)
 
     async def operation(
         self,

@@ -26,8 +26,8 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
     if "record" in options and "replay" in options:
         raise UsageProblem("record and replay exclude each other, as a replay asks no model. Leave one of them out.")
     record = options.get("record")
-    with recording(Path(record), replace=False) if record is not None else nullcontext() as written:
-        startup = _startup(folder, options, written.path if written is not None else None)
+    with recording(Path(record), replace=False) if record is not None else nullcontext() as record_file:
+        startup = _startup(folder, options, record_file.path if record_file is not None else None)
         project = await open_settled(startup)
         try:
             project.refresh_catalog()
@@ -42,8 +42,8 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
             )
         finally:
             await project.close()
-            if written is not None:
-                written.is_whole = not project.models.problems()
+            if record_file is not None:
+                record_file.is_whole = not project.models.problems()
 
 
 def _startup(folder: Path, options: OpenOptions, record: Path | None) -> Startup:

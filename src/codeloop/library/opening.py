@@ -53,8 +53,8 @@ async def _project(
 ) -> AsyncGenerator[AgentProject]:
     feed = EventFeed(target.client)
     try:
-        place = SessionPlace(target.client, feed, target.attachment, budget, is_remote)
+        session_place = SessionPlace(target.client, feed, target.attachment, budget, is_remote)
         path = await target.client.call(PATH_GET, NoArguments())
-        yield AgentProject(place, path, target.notes, options)
+        yield AgentProject(session_place, path, target.notes, options)
     finally:
         await feed.close()

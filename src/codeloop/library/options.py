@@ -6,7 +6,7 @@ from typing import Literal, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.library.budget import Budget
 from codeloop.library.events import NOTHING
 from codeloop.schema.permission import Profile
@@ -157,10 +157,11 @@ Given = TypeVar("Given", bound=SessionOptions)
 
 def check_options(options: Given, kind: type[SessionOptions]) -> Given:
     """Return the options that are not None. Raises TypeError, as Python does, for one that there is not."""
-    known = kind.__optional_keys__
+    optional_keys = kind.__optional_keys__
     for name in options:
-        if name not in known:
+        if name not in optional_keys:
             raise TypeError(
-                f"There is no option {name!r}.{suggest_names(near(name, known))} There are: {', '.join(sorted(known))}."
+                f"There is no option {name!r}.{suggest_names(find_similar(name, optional_keys))} "
+                f"There are: {', '.join(sorted(optional_keys))}."
             )
     return cast("Given", {name: value for name, value in options.items() if value is not None})

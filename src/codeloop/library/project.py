@@ -27,13 +27,15 @@ class AgentProject:
     `client` carries out every operation of the HTTP API: what this class does not offer is at hand there.
     """
 
-    def __init__(self, place: SessionPlace, path: PathInfo, warnings: tuple[str, ...], options: SessionOptions) -> None:
+    def __init__(
+        self, session_place: SessionPlace, path: PathInfo, warnings: tuple[str, ...], options: SessionOptions
+    ) -> None:
         self.directory = path.directory
         """Its absolute path."""
         self.warnings = (*warnings, *warn_of_plan(options))
         """What a person should know of its configuration and options: what was ignored, and why."""
         self._worktree = path.worktree
-        self._place = place
+        self._place = session_place
         self._options = options
 
     def __repr__(self) -> str:
@@ -53,29 +55,29 @@ class AgentProject:
         Options stand in for those of the project. Raises CodeloopError: no such session, agent or model.
         """
         options = check_options(options, SessionOptions)
-        chosen: SessionOptions = {**self._options, **options}
-        tools_from(chosen.get("tools", ()))  # refuses a function before a session is made
+        session_options: SessionOptions = {**self._options, **options}
+        tools_from(session_options.get("tools", ()))  # refuses a function before a session is made
         if session_id is None:
-            return AgentSession(self._place, await self._create(title, chosen), chosen)
-        found = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
-        if found.directory != self.directory and (self._worktree == "/" or found.root != self._worktree):
-            raise UsageProblem(f"Session {session_id} belongs to {found.directory}: open that directory.")
+            return AgentSession(self._place, await self._create(title, session_options), session_options)
+        session = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
+        if session.directory != self.directory and (self._worktree == "/" or session.root != self._worktree):
+            raise UsageProblem(f"Session {session_id} belongs to {session.directory}: open that directory.")
         changes = UpdateSession(
-            session_id=found.id,
+            session_id=session.id,
             title=title,
-            metadata={**(found.metadata or {}), **_profile(options)} if "profile" in options else None,
+            metadata={**(session.metadata or {}), **_profile(options)} if "profile" in options else None,
             permission=_rules(options["permission"]) if "permission" in options else None,
         )
         if title or changes.metadata is not None or changes.permission is not None:
-            found = await self.client.call(SESSION_UPDATE, changes)
-        return AgentSession(self._place, found, chosen)
+            session = await self.client.call(SESSION_UPDATE, changes)
+        return AgentSession(self._place, session, session_options)
 
     async def last(self, **options: Unpack[SessionOptions]) -> AgentSession:
         """Resume the session of this directory that changed last. Raises CodeloopError when there is none."""
-        found = await self._list_stored()
-        if not found:
+        sessions = await self._list_stored()
+        if not sessions:
             raise UsageProblem(f"There is no session in {self.directory} yet. project.session() starts one.")
-        return await self.session(found[0].id, **options)
+        return await self.session(sessions[0].id, **options)
 
     async def sessions(self, limit: int = 100) -> list[AgentSession]:
         """Return the sessions of this directory, newest change first."""
@@ -113,19 +115,19 @@ class AgentProject:
     async def _create(self, title: str | None, options: SessionOptions) -> Session:
         model = model_of(options.get("model"))
         rules = options.get("permission")
-        wanted = CreateSession(
+        create_session = CreateSession(
             title=title,
             agent=options.get("agent"),
             model=None if model is None else SessionModel(id=model.model_id, provider_id=model.provider_id),
             metadata=_profile(options) or None,
             permission=None if rules is None else _rules(rules),
         )
-        return await self.client.call(SESSION_CREATE, wanted)
+        return await self.client.call(SESSION_CREATE, create_session)
 
     async def _list_stored(self) -> list[Session]:
-        wanted = ListSessions(scope="project", roots=True, limit=_MANY)
-        found = await self.client.call(SESSION_LIST, wanted)
-        return [each for each in found if each.directory == self.directory and not each.time.archived]
+        list_sessions = ListSessions(scope="project", roots=True, limit=_MANY)
+        sessions = await self.client.call(SESSION_LIST, list_sessions)
+        return [each for each in sessions if each.directory == self.directory and not each.time.archived]
 
 
 def _profile(options: SessionOptions) -> dict[str, str]:
@@ -140,11 +142,11 @@ def _profile(options: SessionOptions) -> dict[str, str]:
 
 def _rules(rules: Rules) -> list[PermissionRule]:
     """Return rules in the form that a session holds them. Raises UsageProblem."""
-    found: list[PermissionRule] = []
-    for permission, given in rules.items():
-        patterns: Mapping[str, Action] = {"*": given} if isinstance(given, str) else given
+    rule_list: list[PermissionRule] = []
+    for permission, value in rules.items():
+        patterns: Mapping[str, Action] = {"*": value} if isinstance(value, str) else value
         for pattern, action in patterns.items():
             if action not in {"allow", "ask", "deny"}:
                 raise UsageProblem(f"{permission} {pattern!r} is {action!r}: give `allow`, `ask` or `deny`.")
-            found.append(PermissionRule(permission=permission, pattern=pattern, action=action))
-    return found
+            rule_list.append(PermissionRule(permission=permission, pattern=pattern, action=action))
+    return rule_list

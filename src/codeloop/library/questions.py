@@ -86,7 +86,7 @@ class Questions(Listener):
     async def _decide(self, request: PermissionRequest) -> AnswerPermission:
         if self._on_permission is None:
             return AnswerPermission(request_id=request.id, reply="reject", message=NOBODY)
-        asked = PermissionQuestion(
+        permission_question = PermissionQuestion(
             permission=request.permission,
             patterns=tuple(request.patterns),
             always=tuple(request.always),
@@ -94,7 +94,7 @@ class Questions(Listener):
             session_id=request.session_id,
             details=request.metadata,
         )
-        return _answer(request, await call(self._on_permission, asked))
+        return _answer(request, await call(self._on_permission, permission_question))
 
     async def _answer_all(self, request: QuestionRequest) -> list[list[str]] | None:
         """Return the answers to every question; None where one gets none."""
@@ -110,7 +110,7 @@ class Questions(Listener):
         if self._on_question is None:
             return None
         choices: Sequence[Choice] = [Choice(option.label, option.description) for option in question.options]
-        asked = ModelQuestion(
+        model_question = ModelQuestion(
             question=question.question,
             header=question.header,
             choices=tuple(choices),
@@ -118,15 +118,15 @@ class Questions(Listener):
             custom=question.custom is not False,
             session_id=session_id,
         )
-        return await call(self._on_question, asked)
+        return await call(self._on_question, model_question)
 
 
 def _texts(reply: object) -> list[str]:
     """Return the answers that a callback gave to a question. Raises CodeloopError when they are none."""
-    given = [reply] if isinstance(reply, str) else reply
-    if not isinstance(given, Sequence) or not all(isinstance(each, str) for each in cast("Sequence[object]", given)):
+    texts = [reply] if isinstance(reply, str) else reply
+    if not isinstance(texts, Sequence) or not all(isinstance(each, str) for each in cast("Sequence[object]", texts)):
         raise CodeloopError(f"on_question returned {reply!r}. Return a text, a list of texts, or None.")
-    return list(cast("Sequence[str]", given))
+    return list(cast("Sequence[str]", texts))
 
 
 def _answer(request: PermissionRequest, reply: object) -> AnswerPermission:

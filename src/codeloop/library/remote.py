@@ -15,16 +15,16 @@ from codeloop.schema.operation import CONFIG_WARNINGS, PATH_GET, NoArguments
 async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerator[Target]:
     """Connect to a server. Raises CodeloopError."""
     directory = options.get("directory")
-    named = Path(directory) if directory is not None else None
-    client = connect(url, named, options.get("username"), options.get("password"))
+    path = Path(directory) if directory is not None else None
+    client = connect(url, path, options.get("username"), options.get("password"))
     try:
-        place = await client.call(PATH_GET, NoArguments())
-        here = client.at(place.directory)
+        path_info = await client.call(PATH_GET, NoArguments())
+        here = client.for_directory(path_info.directory)
         warnings: tuple[str, ...] = ()
         with suppress(OperationError):  # a server of another version
             warnings = tuple(await here.call(CONFIG_WARNINGS, NoArguments()))
         if client.sends_in_clear:
             warnings = ("The password is sent unencrypted, because the address is http. Use https.", *warnings)
-        yield Target(here, place.directory, lambda _: here, file_sent, warnings, client.link)
+        yield Target(here, path_info.directory, lambda _: here, file_sent, warnings, client.link)
     finally:
         await client.close()

@@ -69,15 +69,15 @@ class AgentSession:
     Prompts of one session are answered one after the other, those of several sessions side by side.
     """
 
-    def __init__(self, place: SessionPlace, session: Session, options: SessionOptions) -> None:
-        self._place = place
+    def __init__(self, session_place: SessionPlace, session: Session, options: SessionOptions) -> None:
+        self._place = session_place
         self._session = session
         self.warnings = warn_of_plan(options)
         """What is ignored of its options, and why."""
         self._options = options
         self._model = model_of(options.get("model"))
         tools = tools_from(options.get("tools", ()))
-        self._offer = FunctionOffer(place.client, place.feed, session.id, tools) if tools else None
+        self._offer = FunctionOffer(session_place.client, session_place.feed, session.id, tools) if tools else None
         self._turn = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -158,7 +158,7 @@ class AgentSession:
 
     async def messages(self) -> list[SaidMessage]:
         """Return the messages so far, oldest first."""
-        found = await self._place.client.call(SESSION_MESSAGES, ListMessages(session_id=self.id))
+        messages = await self._place.client.call(SESSION_MESSAGES, ListMessages(session_id=self.id))
         return [
             SaidMessage(
                 id=message.info.id,
@@ -168,13 +168,13 @@ class AgentSession:
                     use for part in message.parts if isinstance(part, ToolPart) and (use := use_of(part)) is not None
                 ),
             )
-            for message in found
+            for message in messages
         ]
 
     async def fork(self) -> "AgentSession":
         """Return a copy of the session, which goes its own way from here."""
-        made = await self._place.client.call(SESSION_FORK, ForkSession(session_id=self.id))
-        return AgentSession(self._place, made, self._options)
+        session = await self._place.client.call(SESSION_FORK, ForkSession(session_id=self.id))
+        return AgentSession(self._place, session, self._options)
 
     async def undo(self) -> list[str]:
         """Take back the last turn: what was said, and what it did to files. Return what was done, in lines."""
@@ -199,8 +199,8 @@ class AgentSession:
     def _make_turn(self, prompt: str, files: Files, limits: TurnLimits | None, schema: JSON | None) -> RunningTurn:
         """Return the turn of a prompt, before it is sent."""
         limits = limits or self._options.get("limits") or TurnLimits()
-        made = self._prompt(prompt, files, limits, schema)
-        return RunningTurn(self._place.client, self._place.feed, made, limits)
+        sent_prompt = self._prompt(prompt, files, limits, schema)
+        return RunningTurn(self._place.client, self._place.feed, sent_prompt, limits)
 
     async def _events(self, turn: RunningTurn) -> AsyncGenerator[SessionEvent, None]:
         """Yield the events of a turn, once those before it have ended."""

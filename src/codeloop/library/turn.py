@@ -73,7 +73,7 @@ class TurnReader:
                 self._said[p.part_id] += len(p.delta)
                 yield ThinkingAdded(p.delta) if p.part_id in self._thinking else TextAdded(p.delta)
             case PartUpdated(properties=p) if p.part.message_id in self._answers:
-                yield from self._part(p.part)
+                yield from self._read_part(p.part)
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
                 yield RetryWaiting(p.status.message, p.status.attempt, p.status.next)
             case ToastShown(properties=p):
@@ -81,14 +81,14 @@ class TurnReader:
             case _:
                 pass
 
-    def _part(self, part: Part) -> Iterator[SessionEvent]:
+    def _read_part(self, part: Part) -> Iterator[SessionEvent]:
         match part:
             case TextPart(synthetic=None | False) | ReasoningPart():
-                known = self._said.get(part.id, 0)
-                self._said[part.id] = max(len(part.text), known)
+                length = self._said.get(part.id, 0)
+                self._said[part.id] = max(len(part.text), length)
                 if isinstance(part, ReasoningPart):
                     self._thinking.add(part.id)
-                if more := part.text[known:]:
+                if more := part.text[length:]:
                     yield ThinkingAdded(more) if isinstance(part, ReasoningPart) else TextAdded(more)
             case ToolPart():
                 yield from self._tool(part)
@@ -102,15 +102,15 @@ class TurnReader:
                 pass
 
     def _tool(self, part: ToolPart) -> Iterator[SessionEvent]:
-        use, known = use_of(part), self.uses.get(part.id)
-        if use is None or use == known:
+        use, tool_use = use_of(part), self.uses.get(part.id)
+        if use is None or use == tool_use:
             return
         self.uses[part.id] = use
-        if known is None:
+        if tool_use is None:
             yield ToolStarted(use if use.state == "running" else replace(use, state="running", output=""))
         if use.state != "running":
             yield ToolEnded(use)
-        elif known is not None:
+        elif tool_use is not None:
             yield ToolReported(use)
 
 
@@ -260,5 +260,5 @@ class RunningTurn(Listener):
 
 def text_of(parts: "list[Part]") -> str:
     """Join the visible text parts of a message."""
-    said = [part.text for part in parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored]
-    return "\n".join(said).strip()
+    texts = [part.text for part in parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored]
+    return "\n".join(texts).strip()

@@ -26,15 +26,17 @@ Restarts = Callable[[str], float]
 class Languages:
     """The servers of a work tree, which closing ends. None runs until a file is edited.
 
-    `chosen`: every server, with whether it can run. `top`: no root lies above it. `restarts`: when the user last asked
-    to restart a server, on the wall clock.
+    `chosen_servers`: every server, with whether it can run. `top`: no root lies above it. `restarts`: when the user
+    last asked to restart a server, on the wall clock.
     """
 
-    def __init__(self, chosen: Sequence[ChosenServer], top: Path, house: ServerCallbacks, restarts: Restarts) -> None:
-        self.chosen = tuple(chosen)
+    def __init__(
+        self, chosen_servers: Sequence[ChosenServer], top: Path, callbacks: ServerCallbacks, restarts: Restarts
+    ) -> None:
+        self.chosen = tuple(chosen_servers)
         self.top = top
         self.servers: dict[tuple[str, Path], ServerDiagnostics] = {}
-        self._house = house
+        self._house = callbacks
         self._restarts = restarts
         self._work: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
@@ -49,24 +51,24 @@ class Languages:
         """Return whether a server can run for a file."""
         return bool(serving(self.chosen, path, self.top))
 
-    async def of(self, path: Path) -> list[ServerDiagnostics]:
+    async def servers_of(self, path: Path) -> list[ServerDiagnostics]:
         """Return the servers of a file without starting them; those to be restarted are ended."""
-        found: list[ServerDiagnostics] = []
-        for chosen, root in serving(self.chosen, path, self.top):
-            key = (chosen.row.name, self.top if chosen.row.shared else root)
+        server_diagnostics: list[ServerDiagnostics] = []
+        for chosen_server, root in serving(self.chosen, path, self.top):
+            key = (chosen_server.row.name, self.top if chosen_server.row.shared else root)
             if key not in self.servers:
-                self._make_room(chosen.row.name)
-                self.servers[key] = ServerDiagnostics(LanguageServer(chosen, root, self._house))
+                self._make_room(chosen_server.row.name)
+                self.servers[key] = ServerDiagnostics(LanguageServer(chosen_server, root, self._house))
             server = self.servers[key].server
             server.include(root)
-            wanted = self._restarts(server.name)
-            if wanted > server.asked_at:
-                server.asked_at = wanted
+            delay = self._restarts(server.name)
+            if delay > server.asked_at:
+                server.asked_at = delay
                 await server.restart()
-            found.append(self.servers[key])
-        if found and self._looking is None:
+            server_diagnostics.append(self.servers[key])
+        if server_diagnostics and self._looking is None:
             self._looking = asyncio.create_task(self._look())
-        return found
+        return server_diagnostics
 
     def _make_room(self, name: str) -> None:
         """End the least recently used process of a server with processes for too many roots."""
@@ -75,14 +77,14 @@ class Languages:
         for server in running[: max(len(running) + 1 - LSP_ROOTS.value, 0)]:
             self._begin(server.stop())
 
-    async def before(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
+    async def note_before_edits(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
         """Have the servers collect diagnostics before edits, without waiting."""
         for news, own in (await self._per_server(edits)).items():
             row = news.server.chosen.row
             texts = {path: text for path, text in known.items() if row.language(path) is not None}
             self._begin(news.prepare(own, texts))
 
-    async def after(self, edits: Sequence[FileEdit]) -> list[tuple[Path, Diagnostic]]:
+    async def diagnose_edits(self, edits: Sequence[FileEdit]) -> list[tuple[Path, Diagnostic]]:
         """Return new diagnostics after edits that arrive in time; later ones are in the next result."""
         per_server = await self._per_server(edits)
         tasks = {self._begin(news.follow(own)): news for news, own in per_server.items()}
@@ -92,15 +94,17 @@ class Languages:
         finally:
             self._following -= 1
         self._house.watch(self.wants_files)
-        return self._news([edit.path for edit in edits])
+        return self._take_new([edit.path for edit in edits])
 
-    def late(self) -> list[tuple[Path, Diagnostic]]:
+    def take_late(self) -> list[tuple[Path, Diagnostic]]:
         """Return diagnostics that arrived after their edits' results; nothing while an edit is waiting."""
-        return [] if self._following else self._news(())
+        return [] if self._following else self._take_new(())
 
-    def _news(self, edited: Sequence[Path]) -> list[tuple[Path, Diagnostic]]:
-        found = dict.fromkeys(each for news in self.servers.values() for each in news.news())
-        return sorted(found, key=lambda each: (each[1].severity, each[0] not in edited, str(each[0]), each[1].start))
+    def _take_new(self, edited: Sequence[Path]) -> list[tuple[Path, Diagnostic]]:
+        diagnostics = dict.fromkeys(each for news in self.servers.values() for each in news.take_new())
+        return sorted(
+            diagnostics, key=lambda each: (each[1].severity, each[0] not in edited, str(each[0]), each[1].start)
+        )
 
     async def _wait(self, tasks: Mapping["asyncio.Task[None]", ServerDiagnostics], edits: Sequence[FileEdit]) -> None:
         paths = [edit.path for edit in edits]
@@ -122,14 +126,14 @@ class Languages:
 
     def collect_diagnostics(self, paths: Iterable[Path]) -> JSON:
         """Return errors and warnings of files in the wire form, by path."""
-        found: dict[str, Any] = {}
+        diagnostics: dict[str, Any] = {}
         for path in paths:
             rows = [
                 row for news in self.servers.values() for row in news.list_diagnostics(path) if row.severity <= WARNING
             ]
             if rows:
-                found[str(path)] = [row.wire() for row in rows[: LSP_SHOWN.value]]
-        return found
+                diagnostics[str(path)] = [row.wire() for row in rows[: LSP_SHOWN.value]]
+        return diagnostics
 
     async def wait_idle(self) -> None:
         """Wait until no work is in progress."""
@@ -150,11 +154,11 @@ class Languages:
         self._house.watch(self.wants_files)
 
     async def _per_server(self, edits: Sequence[FileEdit]) -> dict[ServerDiagnostics, list[FileEdit]]:
-        found: dict[ServerDiagnostics, list[FileEdit]] = {}
+        file_edits: dict[ServerDiagnostics, list[FileEdit]] = {}
         for edit in edits:
-            for news in await self.of(edit.path):
-                found.setdefault(news, []).append(edit)
-        return found
+            for news in await self.servers_of(edit.path):
+                file_edits.setdefault(news, []).append(edit)
+        return file_edits
 
     def _begin(self, work: Any) -> "asyncio.Task[None]":
         task: asyncio.Task[None] = asyncio.create_task(work)
@@ -184,25 +188,29 @@ def _patience(news: ServerDiagnostics, paths: Sequence[Path]) -> float:
     return LSP_WAIT.seconds if news.misses or news.has_answered(paths) else LSP_FIRST.seconds
 
 
-def format_diagnostics(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str], lead: str = "") -> str:
+def format_diagnostics(
+    diagnostics: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str], lead: str = ""
+) -> str:
     """Return diagnostics for a model: one a line, `path:line: message`; "" for none.
 
     `name`: formats a path; `lead`: the text before their number.
     """
-    if not found:
+    if not diagnostics:
         return ""
     rows = [
         row(each, name(path), "warning: " if each.severity >= WARNING else "")
-        for path, each in found[: LSP_SHOWN.value]
+        for path, each in diagnostics[: LSP_SHOWN.value]
     ]
-    rest = len(found) - len(rows)
-    others = dict.fromkeys(path for path, _ in found[len(rows) :]).keys() - {path for path, _ in found[: len(rows)]}
+    rest = len(diagnostics) - len(rows)
+    others = dict.fromkeys(path for path, _ in diagnostics[len(rows) :]).keys() - {
+        path for path, _ in diagnostics[: len(rows)]
+    }
     where = ", ".join(sorted(map(name, others))[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
     more = [f"({rest} more{where and f', also in {where}'})"] if rest else []
-    warnings = sum(each.severity >= WARNING for _, each in found)
-    counts = ((len(found) - warnings, "error"), (warnings, "warning"))
-    told = " and ".join(f"{count} new {kind}{'' if count == 1 else 's'}" for count, kind in counts if count)
-    return "\n".join([f"{lead}{told}:", *rows, *more])
+    warnings = sum(each.severity >= WARNING for _, each in diagnostics)
+    counts = ((len(diagnostics) - warnings, "error"), (warnings, "warning"))
+    summary = " and ".join(f"{count} new {kind}{'' if count == 1 else 's'}" for count, kind in counts if count)
+    return "\n".join([f"{lead}{summary}:", *rows, *more])
 
 
 def row(diagnostic: Diagnostic, name: str, kind: str = "") -> str:

@@ -105,11 +105,13 @@ class ServerDiagnostics:
             others = [path for path in client.documents if path not in edited]
             for path in others:
                 client.documents[path].pulled = None  # requested again, since it may depend on the change
-            found = await asyncio.gather(*(self._fresh(client, path) for path in edited if path in client.documents))
+            results = await asyncio.gather(
+                *(self._wait_for_diagnostics(client, path) for path in edited if path in client.documents)
+            )
             self._answered |= {path for path in edited if client.find_diagnostics(path) is not None}
-            if found and None not in found and not self._waiting and time.monotonic() - began < LSP_WAIT.seconds:
+            if results and None not in results and not self._waiting and time.monotonic() - began < LSP_WAIT.seconds:
                 self.misses = 0
-            if None in found and not self._waiting:
+            if None in results and not self._waiting:
                 await self._check_alive(client)
             elif not self._waiting:
                 self.looking = asyncio.create_task(_look_at(client, others))
@@ -137,7 +139,7 @@ class ServerDiagnostics:
             self._sync(client, path, text)
         return client
 
-    def news(self) -> list[tuple[Path, Diagnostic]]:
+    def take_new(self) -> list[tuple[Path, Diagnostic]]:
         """Return the new diagnostics since the last call, all about current texts.
 
         Diagnostics of a text that others changed since are held back.
@@ -151,7 +153,7 @@ class ServerDiagnostics:
             now = client.find_diagnostics(path)
             if now is None:
                 continue
-            new = self._new(client, path)
+            new = self._list_unreported(client, path)
             if new and not (client.is_current(path) and (path in self._edited or says_all)):
                 continue
             self.server.fresh_paths.discard(path)
@@ -234,9 +236,9 @@ class ServerDiagnostics:
         if path in self._told or path not in client.documents:
             return
         # A pulled server does answer, even if it must read the project first: without it nothing could count as new.
-        now = await client.fresh(path, LSP_LATE.seconds if client.pulls else _CLEAN)
+        now = await client.wait_for_diagnostics(path, LSP_LATE.seconds if client.pulls else _CLEAN)
         if now is None and client.registered.work:
-            now = await client.fresh(path, LSP_LATE.seconds)
+            now = await client.wait_for_diagnostics(path, LSP_LATE.seconds)
         if now is None and not client.registered.work and not client.pulls and await _answers(client):
             now = ()
         if now is not None:
@@ -249,10 +251,10 @@ class ServerDiagnostics:
                 self._told[path] = now
                 self.server.fresh_paths.discard(path)
 
-    async def _fresh(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
+    async def _wait_for_diagnostics(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
         """Wait for a file's diagnostics, unless another edit is waiting."""
         waiting, hurry = (
-            asyncio.create_task(client.fresh(path, LSP_LATE.seconds)),
+            asyncio.create_task(client.wait_for_diagnostics(path, LSP_LATE.seconds)),
             asyncio.create_task(self._hurry.wait()),
         )
         try:
@@ -267,11 +269,11 @@ class ServerDiagnostics:
         """If the server reported on other files, wait until that reflects the edits, unless another edit waits."""
         until = time.monotonic() + LSP_LATE.seconds
         while not self._waiting and not self._says_all(client) and time.monotonic() < until:
-            if not any(self._new(client, path) for path in self.server.fresh_paths - self._edited):
+            if not any(self._list_unreported(client, path) for path in self.server.fresh_paths - self._edited):
                 break
             await asyncio.sleep(_MOMENT)
 
-    def _new(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
+    def _list_unreported(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
         """Return a file's unreported diagnostics: errors, and warnings if wanted."""
         now = client.find_diagnostics(path) or ()
         least = WARNING if self.server.chosen.row.warnings else ERROR
@@ -302,7 +304,7 @@ async def _answers(client: LanguageClient) -> bool:
 async def _look_at(client: LanguageClient, paths: Sequence[Path]) -> None:
     """Collect diagnostics of open files; late ones are in the next result."""
     with suppress(ServerGone):
-        await asyncio.gather(*(client.fresh(path, LSP_LATE.seconds) for path in paths))
+        await asyncio.gather(*(client.wait_for_diagnostics(path, LSP_LATE.seconds) for path in paths))
 
 
 def _is_at_rest(client: LanguageClient) -> bool:

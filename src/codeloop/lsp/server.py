@@ -45,8 +45,8 @@ class ServerCallbacks(Struct, frozen=True):
 class LanguageServer:
     """One server. `turn`: the lock for changing its documents; `client`: set while it is connected."""
 
-    def __init__(self, chosen: ChosenServer, root: Path, house: ServerCallbacks) -> None:
-        self.chosen = chosen
+    def __init__(self, chosen_server: ChosenServer, root: Path, callbacks: ServerCallbacks) -> None:
+        self.chosen = chosen_server
         self.roots = [root]
         """Its roots; it runs in the first."""
         self.client: LanguageClient | None = None
@@ -57,7 +57,7 @@ class LanguageServer:
         self.used_at = time.monotonic()
         self.fresh_paths: set[Path] = set()
         """The files with unread reports."""
-        self.house = house
+        self.house = callbacks
         self._failures = 0
         self._opening: asyncio.Task[LanguageClient] | None = None
         self._closing: set[asyncio.Future[None]] = set()
@@ -82,9 +82,9 @@ class LanguageServer:
 
     def _add_folders(self, client: LanguageClient) -> None:
         """Notify it of new roots."""
-        known = client.setup.roots
-        new = [root for root in self.roots if root not in known] if self.chosen.row.shared == "folders" else []
-        known += new
+        roots = client.setup.roots
+        new = [root for root in self.roots if root not in roots] if self.chosen.row.shared == "folders" else []
+        roots += new
         if new:
             event = {"added": [folder_of(root) for root in new], "removed": []}
             client.connection.notify("workspace/didChangeWorkspaceFolders", {"event": event})
@@ -131,7 +131,7 @@ class LanguageServer:
             await asyncio.wait({opening})
         client, self.client = self.client, None
         if client is not None:
-            await client.leave()
+            await client.shut_down()
             client.connection.lose("it was ended")
             await client.connection.pipes.close()
             self.house.changed()

@@ -54,7 +54,7 @@ class OutlineRow(Struct, frozen=True):
 
 def place_of(client: LanguageClient, path: Path, at: TextPosition) -> JSON:
     """Return a position in requests' form."""
-    line = _at(lines_of(client.documents[path].text), at.line)
+    line = _line_at(lines_of(client.documents[path].text), at.line)
     character = units(line[: at.column], client.encoding)
     return {"textDocument": {"uri": path.as_uri()}, "position": {"line": at.line, "character": character}}
 
@@ -81,26 +81,26 @@ async def outline(client: LanguageClient, path: Path) -> list[OutlineRow]:
 async def workspace_symbols(client: LanguageClient, query: str) -> list[tuple[JSON, Spot]]:
     """Return the symbols of the project whose names fit, each as the server has it and where it is."""
     result = await client.request("workspace/symbol", {"query": query})
-    found: list[tuple[JSON, Spot]] = []
+    symbols: list[tuple[JSON, Spot]] = []
     for row in result if is_list(result) else []:
         spot = _spot(row.get("location")) if is_object(row) else None
         if spot is not None:
-            found.append((row, Spot(spot.path, spot.line, spot.end, str(row.get("name") or ""))))
-    return found
+            symbols.append((row, Spot(spot.path, spot.line, spot.end, str(row.get("name") or ""))))
+    return symbols
 
 
 async def hierarchy(client: LanguageClient, kind: str, way: str, params: JSON) -> list[Spot]:
     """Return who calls a name or what it calls (`kind` call, `way` incoming or outgoing), its super- or subtypes."""
-    prepared = await client.request(f"textDocument/prepare{kind}Hierarchy", params)
-    found: list[Spot] = []
-    for item in prepared if is_list(prepared) else []:
+    items = await client.request(f"textDocument/prepare{kind}Hierarchy", params)
+    spots: list[Spot] = []
+    for item in items if is_list(items) else []:
         path = path_of(item.get("uri")) if is_object(item) else None
         method = f"{kind.lower()}Hierarchy/{way}{'Calls' if kind == 'Call' else ''}"
         rows = await client.request(method, {"item": item})
         for row in rows if is_list(rows) else []:
             if is_object(row) and path is not None:
-                found += _of_hierarchy(row, path)
-    return _unique(found)
+                spots += _of_hierarchy(row, path)
+    return _unique(spots)
 
 
 def edits_of(result: Any) -> dict[Path, list[JSON]] | None:
@@ -129,13 +129,13 @@ def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str
     for line in lines:
         starts.append(starts[-1] + len(line))
 
-    def offset(place: Any) -> int:
-        number = int(place["line"])
+    def offset(position: Any) -> int:
+        number = int(position["line"])
         if number >= len(lines):
             return len(text)
         if number < 0:
             raise ValueError("an edit before the first line")
-        return starts[number] + index_at(lines[number], int(place["character"]), client.encoding)
+        return starts[number] + index_at(lines[number], int(position["character"]), client.encoding)
 
     try:
         rows = [(offset(each["range"]["start"]), offset(each["range"]["end"]), str(each["newText"])) for each in edits]
@@ -150,12 +150,12 @@ def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str
     return "".join((*pieces, text[done:]))
 
 
-def _at(lines: Sequence[str], number: int) -> str:
+def _line_at(lines: Sequence[str], number: int) -> str:
     return lines[number] if number < len(lines) else ""
 
 
-def _unique(found: "Iterator[Spot] | list[Spot]") -> list[Spot]:
-    return list(dict.fromkeys(found))
+def _unique(spots: "Iterator[Spot] | list[Spot]") -> list[Spot]:
+    return list(dict.fromkeys(spots))
 
 
 def _spot(row: Any) -> Spot | None:
@@ -164,9 +164,9 @@ def _spot(row: Any) -> Spot | None:
         return None
     path = path_of(row.get("uri") or row.get("targetUri"))
     own: Any = row.get("range") or row.get("targetSelectionRange") or row.get("targetRange")
-    whole: Any = row.get("targetRange") or own
+    target_range: Any = row.get("targetRange") or own
     try:
-        first, last = int(own["start"]["line"]), int(whole["end"]["line"])
+        first, last = int(own["start"]["line"]), int(target_range["end"]["line"])
     except (KeyError, TypeError, ValueError):
         return None
     return None if path is None or first < 0 else Spot(path, first, max(first, last))
@@ -174,15 +174,15 @@ def _spot(row: Any) -> Spot | None:
 
 def _of_hierarchy(row: JSON, path: Path) -> Iterator[Spot]:
     """Yield the places of a call, or that of a type. Calls that go out are places in the file that was asked about."""
-    named = row.get("from") or row.get("to") or row
-    other: JSON = named if is_object(named) else {}
+    item = row.get("from") or row.get("to") or row
+    other: JSON = item if is_object(item) else {}
     where = path if "to" in row else path_of(other.get("uri"))
     name = str(other.get("name") or "")
     ranges = row.get("fromRanges")
     places: list[Any] = ranges if is_list(ranges) else [other.get("selectionRange")]
-    for place in places:
+    for range_ in places:
         try:
-            line = int(place["start"]["line"])
+            line = int(range_["start"]["line"])
         except (KeyError, TypeError, ValueError):
             continue
         if where is not None:
@@ -194,10 +194,14 @@ def _rows(symbols: Sequence[Any], depth: int) -> Iterator[OutlineRow]:
         if not is_object(symbol):
             continue
         location = symbol.get("location")
-        place: Any = symbol.get("range") or (location.get("range") if is_object(location) else None)
-        chosen: Any = symbol.get("selectionRange") or place
+        range_: Any = symbol.get("range") or (location.get("range") if is_object(location) else None)
+        selection_range: Any = symbol.get("selectionRange") or range_
         try:
-            line, end, kind = int(chosen["start"]["line"]), int(place["end"]["line"]), int(symbol.get("kind") or 0)
+            line, end, kind = (
+                int(selection_range["start"]["line"]),
+                int(range_["end"]["line"]),
+                int(symbol.get("kind") or 0),
+            )
         except (KeyError, TypeError, ValueError):
             continue
         name = KINDS[kind] if 0 <= kind < len(KINDS) else ""

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.model.catalog.local_servers import discover
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import ModelInfo
@@ -33,14 +33,14 @@ class ProviderHints(Struct, frozen=True):
 
     def key(self) -> str:
         """Return the source of the used key and how to change it, or how to set one; never the key."""
-        if (found := self._origin()) is not None:
-            return f"It comes from {found[0]}. {found[1]}{self._empty()}"
+        if (origin := self._origin()) is not None:
+            return f"It comes from {origin[0]}. {origin[1]}{self._empty()}"
         return f"There is no key for it.{self._empty() or ' ' + how_to_get_key(self.provider)}"
 
     def account(self) -> str:
         """Return the source of the used key as a sentence; empty without a key."""
-        found = self._origin()
-        return "" if found is None else f" The key comes from {found[0]}."
+        origin = self._origin()
+        return "" if origin is None else f" The key comes from {origin[0]}."
 
     def preferred_key(self) -> str:
         """Return where there is a key that counts before a stored one, in words; empty: nowhere."""
@@ -52,20 +52,20 @@ class ProviderHints(Struct, frozen=True):
         name = self.provider.id
         if self.is_signed_in:
             return "a sign-in with a plugin", f"Sign in again: `codeloop auth login {name}`."
-        if (found := self._header()) is not None:
-            return found
+        if (origin := self._header()) is not None:
+            return origin
         if self.provider.configured_key:
-            found = self.written(("provider", name, "options", "apiKey"))
-            return found or ("the configuration", "Correct it there.")
+            origin = self.written(("provider", name, "options", "apiKey"))
+            return origin or ("the configuration", "Correct it there.")
         if self.provider.has_key_helper:
-            found = self.written(("provider", name, "options", "apiKeyHelper"))
-            return found or ("the program of `apiKeyHelper`", "Correct it in codeloop.json.")
-        held = environment_key(self.provider.env, self.environment)
-        if held is not None:
+            origin = self.written(("provider", name, "options", "apiKeyHelper"))
+            return origin or ("the program of `apiKeyHelper`", "Correct it in codeloop.json.")
+        environment_value = environment_key(self.provider.env, self.environment)
+        if environment_value is not None:
             other = f", or unset it to use the stored key of {name}" if self._is_stored() else ""
             return (
-                f"the environment variable {held[0]}",
-                f"Set {held[0]} to another key and start codeloop again{other}.",
+                f"the environment variable {environment_value[0]}",
+                f"Set {environment_value[0]} to another key and start codeloop again{other}.",
             )
         return None
 
@@ -80,34 +80,34 @@ class ProviderHints(Struct, frozen=True):
             return where, f"Replace it: `codeloop auth login {name}`."
         if has_device_sign_in(self.provider, self.credentials):
             return f"a sign-in ({self.credentials.path})", f"Sign in again: `codeloop auth login {name}`."
-        if (chain := chain_of(name)) is not None and (place := chain.find(self.environment)):
-            return place, f"Sign in again, or change it there. {chain.advice}"
+        if (chain := chain_of(name)) is not None and (location := chain.find(self.environment)):
+            return location, f"Sign in again, or change it there. {chain.advice}"
         return None
 
     def _empty(self) -> str:
         """Return where the configuration sets an `apiKey` that is empty, which is why it does not count."""
-        found = (
+        example = (
             None if self.provider.configured_key else self.written(("provider", self.provider.id, "options", "apiKey"))
         )
-        return f" `apiKey` is empty: it comes from {found[0]}. {found[1]}" if found is not None else ""
+        return f" `apiKey` is empty: it comes from {example[0]}. {example[1]}" if example is not None else ""
 
     def url(self) -> str:
         """Return the setting that holds the base URL, with its place."""
         name = self.provider.id
         for keys in (("provider", name, "options", "baseURL"), ("provider", name, "api")):
-            if (found := self.written(keys)) is not None:
-                return f"provider.{name}.{'.'.join(keys[2:])}, which comes from {found[0]}"
+            if (url_found := self.written(keys)) is not None:
+                return f"provider.{name}.{'.'.join(keys[2:])}, which comes from {url_found[0]}"
         return f"provider.{name}.options.baseURL"
 
-    async def near(self) -> str:
+    async def suggest_models(self) -> str:
         """Return similar models, as ` Did you mean ...?`; a local server is asked for its own."""
-        named: list[str] = [*self.models()]
+        names: list[str] = [*self.models()]
         url = resolve_url(self.provider.url, self.environment) or ""
         if is_loopback(urlsplit(url).hostname or ""):
-            for found in await discover([LocalServer(self.provider.id, self.provider.name, url)]):
-                named = [*found.models]
-        others = [name for name in named if name != self.info.id]
-        return suggest_names(f"{self.provider.id}/{name}" for name in near(self.info.id, others, parts=True))
+            for discovered_server in await discover([LocalServer(self.provider.id, self.provider.name, url)]):
+                names = [*discovered_server.models]
+        others = [name for name in names if name != self.info.id]
+        return suggest_names(f"{self.provider.id}/{name}" for name in find_similar(self.info.id, others, parts=True))
 
     def _header(self) -> tuple[str, str] | None:
         """Return where a header is written that carries a key in the place of every other one."""

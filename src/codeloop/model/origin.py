@@ -27,8 +27,8 @@ def origin(url: str) -> str:
     plain = url.isascii() and url.isprintable() and not re.search(r"[\s\\]", url)
     if not plain or scheme not in _PORTS or not host or "@" in parts.netloc or not _HOST.fullmatch(host):
         raise _invalid(url)
-    shown = add_brackets(host)
-    return f"{scheme}://{shown}" if port in {None, _PORTS[scheme]} else f"{scheme}://{shown}:{port}"
+    shown_host = add_brackets(host)
+    return f"{scheme}://{shown_host}" if port in {None, _PORTS[scheme]} else f"{scheme}://{shown_host}:{port}"
 
 
 def bare_url(url: str) -> str:
@@ -54,10 +54,10 @@ def likely_base(url: str) -> str | None:
 
 
 def _invalid(url: str) -> ModelUnavailable:
-    shown = url.encode("unicode_escape").decode()
-    if "@" in shown:
-        shown = "***@" + shown.rpartition("@")[2]
-    shown = re.split(r"[?#]", shown, maxsplit=1)[0]  # a query may hold a key
+    shown_url = url.encode("unicode_escape").decode()
+    if "@" in shown_url:
+        shown_url = "***@" + shown_url.rpartition("@")[2]
+    shown_url = re.split(r"[?#]", shown_url, maxsplit=1)[0]  # a query may hold a key
     return ModelUnavailable(
-        f"`{shown[:200]}` is not a valid base URL. Write it like https://host/v1, without a user name."
+        f"`{shown_url[:200]}` is not a valid base URL. Write it like https://host/v1, without a user name."
     )

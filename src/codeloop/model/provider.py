@@ -32,7 +32,7 @@ NO_PROVIDER_CONFIG = ProviderConfig()
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-def nowhere(keys: tuple[str, ...]) -> None:
+def has_no_address(keys: tuple[str, ...]) -> None:
     """Return None: for providers without configuration."""
     del keys
 
@@ -87,8 +87,8 @@ def provider_of(
     if row is None and local is None and config is NO_PROVIDER_CONFIG:
         return None
     known = BASE_URLS.get(provider_id, "") or (row.api if row else "") or (local.url if local else "")
-    said = config.options.get("baseURL") or config.api
-    url = said.rstrip("/") if isinstance(said, str) else known
+    base_url = config.options.get("baseURL") or config.api
+    url = base_url.rstrip("/") if isinstance(base_url, str) else known
     return Provider(
         id=provider_id,
         name=config.name or (row.name if row else "") or (local.name if local else provider_id),
@@ -106,18 +106,18 @@ def resolve_url(url: str, environment: Mapping[str, str]) -> str | None:
     """Put the environment's values into `${NAME}`; None when the URL is not known or a value is not set."""
     if not url or any(not environment.get(name) for name in _VARIABLE.findall(url)):
         return None
-    return _VARIABLE.sub(lambda found: environment[found[1]], url).rstrip("/")
+    return _VARIABLE.sub(lambda match: environment[match[1]], url).rstrip("/")
 
 
 def settings_of(provider: Provider, environment: Mapping[str, str]) -> Mapping[str, str]:
     """Return the environment with the options of a provider that stand for variables laid over it."""
     options = provider.config.options
-    said = {
+    settings = {
         name: str(options[option]).strip()
         for option, name in SETTINGS.get(provider.id, {}).items()
         if options.get(option)
     }
-    merged = {**environment, **said} if said else environment
+    merged = {**environment, **settings} if settings else environment
     chain = chain_of(provider.id)
     return merged if chain is None else {**merged, **chain.settings(merged)}
 
@@ -149,8 +149,8 @@ def why_no_key(provider: Provider, environment: Mapping[str, str]) -> str:
     needs = "" if resolve_url(provider.url, settings) else _no_address(provider, provider.url, settings)
     if chain is None or chain.takes_key:
         return needs
-    found = chain.find(settings)
-    has_all = f"Its credentials are found ({found}), so nothing has to be stored." if found else chain.advice
+    reason = chain.find(settings)
+    has_all = f"Its credentials are found ({reason}), so nothing has to be stored." if reason else chain.advice
     return " ".join(filter(None, (f"{provider.name} takes no key.", has_all, needs)))
 
 
@@ -172,14 +172,14 @@ def endpoint_of(
     origin(url)
     headers = _strings(provider.id, provider.config.options.get("headers"))
     key, signer = None, None
-    named = KEY_HEADERS & {name.lower() for name in headers}
+    key_headers = KEY_HEADERS & {name.lower() for name in headers}
     if provider.has_key_helper and not provider.configured_key:
         signer = _key_helper(provider, service)
     else:
         key = _key(provider, url, credentials, environment)
     if isinstance(key, KeyringKey):
-        signer, key = None if named else _keyring_signer(provider, key, credentials, service), None
-    if key is None and signer is None and not named:
+        signer, key = None if key_headers else _keyring_signer(provider, key, credentials, service), None
+    if key is None and signer is None and not key_headers:
         chain = chain_of(provider.id)
         if chain is not None and chain.find(environment):
             signer = chain.open_signer(environment, url)
@@ -250,9 +250,9 @@ def _key(
     """Return the configured key, else the environment's, else a stored one or that the keyring has it."""
     if provider.configured_key:
         return provider.configured_key
-    found = environment_key(provider.env, environment)
-    if found is not None:
-        return found[1]
+    environment_value = environment_key(provider.env, environment)
+    if environment_value is not None:
+        return environment_value[1]
     homes = (resolve_url(home, environment) for home in (provider.home, *addresses_of(provider.id)))
     return credentials.key(provider.id, url, [home for home in homes if home])
 

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from codeloop.kit.lazy import load
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.overrides import is_allowed, overlaid
+from codeloop.model.catalog.overrides import apply_overrides, is_allowed
 from codeloop.model.catalog.services import BY_NAME, Protocol, is_spoken, service_of
 from codeloop.model.catalog.vendors import (
     DEPLOYED,
@@ -36,7 +36,7 @@ from codeloop.model.provider import (
     concurrency_of,
     endpoint_of,
     has_device_sign_in,
-    nowhere,
+    has_no_address,
     provider_of,
     settings_of,
 )
@@ -82,8 +82,8 @@ class Providers:
     """All providers and models that the catalog and the configuration name.
 
     `environment` is the process's; `credentials` are the stored keys; `local` are the servers that are looked for on
-    this machine; `written` says where a setting of the configuration stands; `signs_in`: the providers whose requests
-    plugins send, or sign, for who signed in.
+    this machine; `config_files` finds the file that a setting was read from; `signs_in`: the providers whose
+    requests a plugin sends or signs for the user who signed in.
     """
 
     def __init__(
@@ -93,14 +93,14 @@ class Providers:
         credentials: Credentials,
         environment: Mapping[str, str],
         local: Sequence[LocalServer] = LOCAL_SERVERS,
-        written: Written = nowhere,
+        config_files: Written = has_no_address,
         signs_in: Callable[[], AbstractSet[str]] = frozenset,
     ) -> None:
         self._config = config
         self._catalog = catalog
         self.credentials = credentials
         self.environment = environment
-        self.written = written
+        self.config_files = config_files
         self._local = {server.id: server for server in local}
         self.signs_in = signs_in
         self._slots: dict[str, asyncio.Semaphore] = {}
@@ -108,18 +108,18 @@ class Providers:
 
     def all(self) -> list[Provider]:
         """Return every provider that the configuration does not switch off: the configured ones first."""
-        return [provider for provider in self.every() if self._is_enabled(provider.id)]
+        return [provider for provider in self.all_with_disabled() if self._is_enabled(provider.id)]
 
-    def every(self) -> list[Provider]:
+    def all_with_disabled(self) -> list[Provider]:
         """Return every provider, those that the configuration switches off too: the configured ones first."""
         ids = [*self._config.provider, *(row.id for row in self._catalog.providers()), *self._local]
-        found = (self._provider(provider_id) for provider_id in dict.fromkeys(ids))
-        return [provider for provider in found if provider is not None]
+        providers = (self._provider(provider_id) for provider_id in dict.fromkeys(ids))
+        return [provider for provider in providers if provider is not None]
 
-    def why_not(self, provider: Provider, stored: AbstractSet[str]) -> str:
+    def why_not(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
         """Return why a provider is unusable, in a few words; empty if usable, or unknown without a request.
 
-        `stored`: the providers whose keys are stored.
+        `stored_names`: the providers whose keys are stored.
         """
         if not self._is_enabled(provider.id):
             return DISABLED
@@ -136,7 +136,7 @@ class Providers:
         except ModelUnavailable:
             return "address not known"
         is_local = is_loopback(urlsplit(address_of(provider, self.environment) or "").hostname or "")
-        return "" if is_local or self._source(provider, stored) else NO_KEY
+        return "" if is_local or self._source(provider, stored_names) else NO_KEY
 
     def is_unspoken(self, provider: Provider) -> bool:
         """Return whether no model of a provider is served by a protocol that codeloop speaks."""
@@ -147,17 +147,17 @@ class Providers:
     def listing(self, provider: Provider) -> dict[str, ModelInfo]:
         """Return all models of a provider by id, those too that the configuration excludes."""
         info = self._catalog.provider(provider.id)
-        return overlaid(info.models if info else {}, provider.config, provider.id, provider.npm, everything=True)
+        return apply_overrides(info.models if info else {}, provider.config, provider.id, provider.npm, everything=True)
 
     def usable(self) -> list[UsableProvider]:
         """Return the providers that have a key, or need none because the configuration says where they are."""
-        stored = self.credentials.entries()
-        found: list[UsableProvider] = []
+        stored_keys = self.credentials.entries()
+        usable_providers: list[UsableProvider] = []
         for provider in self.all():
-            source = self._source(provider, stored.keys())
+            source = self._source(provider, stored_keys.keys())
             if source:
-                found.append(UsableProvider(provider, source))
-        return found
+                usable_providers.append(UsableProvider(provider, source))
+        return usable_providers
 
     def provider(self, provider_id: str) -> Provider:
         """Return one provider. Raises `UnknownModel` when it is unknown or switched off."""
@@ -168,7 +168,7 @@ class Providers:
             raise UnknownModel(
                 f"The provider `{provider_id}` is switched off by `enabled_providers` or `disabled_providers`."
             )
-        names = near(provider_id, (known.id for known in self.all()))
+        names = find_similar(provider_id, (provider.id for provider in self.all()))
         raise UnknownModel(
             f"There is no provider `{provider_id}`.{suggest_names(names)} `codeloop models --all` lists them."
         )
@@ -177,7 +177,7 @@ class Providers:
         """Return the models of a provider by id. Raises `UnknownModel` as `provider` does."""
         provider = self.provider(provider_id)
         info = self._catalog.provider(provider_id)
-        return overlaid(info.models if info else {}, provider.config, provider_id, provider.npm)
+        return apply_overrides(info.models if info else {}, provider.config, provider_id, provider.npm)
 
     def info(self, ref: str) -> ModelInfo:
         """Return the model that `provider/model` names.
@@ -191,17 +191,17 @@ class Providers:
                 f"{usable.provider.id}/{name}" for usable in self.usable() for name in self.models(usable.provider.id)
             ]
             raise UnknownModel(
-                f"`{ref}` names no model: write provider/model.{suggest_names(near(ref, refs, parts=True))}"
+                f"`{ref}` names no model: write provider/model.{suggest_names(find_similar(ref, refs, parts=True))}"
             )
         models = self.models(provider_id)
-        found = models.get(model_id)
-        if found is not None:
-            return found
+        model = models.get(model_id)
+        if model is not None:
+            return model
         provider = self.provider(provider_id)
         if (provider.open_ended or not provider.lists_models) and is_allowed(model_id, provider.config):
             free = Prices(is_known=provider.open_ended)
             return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=free)
-        names = [f"{provider_id}/{name}" for name in near(model_id, models, parts=True)]
+        names = [f"{provider_id}/{name}" for name in find_similar(model_id, models, parts=True)]
         raise UnknownModel(
             f"The provider `{provider_id}` has no model `{model_id}`.{suggest_names(names)} "
             f"`codeloop models {provider_id}` lists them; "
@@ -216,12 +216,12 @@ class Providers:
         info = self.info(ref)
         service = service_of(info)
         if service is None:
-            spoken = ", ".join(sorted(BY_NAME))
-            found = environment_key(self.provider(info.provider_id).env, self.environment)
-            held = f" The key of {found[0]} does not help." if found else ""
+            protocols = ", ".join(sorted(BY_NAME))
+            environment_value = environment_key(self.provider(info.provider_id).env, self.environment)
+            hint = f" The key of {environment_value[0]} does not help." if environment_value else ""
             raise UnspokenProtocol(
                 f"`{ref}` is served by the protocol of `{info.protocol or info.npm}`, which codeloop does not speak "
-                f"yet (it speaks {spoken}).{held}\n"
+                f"yet (it speaks {protocols}).{hint}\n"
                 f"Use the model through another provider, or set provider.{info.provider_id}.npm and options.baseURL "
                 "if the service also speaks one of these."
             )
@@ -240,26 +240,26 @@ class Providers:
         model = RetryingModel(model)  # a request waiting for a retry holds no slot
         return model if through else _with_true_context(model, info, endpoint)
 
-    async def default(self, chosen: str | None = None) -> str:
-        """Return the default `provider/model`: `chosen` (the configured one) if there is.
+    async def default(self, configured: str | None = None) -> str:
+        """Return the default `provider/model`: `configured` (the configured one) if there is.
 
         Then: a configured provider that lists models, a key in the environment, a stored key, a local server that
-        answers. Raises `NoModel` when there is nothing, `UnknownModel` when `chosen` does not exist.
+        answers. Raises `NoModel` when there is nothing, `UnknownModel` when `configured` does not exist.
         """
-        if chosen or self._config.model:
-            return self.info(chosen or self._config.model or "").ref
+        if configured or self._config.model:
+            return self.info(configured or self._config.model or "").ref
         from codeloop.model.catalog.default_model import choose_default
 
         by_source: dict[str, list[Provider]] = {}
         for usable in self.usable():
             by_source.setdefault(usable.source, []).append(usable.provider)
-        listed = [
+        providers = [
             provider
             for source in ("configuration", "none", "environment", "credentials")
             for provider in by_source.get(source, [])
             if provider.config.models
         ]
-        for provider in (*listed, *_by_preference(by_source)):
+        for provider in (*providers, *_by_preference(by_source)):
             model = choose_default((choices_of(self, provider.id) or self.models(provider.id)).values())
             if model is not None:
                 return model.ref
@@ -271,41 +271,43 @@ class Providers:
 
         return await discover([server for server in self._local.values() if self._is_enabled(server.id)])
 
-    def small(self, ref: str) -> str | None:
+    def small_model(self, ref: str) -> str | None:
         """Return the model for titles: the configured one, or a small one of the provider of `ref`, if any."""
         if self._config.small_model:
             return self.info(self._config.small_model).ref
         from codeloop.model.catalog.default_model import small_model
 
-        provider_id, _, beside = ref.partition("/")
-        model = small_model(choices_of(self, provider_id).values(), beside)
+        provider_id, _, model_name = ref.partition("/")
+        model = small_model(choices_of(self, provider_id).values(), model_name)
         return model.ref if model else None
 
     def child_environment(self) -> dict[str, str]:
         """Return the environment for child processes, without providers' variables and known keys."""
         try:
-            stored = self.credentials.secrets()
+            secrets = self.credentials.secrets()
         except ModelUnavailable:
-            stored = set[str]()
+            secrets = set[str]()
         configured = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}
-        return clean_environment(self.environment, self._catalog, stored | configured)
+        return clean_environment(self.environment, self._catalog, secrets | configured)
 
     async def _find_local(self) -> str:
         from codeloop.model.catalog.default_model import local_model
 
-        for found in await self.answering():
-            model = local_model(found.models)
+        for discovered_server in await self.answering():
+            model = local_model(discovered_server.models)
             if model is not None:
-                return f"{found.server.id}/{model}"
+                return f"{discovered_server.server.id}/{model}"
         raise NoModel(self._unspoken_keys() + NO_MODEL)
 
     def _unspoken_keys(self) -> str:
         """Return a line for every key of the environment whose provider's protocol is not spoken."""
         lines = ""
         for provider in self.all():
-            found = environment_key(provider.env, self.environment)
-            if found and provider.id not in NEEDS_CHOICE and self.is_unspoken(provider):
-                lines += f"{found[0]} is set, but codeloop does not speak the protocol of {provider.name} yet.\n"
+            environment_value = environment_key(provider.env, self.environment)
+            if environment_value and provider.id not in NEEDS_CHOICE and self.is_unspoken(provider):
+                lines += (
+                    f"{environment_value[0]} is set, but codeloop does not speak the protocol of {provider.name} yet.\n"
+                )
         return lines
 
     def _is_enabled(self, provider_id: str) -> bool:
@@ -316,7 +318,7 @@ class Providers:
         config = self._config.provider.get(provider_id, NO_PROVIDER_CONFIG)
         return provider_of(provider_id, self._catalog.row(provider_id), config, self._local.get(provider_id))
 
-    def _source(self, provider: Provider, stored: AbstractSet[str]) -> str:
+    def _source(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
         """Return the source of the provider's key; empty when it is unusable."""
         if provider.configured_key or provider.has_key_helper:
             return "configuration"
@@ -326,7 +328,7 @@ class Providers:
             return ""
         if environment_key(provider.env, self.environment):
             return "environment"
-        if provider.id in stored:
+        if provider.id in stored_names:
             return "credentials"
         chain = chain_of(provider.id)
         if chain is not None and chain.find(settings_of(provider, self.environment)):
@@ -349,7 +351,7 @@ def hints_of(
     from codeloop.model.hints import ProviderHints
 
     info = info or ModelInfo(provider_id=provider.id, id="", name="")
-    known = (providers.credentials, providers.environment, providers.written)
+    known = (providers.credentials, providers.environment, providers.config_files)
     return ProviderHints(provider, info, *known, lambda: providers.models(provider.id), is_signed_in)
 
 
@@ -359,12 +361,12 @@ def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: "Endpoint") 
         return model
     from codeloop.model.local.context import reader_of
 
-    read = reader_of(info.provider_id, endpoint.base_url)
-    if read is None:
+    reader = reader_of(info.provider_id, endpoint.base_url)
+    if reader is None:
         return model
     from codeloop.model.local.model import LocalModel
 
-    return LocalModel(model, read, endpoint.base_url)
+    return LocalModel(model, reader, endpoint.base_url)
 
 
 def is_signed_in(providers: Providers, provider: Provider) -> bool:
@@ -375,7 +377,7 @@ def is_signed_in(providers: Providers, provider: Provider) -> bool:
 
 
 def _by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provider]:
-    rank = {provider_id: place for place, provider_id in enumerate(PREFERRED_PROVIDERS)}
+    rank = {provider_id: rank_number for rank_number, provider_id in enumerate(PREFERRED_PROVIDERS)}
     ordered: list[Provider] = []
     for source in ("configuration", "environment", "credentials", "none"):
         group = [

@@ -19,7 +19,7 @@ ENDLESS = Finished(
 """The end of a stream that ended without Finished."""
 
 
-def _chance() -> float:
+def _draw_fraction() -> float:
     import random  # only needed after a failed attempt
 
     return random.random()
@@ -34,7 +34,7 @@ class RetryingModel:
         *,
         attempts: int = MODEL_ATTEMPTS.value,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        random: Callable[[], float] = _chance,
+        random: Callable[[], float] = _draw_fraction,
     ) -> None:
         self._model = model
         self._attempts = attempts
@@ -65,13 +65,16 @@ class RetryingModel:
                 yield Finished("cut", failed.tokens)
                 return
             wait = self._wait(error, attempt)
-            if attempt >= min(self._most(error), request.attempts or self._attempts) or wait > MODEL_WAIT.seconds:
+            if (
+                attempt >= min(self._max_attempts(error), request.attempts or self._attempts)
+                or wait > MODEL_WAIT.seconds
+            ):
                 yield Finished("error", failed.tokens, _final(error, attempt, wait))
                 return
             yield RetryScheduled(attempt, error.data.message, int((time.time() + wait) * 1000), failed.tokens)
             await self._sleep(wait)
 
-    def _most(self, error: APIError) -> int:
+    def _max_attempts(self, error: APIError) -> int:
         """Return the number of attempts: fewer when the connection is refused, since the address is probably wrong."""
         return min(self._attempts, MODEL_REFUSED.value) if _is_refused(error) else self._attempts
 

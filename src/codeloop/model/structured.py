@@ -68,10 +68,10 @@ class AnswerShape(Struct, frozen=True):
     schema: JSON
     wrapped: bool
 
-    def value(self, given: Any) -> Any:
+    def value(self, data: Any) -> Any:
         """Unwrap the answer."""
-        is_around = self.wrapped and is_object(given) and given.keys() == {RESULT}
-        return given[RESULT] if is_around else given
+        is_around = self.wrapped and is_object(data) and data.keys() == {RESULT}
+        return data[RESULT] if is_around else data
 
 
 def shape_of(schema: JSON) -> AnswerShape:
@@ -96,20 +96,20 @@ def native_fields(info: ModelInfo, quirks: Quirks, shape: AnswerShape) -> JSON |
     form = quirks.answer_format
     if not form or any(matches(name, pattern) for pattern in quirks.no_answer_format):
         return None
-    kept = _fit_schema(shape.schema, GRAMMARS[form])
+    data = _fit_schema(shape.schema, GRAMMARS[form])
     match form:
         case "response_format":
-            described = {"name": NAME, "schema": shape.schema if kept is None else kept, "strict": kept is not None}
-            return {"response_format": {"type": "json_schema", "json_schema": described}}
+            format_fields = {"name": NAME, "schema": shape.schema if data is None else data, "strict": data is not None}
+            return {"response_format": {"type": "json_schema", "json_schema": format_fields}}
         case "output_config":
-            return None if kept is None else {"output_config": {"format": {"type": "json_schema", "schema": kept}}}
+            return None if data is None else {"output_config": {"format": {"type": "json_schema", "schema": data}}}
         case "generation_config":
-            if kept is None:
+            if data is None:
                 return None
-            return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": kept}}
+            return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": data}}
         case "interaction_format":
-            described = {"type": "text", "mime_type": "application/json", "schema": kept}
-            return None if kept is None else {"response_format": described}
+            format_fields = {"type": "text", "mime_type": "application/json", "schema": data}
+            return None if data is None else {"response_format": format_fields}
 
 
 def call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> JSON:
@@ -138,11 +138,11 @@ def _root(schema: JSON) -> JSON:
     while isinstance(target := schema.get("$ref"), str) and target not in seen:
         seen.add(target)
         _, _, name = target.removeprefix("#/").partition("/")
-        place = target.removeprefix("#/").partition("/")[0]
-        found = schema.get(place, {}).get(name) if place in {"$defs", "definitions"} else None
-        if not is_object(found):
+        section = target.removeprefix("#/").partition("/")[0]
+        definition = schema.get(section, {}).get(name) if section in {"$defs", "definitions"} else None
+        if not is_object(definition):
             break
-        schema = {**{key: value for key, value in schema.items() if key != "$ref"}, **found}
+        schema = {**{key: value for key, value in schema.items() if key != "$ref"}, **definition}
     return schema
 
 
@@ -152,11 +152,11 @@ def _move_references(value: Any) -> Any:
         return [_move_references(item) for item in value]
     if not is_object(value):
         return value
-    moved = {key: _move_references(item) for key, item in value.items()}
+    rewritten = {key: _move_references(item) for key, item in value.items()}
     target = value.get("$ref")
     if isinstance(target, str) and target.startswith("#") and not target.startswith(("#/$defs/", "#/definitions/")):
-        moved["$ref"] = f"#/properties/{RESULT}{target[1:]}"
-    return moved
+        rewritten["$ref"] = f"#/properties/{RESULT}{target[1:]}"
+    return rewritten
 
 
 def _fit_schema(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
@@ -168,10 +168,10 @@ def _fit_schema(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
         return None
     try:
         fitting = _SchemaFitter(grammar)
-        kept = fitting.schema(schema, 1)
+        data = fitting.schema(schema, 1)
     except _DoesNotFit:
         return None
-    return kept if fitting.optional <= grammar.optional and fitting.values <= grammar.values else None
+    return data if fitting.optional <= grammar.optional and fitting.values <= grammar.values else None
 
 
 class _DoesNotFit(Exception):
@@ -190,30 +190,30 @@ class _SchemaFitter:
         node = {key: value for key, value in given.items() if key not in _NOTES}
         if not node.keys() <= self._grammar.keywords or node.get("format", "date") not in self._grammar.formats:
             raise _DoesNotFit
-        kept = {**node}
+        converted_node = {**node}
         for key in ("$defs", "definitions"):
             if key in node:
-                kept[key] = {name: self.schema(each, depth) for name, each in node[key].items()}
+                converted_node[key] = {name: self.schema(each, depth) for name, each in node[key].items()}
         if "$ref" in node:
             if node.keys() & _COMMON - _NAMES - {"$ref"}:
                 raise _DoesNotFit
-            return {key: value for key, value in kept.items() if key not in {"title", "description"}}
+            return {key: value for key, value in converted_node.items() if key not in {"title", "description"}}
         if "anyOf" in node:
-            kept["anyOf"] = [self.schema(each, depth + 1) for each in node["anyOf"]]
+            converted_node["anyOf"] = [self.schema(each, depth + 1) for each in node["anyOf"]]
         if (values := node.get("enum", [node["const"]] if "const" in node else None)) is not None:
             self.values += len(values)
-            kept.setdefault("type", _type_of(values))
+            converted_node.setdefault("type", _type_of(values))
         if "properties" in node:
-            kept = self._object(kept, depth)
-        kinds = kept.get("type", ())
+            converted_node = self._object(converted_node, depth)
+        kinds = converted_node.get("type", ())
         kinds = {kinds} if isinstance(kinds, str) else set(kinds)
         if ("object" in kinds) != ("properties" in node) or not (kinds or "anyOf" in node):
             raise _DoesNotFit
         if ("array" in kinds) != ("items" in node):
             raise _DoesNotFit
         if "items" in node:
-            kept["items"] = self.schema(node["items"], depth + 1)
-        return kept
+            converted_node["items"] = self.schema(node["items"], depth + 1)
+        return converted_node
 
     def _object(self, node: JSON, depth: int) -> JSON:
         properties, required = node["properties"], node.get("required", [])
@@ -235,16 +235,16 @@ def _type_of(values: list[Any]) -> str:
 def _is_recursive(schema: JSON) -> bool:
     """Return whether some part of a schema refers to what it is in."""
     shared = {f"#/{key}/{name}": each for key in ("$defs", "definitions") for name, each in schema.get(key, {}).items()}
-    links = {place: set(_targets(each)) for place, each in shared.items()}
+    links = {name: set(_targets(each)) for name, each in shared.items()}
     if any(target not in links for target in _targets(schema)):
         return True  # it refers to a place that only itself can be
     for start, first in links.items():
-        reached, waiting = set[str](), [*first]
+        visited, waiting = set[str](), [*first]
         while waiting:
             if (target := waiting.pop()) == start:
                 return True
-            if target not in reached:
-                reached.add(target)
+            if target not in visited:
+                visited.add(target)
                 waiting += links[target]
     return False
 

@@ -31,20 +31,20 @@ async def offers(providers: Providers, ids: Collection[str] | None = None) -> tu
 
     Servers on this machine are asked whether they run. With `ids`, the models of providers that can't be used come too.
     """
-    stored = providers.credentials.entries().keys()
-    wanted = [each for each in providers.every() if ids is None or each.id in ids]
-    reasons = {each.id: providers.why_not(each, stored) for each in wanted}
-    local = {each.id: each.url for each in wanted if is_loopback(urlsplit(each.url).hostname or "")}
-    answering = {found.server.id: found for found in await providers.answering()}
+    stored_keys = providers.credentials.entries().keys()
+    chosen_providers = [each for each in providers.all_with_disabled() if ids is None or each.id in ids]
+    reasons = {each.id: providers.why_not(each, stored_keys) for each in chosen_providers}
+    local = {each.id: each.url for each in chosen_providers if is_loopback(urlsplit(each.url).hostname or "")}
+    answering = {discovered_server.server.id: discovered_server for discovered_server in await providers.answering()}
     running = await listening(url for name, url in local.items() if not reasons[name])
-    found: list[Offer] = []
-    for provider in wanted:
+    offers: list[Offer] = []
+    for provider in chosen_providers:
         server = None if reasons[provider.id] else answering.get(provider.id)
         if not reasons[provider.id] and provider.id in local and not server and local[provider.id] not in running:
             reasons[provider.id] = SILENT
         if ids is not None or not reasons[provider.id]:
-            found += _list_offers(providers, provider, server.models if server else (), reasons[provider.id])
-    return found, {name: why for name, why in reasons.items() if why}
+            offers += _list_offers(providers, provider, server.models if server else (), reasons[provider.id])
+    return offers, {name: why for name, why in reasons.items() if why}
 
 
 def _list_offers(providers: Providers, provider: Provider, there: Collection[str], why: str) -> Iterator[Offer]:
@@ -63,18 +63,18 @@ def _why_not(provider: Provider, model: ModelInfo) -> str:
     return "" if service_of(model) is not None else f"protocol not spoken yet ({model.npm})"
 
 
-def newest_model(providers: Providers, name: str, chosen: str) -> ModelRef | None:
+def newest_model(providers: Providers, name: str, selection: str) -> ModelRef | None:
     """Return the newest usable model that a name without a provider means: its id, the start of it, or its family.
 
-    The provider of `chosen`, the model in use, comes first.
+    The provider of `selection`, the model in use, comes first.
     """
-    own = chosen.partition("/")[0]
+    own = selection.partition("/")[0]
     for usable in sorted(providers.usable(), key=lambda usable: usable.provider.id != own):
         models = providers.models(usable.provider.id).values()
         by_id = [model for model in models if model.id == name]
-        meant = by_id or [model for model in models if name in model.id.split("/")[-1].split("-")]
-        meant = meant or [model for model in models if model.id.startswith(name)]
-        if meant:
-            found = max(meant, key=lambda model: model.release_date)
-            return ModelRef(provider_id=usable.provider.id, model_id=found.id)
+        matching = by_id or [model for model in models if name in model.id.split("/")[-1].split("-")]
+        matching = matching or [model for model in models if model.id.startswith(name)]
+        if matching:
+            newest = max(matching, key=lambda model: model.release_date)
+            return ModelRef(provider_id=usable.provider.id, model_id=newest.id)
     return None

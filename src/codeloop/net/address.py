@@ -52,7 +52,7 @@ NAT64 = "64:ff9b::/96"
 PUBLIC_V6 = "2000::/3"
 
 
-def concern(address: str) -> str | None:
+def why_not_public(address: str) -> str | None:
     """Return why an address is not public (`loopback`, `private`, ...); None when it is.
 
     >>> concern("10.1.2.3")
@@ -60,19 +60,19 @@ def concern(address: str) -> str | None:
     """
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address) and ip in ip_network(NAT64):
-        return concern(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
-    found = next((what for network, what in _networks() if ip.version == network.version and ip in network), None)
-    if found is None and isinstance(ip, IPv6Address) and ip not in ip_network(PUBLIC_V6):
+        return why_not_public(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
+    kind = next((what for network, what in _networks() if ip.version == network.version and ip in network), None)
+    if kind is None and isinstance(ip, IPv6Address) and ip not in ip_network(PUBLIC_V6):
         return "reserved"
-    return found
+    return kind
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
     """Return the addresses of a host, in the system's order. Raises OSError."""
     import socket
 
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(row[4][0]) for row in found))
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(row[4][0]) for row in addresses))
 
 
 def has_own_address(host: str, hosts: Path = HOSTS) -> bool:

@@ -63,7 +63,7 @@ class HttpResponse:
         source = self._source
         if source is None:
             return b""
-        while data := await _within(seconds, source.read(), late):
+        while data := await _await_within(seconds, source.read(), late):
             if self._inflate is None:
                 return data
             if plain := self._inflate(data):
@@ -154,18 +154,18 @@ class OriginClient:
 
     async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> bool:
         """Send and read the answer's head. False: a kept connection was closed by the service before it answered."""
-        fresh, whole = connection.unused, False
+        fresh, is_complete = connection.unused, False
         connection.unused = True
         try:
-            await _within(self._first_byte, _send(connection, head, body), "first-byte")
-            whole = True
+            await _await_within(self._first_byte, _send(connection, head, body), "first-byte")
+            is_complete = True
         except NetworkError as error:
             if fresh or error.kind != "cut" or not connection.unused:
                 raise
         finally:
-            if not whole:
+            if not is_complete:
                 connection.close()
-        return whole
+        return is_complete
 
     async def _connect(self) -> Connection:
         try:
@@ -173,7 +173,7 @@ class OriginClient:
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None
         opening = Connection.open(self._base.hostname or "", self._port, tls)
-        return await _within(self._connect_seconds, opening, "connect-timeout")
+        return await _await_within(self._connect_seconds, opening, "connect-timeout")
 
     def _take(self) -> Connection | None:
         while self._kept:
@@ -196,7 +196,7 @@ async def _send(connection: Connection, head: bytes, body: bytes) -> None:
     await connection.receive_head()
 
 
-async def _within(seconds: float, work: Awaitable[Given], late: NetworkErrorKind) -> Given:
+async def _await_within(seconds: float, work: Awaitable[Given], late: NetworkErrorKind) -> Given:
     """Await `work` for at most `seconds`, then raise NetworkError(`late`)."""
     try:
         async with asyncio.timeout(None if isinf(seconds) else seconds):

@@ -43,21 +43,21 @@ class ChunkedBody:
     def feed(self, data: bytes) -> bytes:
         """Take the next bytes; return what they hold of the body. Raises NetworkError when they are not chunks."""
         buffer = self._rest + data if self._rest else data
-        size, at, found = len(buffer), 0, list[bytes]()
+        size, at, pieces = len(buffer), 0, list[bytes]()
         if self._left:
-            found.append(buffer[: max(self._left - 2, 0)])
+            pieces.append(buffer[: max(self._left - 2, 0)])
             if self._left > size:
                 self._left -= size
                 self._rest = b""
-                return found[0]
+                return pieces[0]
             at, self._left = self._left, 0
         while (end := buffer.find(b"\r\n", at)) >= 0:
             length = _chunk_length(buffer[at:end])
             if length == 0:
-                return self._trailer(buffer, at, end, found)
+                return self._trailer(buffer, at, end, pieces)
             start = end + 2
             stop = start + length
-            found.append(buffer[start:stop])
+            pieces.append(buffer[start:stop])
             at = stop + 2
             if at > size:
                 self._left, at = at - size, size
@@ -65,9 +65,9 @@ class ChunkedBody:
         self._rest = buffer[at:]
         if len(self._rest) > LONGEST_CHUNK_HEAD:
             raise NetworkError("protocol", "a chunk without a length")
-        return found[0] if len(found) == 1 else b"".join(found)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _trailer(self, buffer: bytes, at: int, end: int, found: list[bytes]) -> bytes:
+    def _trailer(self, buffer: bytes, at: int, end: int, pieces: list[bytes]) -> bytes:
         """Look for the empty line after the last chunk; header lines before it are not needed."""
         if buffer.startswith(b"\r\n", end + 2) or buffer.find(b"\r\n\r\n", end) >= 0:
             self.done, self._rest = True, b""
@@ -75,7 +75,7 @@ class ChunkedBody:
             self._rest = buffer[at:]
             if len(self._rest) > READ_SIZE:
                 raise NetworkError("protocol", "endless trailers")
-        return b"".join(found)
+        return b"".join(pieces)
 
 
 def _chunk_length(head: bytes) -> int:
@@ -221,5 +221,5 @@ def _reason(error: OSError) -> str:
         case SSLCertVerificationError():
             return error.verify_message
         case _:
-            said = (error.strerror or str(error)).lower()
-            return REFUSED if f"errno {ECONNREFUSED}]" in said else said
+            message = (error.strerror or str(error)).lower()
+            return REFUSED if f"errno {ECONNREFUSED}]" in message else message

@@ -22,13 +22,13 @@ def is_reached_offline(host: str) -> bool:
 
     A name without a dot counts: it is one of this network, such as that of another container.
     """
-    from codeloop.net.address import concern
+    from codeloop.net.address import why_not_public
 
     plain = host.strip("[]").lower().rstrip(".")
     if is_local_name(plain) or plain.endswith(_PRIVATE_NAMES):
         return True
     try:
-        return concern(plain) is not None
+        return why_not_public(plain) is not None
     except ValueError:
         return "." not in plain
 

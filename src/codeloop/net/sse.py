@@ -28,13 +28,13 @@ class SseParser:
 
         Raises EventTooLong.
         """
-        found: list[bytes] = []
+        events: list[bytes] = []
         for block in self._blocks(chunk):
             if block.startswith(b"data: ") and b"\n" not in block:
-                found.append(block[6:])
+                events.append(block[6:])
             elif (data := _fields(block)[1]) is not None:
-                found.append(data)
-        return found
+                events.append(data)
+        return events
 
     def feed_numbered(self, chunk: bytes) -> list[tuple[int | None, bytes]]:
         """Do the same for a stream whose ids are numbers; return the id (None: no number) of each event too."""

@@ -47,8 +47,10 @@ def service_tls_context() -> SSLContext:
 def _make_context() -> SSLContext:
     if sys.platform == "linux":
         context = create_default_context()
-        if not context.cert_store_stats()["x509_ca"] and (found := next(filter(os.path.isfile, AUTHORITIES), None)):
-            context.load_verify_locations(found)
+        if not context.cert_store_stats()["x509_ca"] and (
+            certificates := next(filter(os.path.isfile, AUTHORITIES), None)
+        ):
+            context.load_verify_locations(certificates)
     else:  # the system's authorities are no files there
         import httpx2
 

@@ -13,7 +13,7 @@ def _rules(permission: str, action: Action, *patterns: str) -> list[PermissionRu
     return [PermissionRule(permission=permission, pattern=pattern, action=action) for pattern in patterns or ("*",)]
 
 
-def _each(action: Action, permissions: str) -> Ruleset:
+def _rules_for_each(action: Action, permissions: str) -> Ruleset:
     return tuple(rule for permission in permissions.split() for rule in _rules(permission, action))
 
 
@@ -28,11 +28,16 @@ _FIRM: dict[str, Ruleset] = {
     "explore": (*_LOOKS, *_rules("edit", "deny")),
 }
 """Permissions that read-only agents never have, whatever the rules for all agents allow."""
-_FREE = _each("allow", "read grep glob list todowrite skill task")
+_FREE = _rules_for_each("allow", "read grep glob list todowrite skill task")
 _STARTS: dict[Profile, Ruleset] = {
     "ask": (*_rules("*", "ask"), *_FREE),
     "auto": tuple(_rules("*", "allow")),
-    "plan": (*_rules("*", "deny"), *_rules("*", "allow", "<read-only>"), *_FREE, *_each("allow", "webfetch websearch")),
+    "plan": (
+        *_rules("*", "deny"),
+        *_rules("*", "allow", "<read-only>"),
+        *_FREE,
+        *_rules_for_each("allow", "webfetch websearch"),
+    ),
     "yolo": tuple(_rules("*", "allow")),
 }
 _ENDS: dict[Profile, Ruleset] = {
@@ -62,7 +67,7 @@ def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
         *_rules("doom_loop", "ask"),
         *_rules("subagents", "ask"),
         *_rules("external_directory", "ask"),
-        *_rules("external_directory", "allow", *_inside((scratch, *readable))),
+        *_rules("external_directory", "allow", *_patterns_inside((scratch, *readable))),
         *_rules("question", "deny"),
         *_rules("plan_enter", "deny"),
         *_rules("plan_exit", "deny"),
@@ -74,7 +79,7 @@ def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
         *_rules("mcp_changed", "ask"),
         *_rules("mcp_sampling", "ask"),
         *SECRETS,
-        *_rules("edit", "ask", "<protected>", *_inside(readable)),
+        *_rules("edit", "ask", "<protected>", *_patterns_inside(readable)),
         *_ENDS[profile],
     )
 
@@ -89,7 +94,7 @@ def firm_rules(profile: Profile) -> Ruleset:
     match profile:
         case "plan":
             elsewhere = "external_directory webfetch_private doom_loop subagents question plan_enter plan_exit"
-            return (*_STARTS["plan"], *_each("allow", elsewhere), *_FIRM["plan"])
+            return (*_STARTS["plan"], *_rules_for_each("allow", elsewhere), *_FIRM["plan"])
         case "yolo":
             return (*_rules("*", "allow"), *_rules("sandbox", "deny"))
         case _:
@@ -113,11 +118,11 @@ def guards(*rulesets: Ruleset) -> Ruleset:
     `edit: allow` does not mean those; a rule that names them does: `"read": {".env": "allow"}`,
     `"edit": {"<protected>": "allow"}`, any rule for `webfetch_private`, `sandbox` or a server's changes and sampling.
     """
-    given = [rule for ruleset in rulesets for rule in ruleset]
-    named = {rule.permission for rule in given}
-    asked = [rule for name in NAMED if name not in named for rule in _rules(name, "ask")]
+    rules = [rule for ruleset in rulesets for rule in ruleset]
+    permissions = {rule.permission for rule in rules}
+    asked = [rule for name in NAMED if name not in permissions for rule in _rules(name, "ask")]
     kept = (*SECRETS, *PROTECTED, *_rules("edit", "allow", ".codeloop/plans/*.md"))
-    return (*_rules("*", "allow"), *asked, *kept, *filter(_names_guarded, given))
+    return (*_rules("*", "allow"), *asked, *kept, *filter(_names_guarded, rules))
 
 
 def _names_guarded(rule: PermissionRule) -> bool:
@@ -136,7 +141,7 @@ UNATTENDED: Ruleset = (*_rules("*", "allow"), *_rules("question", "deny"), *_rul
 """Added to a session's rules when nobody can answer: tools that would wait for the user are not offered."""
 
 
-def _inside(folders: Iterable[Path]) -> list[str]:
+def _patterns_inside(folders: Iterable[Path]) -> list[str]:
     return [pattern for folder in folders for pattern in (str(folder), f"{folder}/*")]
 
 
@@ -157,7 +162,7 @@ def agent_rules(agent: str) -> Ruleset:
         case "general":
             return tuple(_rules("todowrite", "deny"))
         case "explore":
-            return (*_rules("*", "deny"), *_each("allow", EXPLORES), *_FIRM["explore"], *SECRETS)
+            return (*_rules("*", "deny"), *_rules_for_each("allow", EXPLORES), *_FIRM["explore"], *SECRETS)
         case _:
             return ()
 

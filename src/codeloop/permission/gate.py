@@ -68,8 +68,8 @@ class Rejected(Exception):
         self.need = need
         self.message = message
         self.advice = "Find another way or say in your answer what you could not do." if message == NOBODY else ""
-        said = f" and said: {message}" if message else "."
-        super().__init__(NOBODY if message == NOBODY else f"The user rejected this {need.permission} call{said}")
+        suffix = f" and said: {message}" if message else "."
+        super().__init__(NOBODY if message == NOBODY else f"The user rejected this {need.permission} call{suffix}")
 
 
 class CallRules(Struct, frozen=True):
@@ -114,20 +114,20 @@ class Gate(Struct, frozen=True):
                 self.store.permissions.note(replace(each.decision, action="deny", by="rule"))
                 raise Denied(each.need, each.verdict)
         judgements = [await self._ask_extensions(each, session_id, tool, extensions) for each in judgements]
-        asked = [each for each in judgements if each.verdict.action == "ask"]
+        open_judgements = [each for each in judgements if each.verdict.action == "ask"]
         answer: PermissionAnswer | None = None
-        if asked and not (rules.answers_itself and all(each.need.hooked is None for each in asked)):
-            answer = await self._question(asked, session_id, tool)
+        if open_judgements and not (rules.answers_itself and all(each.need.hooked is None for each in open_judgements)):
+            answer = await self._question(open_judgements, session_id, tool)
         by = _describe_answer(answer) if answer is not None else "profile yolo"
         is_rejected = answer is not None and answer.reply == "reject"
-        for each in asked if is_rejected else judgements:
+        for each in open_judgements if is_rejected else judgements:
             is_asked = each.verdict.action == "ask"
             action = "deny" if is_rejected else "allow"
             self.store.permissions.note(replace(each.decision, action=action, by=by if is_asked else each.by))
         if answer is not None and is_rejected:
-            raise Rejected(asked[0].need, answer.message)
+            raise Rejected(open_judgements[0].need, answer.message)
         if answer is not None and answer.reply == "once" and by.startswith(PERSON):
-            self._remember_once(asked, answer)
+            self._remember_once(open_judgements, answer)
         return answer is not None
 
     async def _ask_extensions(
@@ -156,9 +156,9 @@ class Gate(Struct, frozen=True):
             return replace(judgement, verdict=replace(verdict, action=status), by=EXTENSION)
         return replace(judgement, verdict=verdict)
 
-    def _remember_once(self, asked: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
+    def _remember_once(self, judgements: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
         """Remember an allowed need for the rest of the session, where it is asked about once."""
-        for number, each in enumerate(asked):
+        for number, each in enumerate(judgements):
             if each.is_kept:
                 grant = Grant(
                     id=f"{answer.request_id}.{number}",
@@ -181,8 +181,8 @@ class Gate(Struct, frozen=True):
         """Return the earlier "always" answers that may cover a need: those for its location."""
         if not need.always:
             return []
-        place = place_of(need.metadata)
-        return [grant for grant in self.store.permissions.list_grants(session_id) if grant.place == place]
+        location = place_of(need.metadata)
+        return [grant for grant in self.store.permissions.list_grants(session_id) if grant.place == location]
 
     def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
         """Settle a question, and with it what the answer covers, in one transaction; False when it no longer waits.
@@ -191,32 +191,39 @@ class Gate(Struct, frozen=True):
         those of `always` if it has any; "reject" without words rejects all others of the session.
         """
         pending = self.store.pending_permissions()
-        settled = next((request for request in pending if request.id == answer.request_id), None)
-        if settled is None:
+        request_answered = next((request for request in pending if request.id == answer.request_id), None)
+        if request_answered is None:
             return False
-        settled = replace(settled, always=list(always)) if always else settled
+        request_answered = replace(request_answered, always=list(always)) if always else request_answered
         answer = PermissionAnswer(
-            session_id=settled.session_id, request_id=settled.id, reply=answer.reply, message=answer.message
+            session_id=request_answered.session_id,
+            request_id=request_answered.id,
+            reply=answer.reply,
+            message=answer.message,
         )
-        others = [other for other in pending if other.id != settled.id and self._follows(other, settled, answer)]
+        others = [
+            other
+            for other in pending
+            if other.id != request_answered.id and self._follows(other, request_answered, answer)
+        ]
         replies = (PermissionReplied(properties=answer), *(_same_reply(other, answer) for other in others))
 
         def make_events() -> Sequence[StoredEvent]:
             if answer.reply == "always":
-                self.store.permissions.remember(settled)
+                self.store.permissions.remember(request_answered)
             return replies
 
         self.store.append_made(make_events)
         return True
 
-    def _follows(self, other: PermissionRequest, settled: PermissionRequest, answer: PermissionAnswer) -> bool:
+    def _follows(self, other: PermissionRequest, request: PermissionRequest, answer: PermissionAnswer) -> bool:
         match answer.reply:
             case "once":
                 return False
             case "reject":
-                return not answer.message and other.session_id == settled.session_id
+                return not answer.message and other.session_id == request.session_id
             case "always":
-                return _covers(settled, other) and self._is_within(other.session_id, settled.session_id)
+                return _covers(request, other) and self._is_within(other.session_id, request.session_id)
 
     def _is_within(self, session_id: str, ancestor: str) -> bool:
         seen: set[str] = set()
@@ -230,15 +237,15 @@ class Gate(Struct, frozen=True):
         return False
 
     async def _question(
-        self, asked: Sequence["_Judgement"], session_id: str, tool: QuestionTool | None
+        self, judgements: Sequence["_Judgement"], session_id: str, tool: QuestionTool | None
     ) -> PermissionAnswer:
-        need, verdict = asked[0].need, asked[0].verdict
-        others = [each for each in asked[1:] if each.verdict.patterns != ("*",)]  # `uncertain` marks those
+        need, verdict = judgements[0].need, judgements[0].verdict
+        others = [each for each in judgements[1:] if each.verdict.patterns != ("*",)]  # `uncertain` marks those
         also = [f"{each.need.permission}: {', '.join(each.verdict.patterns)}" for each in others]
         metadata = {**need.metadata, ALSO: also} if also else need.metadata
-        if any(each.is_kept for each in asked):
+        if any(each.is_kept for each in judgements):
             metadata = {**metadata, KEPT: True}
-        if any(each.verdict.is_doubtful for each in asked):
+        if any(each.verdict.is_doubtful for each in judgements):
             metadata = {**metadata, DOUBTFUL: True}
         request = replace(_request(need, verdict, session_id, tool), metadata=metadata)
         seq = self.store.append(PermissionAsked(properties=request))
@@ -261,11 +268,11 @@ class Gate(Struct, frozen=True):
         """Wait for the answer among the events after the question. Raises GapError when they are no longer kept."""
         stream = self.store.follow(after, session=request.session_id)
         try:
-            async for stamped in stream:
-                match stamped.event:
+            async for event in stream:
+                match event.event:
                     case PermissionReplied(properties=answer) if answer.request_id == request.id:
                         return answer
-                    case SessionDeleted(properties=gone) if gone.session_id == request.session_id:
+                    case SessionDeleted(properties=session_info) if session_info.session_id == request.session_id:
                         return _rejection(request)
                     case _:
                         pass
@@ -351,12 +358,12 @@ def _granting(need: Need, grants: Sequence[Grant]) -> str:
     return "grant"
 
 
-def _covers(settled: PermissionRequest, other: PermissionRequest) -> bool:
+def _covers(request: PermissionRequest, other: PermissionRequest) -> bool:
     """Return whether the "always" of one question answers another, which must offer "always" at the same location."""
     if other.metadata.get(DOUBTFUL) or other.metadata.get(ALSO) or not other.always:
         return False
-    if place_of(other.metadata) != place_of(settled.metadata):
+    if place_of(other.metadata) != place_of(request.metadata):
         return False
     need = Need(permission=other.permission, patterns=tuple(other.patterns))
-    allowed = tuple(PermissionRule(permission=settled.permission, pattern=p, action="allow") for p in settled.always)
+    allowed = tuple(PermissionRule(permission=request.permission, pattern=p, action="allow") for p in request.always)
     return decide(need, grants=allowed).action == "allow"

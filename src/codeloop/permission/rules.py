@@ -75,28 +75,28 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     grants = () if need.unproven else grants
     if not need.patterns and not need.possible:
         return Verdict("ask", ("*",), ASK)
-    asked: list[str] = []
+    reasons: list[str] = []
     asking: PermissionRule | None = None
     allowing: PermissionRule | None = None
     for pattern in need.patterns:
         about = [rule for rule in rules if rule.pattern != REMOTE or pattern in need.remote]
-        rule = _last(pattern, need.spellings.get(pattern, ()), about) or ASK
+        rule = _find_last_match(pattern, need.spellings.get(pattern, ()), about) or ASK
         if rule.action == "deny":
             return Verdict("deny", (pattern,), rule)
         if rule.action == "ask" and not _is_granted(need.permission, pattern, grants):
-            asked.append(pattern)
+            reasons.append(pattern)
             asking = asking or rule
         allowing = rule
-    doubt = _doubt(need, rules, grants)
+    doubt = _find_doubt(need, rules, grants)
     if doubt is not None and doubt.action == "deny":
         return Verdict("deny", need.patterns, doubt, is_doubtful=True)
-    if asked or doubt is not None:
+    if reasons or doubt is not None:
         is_doubtful = doubt is not None or bool(need.unproven)
-        return Verdict("ask", tuple(asked) or need.patterns or ("*",), asking or doubt, is_doubtful)
+        return Verdict("ask", tuple(reasons) or need.patterns or ("*",), asking or doubt, is_doubtful)
     return Verdict("allow", (), allowing)
 
 
-def _last(pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule]) -> PermissionRule | None:
+def _find_last_match(pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule]) -> PermissionRule | None:
     """Return the last rule that matches a pattern, or is a specific deny or ask that may match a spelling of it."""
     for rule in reversed(rules):
         wildcard = _wildcard(rule)
@@ -172,7 +172,7 @@ def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
     return granted is not None and granted.action == "allow"
 
 
-def _doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> PermissionRule | None:
+def _find_doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> PermissionRule | None:
     """Return the rule that could deny a possible effect, else one that could ask for it.
 
     `rules` are those for the need's permission.
@@ -181,7 +181,7 @@ def _doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> Perm
     asking: PermissionRule | None = None
     for text in need.possible:
         about = [rule for rule in rules if rule.pattern != REMOTE or _may_act(text, rule, need)]
-        rule = _doubtful(text, about, is_granted=any(covers(text, pattern) for pattern in granted))
+        rule = _find_possible_match(text, about, is_granted=any(covers(text, pattern) for pattern in granted))
         if rule is not None and rule.action == "deny":
             return rule
         asking = asking or rule
@@ -193,7 +193,7 @@ def _may_act(text: str, rule: PermissionRule, need: Need) -> bool:
     return text in need.remote or (rule.action == "deny" and text[:1] in MARKS)
 
 
-def _doubtful(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:
+def _find_possible_match(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:
     """Return the rule that could deny a text, else the last that could ask for it; None: it certainly passes."""
     asking: PermissionRule | None = None
     for rule in reversed(rules):

@@ -159,13 +159,13 @@ class Operation(Struct, Generic[Takes, Gives], frozen=True):
 
     def arguments(self, path: JSON | None, query: JSON | None, body: Any) -> Takes:
         """Return the arguments that a program in this process names as a request would. Raises OperationError."""
-        given: JSON = {**(query or {}), **(path or {})}
+        values: JSON = {**(query or {}), **(path or {})}
         if self.body is None:
-            given |= body or {}
+            values |= body or {}
         else:
-            given[self.takes.__struct_encode_fields__[self.takes.__struct_fields__.index(self.body)]] = body
+            values[self.takes.__struct_encode_fields__[self.takes.__struct_fields__.index(self.body)]] = body
         try:
-            return convert(given, self.takes, strict=False)
+            return convert(values, self.takes, strict=False)
         except (ValidationError, TypeError) as error:
             raise OperationError("BadRequest", f"{self.id}: {error}") from error
 

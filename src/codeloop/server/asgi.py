@@ -29,13 +29,13 @@ def site(app: App, hub: Hub, pages: Sequence[BaseRoute] = (), web_dir: Path | No
     web_app = _load_web_app(web_dir) if web_dir is not None else None
 
     async def missing(request: Request, _error: Exception) -> Response:
-        found = await web_app.find_response(request) if web_app is not None else None
-        return found or make_not_found(request.url.path)
+        response = await web_app.find_response(request) if web_app is not None else None
+        return response or make_not_found(request.url.path)
 
-    served = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT, *pages]
-    found = Starlette(routes=served, exception_handlers={404: missing, 405: _method})
-    found.router.redirect_slashes = False  # a path with one more is another path
-    return found
+    served_routes = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT, *pages]
+    site_app = Starlette(routes=served_routes, exception_handlers={404: missing, 405: _method})
+    site_app.router.redirect_slashes = False  # a path with one more is another path
+    return site_app
 
 
 def _load_web_app(folder: Path) -> "WebApp":

@@ -95,9 +95,9 @@ def origin_of(text: str) -> str:
         raise CodeloopError(
             f"{text!r} is not an origin. Write it as scheme://host:port, such as http://localhost:3000."
         )
-    shown = add_brackets(host)
+    host_shown = add_brackets(host)
     is_default = port is None or _DEFAULT_PORTS.get(parts.scheme) == port
-    return f"{parts.scheme}://{shown}" if is_default else f"{parts.scheme}://{shown}:{port}"
+    return f"{parts.scheme}://{host_shown}" if is_default else f"{parts.scheme}://{host_shown}:{port}"
 
 
 class Guard:
@@ -121,8 +121,8 @@ class Guard:
         try:
             self._check_host(headers)
             origin = self._check_origin(headers)
-        except Refused as refused:
-            await _refuse(scope, send, refused)
+        except Refused as refusal:
+            await _refuse(scope, send, refusal)
             return
         if origin is not None and origin in self._door.origins:
             send = _allowing(origin, send)
@@ -131,8 +131,8 @@ class Guard:
             return
         try:
             await self._check_credential(scope)
-        except Refused as refused:
-            await _refuse(scope, send, refused)
+        except Refused as refusal:
+            await _refuse(scope, send, refusal)
             return
         if LET_IN in scope.get("extensions", {}):
             scope["extensions"][LET_IN]["call"]()
@@ -147,11 +147,11 @@ class Guard:
         name, port = parts.groups() if parts else ("", None)
         is_known = name in self._door.names or (self._door.literals and _is_literal(name))
         if not is_known or (port is not None and int(port) != self._door.port):
-            known = ", ".join(sorted(self._door.names))
+            names = ", ".join(sorted(self._door.names))
             raise Refused(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 f"for the host {hosts[0]}",
-                f"This server is not {hosts[0]}. Ask it as one of {known}, port {self._door.port}.",
+                f"This server is not {hosts[0]}. Ask it as one of {names}, port {self._door.port}.",
             )
 
     def _check_origin(self, headers: Headers) -> str | None:
@@ -176,22 +176,22 @@ class Guard:
             return
         expected = self._expected
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        given = [*_from_headers(scope["headers"], self._door.username), *_from_query(query)]
+        credentials = [*_from_headers(scope["headers"], self._door.username), *_from_query(query)]
         links = _from_link(scope)
         address = str((scope.get("client") or ("",))[0])
         # On this machine others could lock the owner out by guessing; from elsewhere guesses must not come in parallel.
-        if (given or links) and not is_loopback(address) and self._attempts.is_full(address):
+        if (credentials or links) and not is_loopback(address) and self._attempts.is_full(address):
             raise _too_many()
-        matches = [hmac.compare_digest(each, expected) for each in given]
+        matches = [hmac.compare_digest(each, expected) for each in credentials]
         if any(matches) or any(map(self._browsers.use_link, links)):
             return
-        given = [*given, *map(_encode, links)]
-        if not given and scope["type"] == "websocket" and "ticket" in query and _CONNECT.fullmatch(scope["path"]):
+        credentials = [*credentials, *map(_encode, links)]
+        if not credentials and scope["type"] == "websocket" and "ticket" in query and _CONNECT.fullmatch(scope["path"]):
             scope.setdefault("state", {})[TICKETED] = True
             return
-        if given and not await self._attempts.slow_down(address):
+        if credentials and not await self._attempts.slow_down(address):
             raise _too_many()
-        why = "with a wrong credential" if given else "without a credential"
+        why = "with a wrong credential" if credentials else "without a credential"
         # Our own page asks for the password itself: a challenge would have the browser do it, at each request.
         challenge = {} if _values(scope["headers"], KEY) else {"www_authenticate": CHALLENGE}
         raise Refused(HTTPStatus.UNAUTHORIZED, why, **challenge)
@@ -243,16 +243,16 @@ def _is_strange(headers: Headers) -> bool:
 
 def _from_headers(headers: Headers, username: str) -> list[bytes]:
     """Return the `user:password` that the first authorization header says: one request is one guess."""
-    given: list[bytes] = []
+    credentials: list[bytes] = []
     for value in _values(headers, b"authorization")[:1]:
         scheme, _, rest = value.partition(" ")
         if scheme.lower() == "basic":
-            given.append(_decode_base64(rest.strip()))
+            credentials.append(_decode_base64(rest.strip()))
         elif scheme.lower() == "bearer":
-            given.append(_encode(username) + b":" + rest.strip().encode("latin-1"))
+            credentials.append(_encode(username) + b":" + rest.strip().encode("latin-1"))
         elif scheme.lower() != "link":
-            given.append(b"")
-    return given
+            credentials.append(b"")
+    return credentials
 
 
 def _from_link(scope: Scope) -> list[str]:
@@ -283,9 +283,9 @@ async def _preflight(headers: Headers, send: Send) -> None:
         (b"access-control-allow-methods", METHODS.encode()),
         (b"access-control-max-age", MAX_AGE.encode()),
     ]
-    wanted = [value for name, value in headers if name == b"access-control-request-headers"]
-    if len(wanted) == 1 and _HEADER_NAMES.fullmatch(wanted[0]):
-        answer.append((b"access-control-allow-headers", wanted[0]))
+    requested = [value for name, value in headers if name == b"access-control-request-headers"]
+    if len(requested) == 1 and _HEADER_NAMES.fullmatch(requested[0]):
+        answer.append((b"access-control-allow-headers", requested[0]))
     await send({"type": "http.response.start", "status": 204, "headers": answer})
     await send({"type": "http.response.body", "body": b""})
 
@@ -315,23 +315,23 @@ def _allowing(origin: str, send: Send) -> Send:
     return allowing
 
 
-async def _refuse(scope: Scope, send: Send, refused: Refused) -> None:
+async def _refuse(scope: Scope, send: Send, refusal: Refused) -> None:
     method = scope.get("method", "WebSocket")
     path, who = one_line(scope["path"], 200), (scope.get("client") or ("?",))[0]
-    level = logging.DEBUG if refused.status == HTTPStatus.TOO_MANY_REQUESTS else logging.WARNING
-    log.log(level, "refused %s: %s %s from %s, %s", int(refused.status), method, path, who, one_line(str(refused), 200))
+    level = logging.DEBUG if refusal.status == HTTPStatus.TOO_MANY_REQUESTS else logging.WARNING
+    log.log(level, "refused %s: %s %s from %s, %s", int(refusal.status), method, path, who, one_line(str(refusal), 200))
     kind = "http" if scope["type"] == "http" else "websocket.http"
     if scope["type"] == "websocket" and "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": 1008})
         return
-    body = b"" if refused.message is None else _body(refused)
-    headers = [*refused.headers, (b"content-length", str(len(body)).encode())]
+    body = b"" if refusal.message is None else _body(refusal)
+    headers = [*refusal.headers, (b"content-length", str(len(body)).encode())]
     if body:
         headers.append((b"content-type", b"application/json"))
-    await send({"type": f"{kind}.response.start", "status": int(refused.status), "headers": headers})
+    await send({"type": f"{kind}.response.start", "status": int(refusal.status), "headers": headers})
     await send({"type": f"{kind}.response.body", "body": body})
 
 
-def _body(refused: Refused) -> bytes:
-    value: dict[str, Any] = {"name": "Refused", "data": {"message": refused.message}}
+def _body(refusal: Refused) -> bytes:
+    value: dict[str, Any] = {"name": "Refused", "data": {"message": refusal.message}}
     return msgspec.json.encode(value)

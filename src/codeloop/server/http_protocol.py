@@ -53,13 +53,13 @@ class BoundedFlow(FlowControl):
             self._look.cancel()
             self._look = None
 
-    def _watch(self, left: int) -> None:
-        self._look = asyncio.get_running_loop().call_later(SERVER_WRITE.seconds, self._check, left)
+    def _watch(self, idle_checks: int) -> None:
+        self._look = asyncio.get_running_loop().call_later(SERVER_WRITE.seconds, self._check, idle_checks)
 
     def _check(self, before: int) -> None:
-        left = self._output.get_write_buffer_size()
-        if left < before:
-            self._watch(left)
+        write_buffer_size = self._output.get_write_buffer_size()
+        if write_buffer_size < before:
+            self._watch(write_buffer_size)
         else:
             self._output.abort()
 

@@ -57,11 +57,11 @@ def terminal_routes(app: App) -> list[BaseRoute]:
     return [
         route
         for path, name in paths
-        for route in (WebSocketRoute(path, connect, name=name), Route(path, _plain, methods=["GET"]))
+        for route in (WebSocketRoute(path, connect, name=name), Route(path, _strip_body, methods=["GET"]))
     ]
 
 
-async def _plain(request: Request) -> Response:
+async def _strip_body(request: Request) -> Response:
     response = refusal(OperationError("BadRequest", f"{request.url.path} answers WebSockets only."))
     response.headers["upgrade"] = "websocket"
     return response
@@ -87,12 +87,12 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
 
 def _cursor(socket: WebSocket) -> int | None:
     """Return the position that is asked for. Raises ValueError."""
-    given = socket.query_params.get("cursor")
-    if not given:
+    cursor = socket.query_params.get("cursor")
+    if not cursor:
         return None
-    if given != "-1" and not (given.isascii() and given.isdecimal() and len(given) < 20):
-        raise ValueError(f"The cursor {given[:40]!r} is neither a number of characters nor -1")
-    return int(given)
+    if cursor != "-1" and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 20):
+        raise ValueError(f"The cursor {cursor[:40]!r} is neither a number of characters nor -1")
+    return int(cursor)
 
 
 async def _converse(socket: WebSocket, terminal: Terminal, watcher: Viewer) -> None:
@@ -100,7 +100,7 @@ async def _converse(socket: WebSocket, terminal: Terminal, watcher: Viewer) -> N
     both: list[asyncio.Task[CloseReason | None]] = []
     try:
         await socket.accept()
-        both = [asyncio.create_task(_quietly(work)) for work in (_show(socket, watcher), _type(socket, terminal))]
+        both = [asyncio.create_task(_run_side(work)) for work in (_show(socket, watcher), _type(socket, terminal))]
         done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         farewell = next((task.result() for task in both if task in done and task.result()), None)
     finally:
@@ -109,10 +109,10 @@ async def _converse(socket: WebSocket, terminal: Terminal, watcher: Viewer) -> N
             task.cancel()
         await asyncio.gather(*both, return_exceptions=True)
     if farewell is not None and WebSocketState.DISCONNECTED not in {socket.client_state, socket.application_state}:
-        await _quietly(_close(socket, farewell))
+        await _run_side(_close(socket, farewell))
 
 
-async def _quietly(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason | None:
+async def _run_side(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason | None:
     """Do one side's work; a client that went, or that takes nothing, is only the end of it."""
     try:
         return await work
@@ -122,11 +122,11 @@ async def _quietly(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason
 
 async def _show(socket: WebSocket, watcher: Viewer) -> CloseReason:
     for piece in watcher.replay():
-        await _within(socket.send_text(piece))
-    await _within(socket.send_bytes(_CURSOR + msgspec.json.encode({"cursor": watcher.position})))
+        await _await_send(socket.send_text(piece))
+    await _await_send(socket.send_bytes(_CURSOR + msgspec.json.encode({"cursor": watcher.position})))
     try:
-        while text := await watcher.more():
-            await _within(socket.send_text(text))
+        while text := await watcher.wait_for_output():
+            await _await_send(socket.send_text(text))
     except TooSlow:
         return _LAGGED
     return _ENDED
@@ -136,16 +136,16 @@ async def _type(socket: WebSocket, terminal: Terminal) -> CloseReason | None:
     while (message := await socket.receive())["type"] == "websocket.receive":
         text, data = message.get("text"), message.get("bytes")
         try:
-            await _within(terminal.type(text.encode() if text is not None else data or b""))
+            await _await_send(terminal.type(text.encode() if text is not None else data or b""))
         except TimeoutError:
             return _STUCK
     return None
 
 
 async def _close(socket: WebSocket, farewell: CloseReason) -> None:
-    await _within(socket.close(farewell.code, farewell.reason))
+    await _await_send(socket.close(farewell.code, farewell.reason))
 
 
-async def _within(work: Coroutine[Any, Any, None]) -> None:
+async def _await_send(work: Coroutine[Any, Any, None]) -> None:
     async with asyncio.timeout(PTY_STALL.seconds):
         await work

@@ -49,14 +49,14 @@ async def arguments(operation: AnyOperation, request: Request) -> Wire:
     Raises BadArguments, TooLarge.
     """
     has_body = operation.takes_body
-    given = await _payload(operation, request) if has_body else _query(operation, request)
-    given.update(request.path_params)
+    values = await _payload(operation, request) if has_body else _query(operation, request)
+    values.update(request.path_params)
     try:
-        args = msgspec.convert(given, operation.takes, strict=has_body)
+        args = msgspec.convert(values, operation.takes, strict=has_body)
     except (msgspec.ValidationError, RecursionError) as error:
         raise BadArguments("Payload" if has_body else "Query", explain_error(str(error))) from error
     for field, name in zip(args.__struct_fields__, args.__struct_encode_fields__, strict=True):
-        if not has_body and name in given and getattr(args, field) is None:
+        if not has_body and name in values and getattr(args, field) is None:
             raise BadArguments("Query", f'A parameter is never null\n  at ["{name}"]')
     return args
 
@@ -65,9 +65,9 @@ def directory_of(request: HTTPConnection) -> str | None:
     """Return the directory that a request names, if it does: query, then header (percent-encoded or plain)."""
     query = request.query_params
     name = "location[directory]" if request.url.path.startswith("/api/") else "directory"
-    named = query.get(name) or query.get("directory")
-    if named:
-        return named
+    directory = query.get(name) or query.get("directory")
+    if directory:
+        return directory
     header = request.headers.get("x-opencode-directory")
     return unquote(header) if header else None
 
@@ -113,9 +113,9 @@ async def body_of(request: Request) -> bytes:
 
 def explain_error(message: str) -> str:
     """Return msgspec's words in the contract's form: what is wrong, then a line that says where."""
-    place = _PLACE.search(message)
-    steps = _STEP.findall(place.group(1)) if place else []
-    what = message[: place.start()] if place else message
+    match = _PLACE.search(message)
+    steps = _STEP.findall(match.group(1)) if match else []
+    what = message[: match.start()] if match else message
     missing = _MISSING.match(what)
     names = [f'["{name}"]' if name else f"[{index}]" for name, index in steps]
     if missing:

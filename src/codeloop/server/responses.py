@@ -93,9 +93,9 @@ def _operation(kind: Kind, message: str, data: Mapping[str, str | bool]) -> Resp
         return _answer_error(status, kind, message, **data)
     body: dict[str, Any] = {"_tag": kind, "message": message}
     field = _NAMED.get(kind)
-    found = _ID.search(message)
+    match = _ID.search(message)
     if field is not None:
-        body[field] = message if field == "error" else found.group() if found else message.rpartition(": ")[2]
+        body[field] = message if field == "error" else match.group() if match else message.rpartition(": ")[2]
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 

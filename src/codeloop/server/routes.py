@@ -38,23 +38,23 @@ TURNS = frozenset({PROMPT.id, COMMAND.id, SESSION_SHELL.id, SUMMARIZE.id})
 
 def routes(app: App) -> list[BaseRoute]:
     """Return a route for each row of the table."""
-    own: dict[str, Endpoint] = {SESSION_MESSAGES.id: _messages(app), PTY_TICKET.id: _ticket(app)}
-    served = [
+    own: dict[str, Endpoint] = {SESSION_MESSAGES.id: _messages(app), PTY_TICKET.id: _issue_ticket(app)}
+    routes = [
         Route(row.path, own.get(row.id) or _operation(app, row), methods=[row.method], name=row.id)
         for row in (*OPERATIONS, *SERVER_OPERATIONS)
     ]
-    return [*served, *preview_routes(app, _answer)]
+    return [*routes, *preview_routes(app, _answer)]
 
 
 def _operation(app: App, operation: AnyOperation) -> Endpoint:
     async def run_operation(request: Request) -> Any:
         args = await arguments(operation, request)
-        given = await carry_out(app, operation, args, app.directory(directory_of(request)))
+        result = await carry_out(app, operation, args, app.directory(directory_of(request)))
         if operation.id in TURNS:
             await asyncio.sleep(SERVER_TURN_ANSWER.seconds)
         if operation.id in TEXTS:
-            return Response(given.encode("utf-8", "replace"), media_type=TEXTS[operation.id])
-        return given
+            return Response(result.encode("utf-8", "replace"), media_type=TEXTS[operation.id])
+        return result
 
     async def endpoint(request: Request) -> Response:
         return await _answer(lambda: run_operation(request))
@@ -67,9 +67,9 @@ def _messages(app: App) -> Endpoint:
 
     async def answer_page(request: Request) -> Response:
         args: Any = await arguments(SESSION_MESSAGES, request)
-        wanted: ListMessages = args
-        project = await app.project_of(wanted.session_id, app.directory(directory_of(request)))
-        messages, cursor = page(project, wanted)
+        list_messages: ListMessages = args
+        project = await app.project_of(list_messages.session_id, app.directory(directory_of(request)))
+        messages, cursor = page(project, list_messages)
         response = answer(messages)
         if cursor is not None:
             older = request.url.include_query_params(before=cursor)
@@ -84,7 +84,7 @@ def _messages(app: App) -> Endpoint:
     return endpoint
 
 
-def _ticket(app: App) -> Endpoint:
+def _issue_ticket(app: App) -> Endpoint:
     """Return a terminal's ticket, only to who can set a header: no page of another origin can without being asked."""
     given = _operation(app, PTY_TICKET)
 

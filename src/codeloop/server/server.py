@@ -73,13 +73,13 @@ class Address(Struct, frozen=True):
 def find_address(host: str, port: int) -> Address:
     """Look a host up. Raises CodeloopError when it is unknown."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM) if host else []
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM) if host else []
     except (OSError, UnicodeError):
-        found = []
-    if not found:
+        addresses = []
+    if not addresses:
         raise CodeloopError(f"Can't listen on {host!r}: there is no such host. Choose another --hostname.")
-    family, _, _, _, where = min(found, key=lambda row: row[0] != socket.AF_INET)
-    is_foreign = not all(is_loopback(str(row[4][0])) for row in found)
+    family, _, _, _, where = min(addresses, key=lambda row: row[0] != socket.AF_INET)
+    is_foreign = not all(is_loopback(str(row[4][0])) for row in addresses)
     return Address(family, where, is_foreign)
 
 
@@ -217,12 +217,12 @@ def _any_port(address: Address) -> Any:
 def _open_socket(family: socket.AddressFamily, where: Any) -> socket.socket:
     """Return a socket that listens, so that no other process can get the port any more. Raises OSError."""
     # The loop sets TCP_NODELAY only where the protocol is named; without it an answer takes 44 ms.
-    opened = socket.socket(family, proto=socket.IPPROTO_TCP)
+    listener = socket.socket(family, proto=socket.IPPROTO_TCP)
     try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(where)
-        opened.listen()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen()
     except OSError:
-        opened.close()
+        listener.close()
         raise
-    return opened
+    return listener

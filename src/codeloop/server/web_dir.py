@@ -72,8 +72,8 @@ class WebApp:
         kind = _KINDS.get(Path(name).suffix.lower())
         if kind is not None and response.status_code != 304:
             response.headers["content-type"] = kind
-        kept = "private, max-age=31536000, immutable" if _HASHED.search(name) else "no-cache"
-        response.headers["cache-control"] = kept
+        caching = "private, max-age=31536000, immutable" if _HASHED.search(name) else "no-cache"
+        response.headers["cache-control"] = caching
         state = self._index.stat()
         response.headers["content-security-policy"] = _policy(self._index, state.st_mtime_ns, state.st_size)
         return response
@@ -87,5 +87,5 @@ def _is_opened(request: Request) -> bool:
 @lru_cache(maxsize=4)
 def _policy(index: Path, _changed: int, _size: int) -> str:
     """Return the content security policy: the app's own scripts, and those that its index holds, by their hashes."""
-    found = (base64.b64encode(sha256(script).digest()).decode() for script in _INLINE.findall(index.read_bytes()))
-    return "; ".join(_POLICY).format(inline="".join(f" 'sha256-{digest}'" for digest in found))
+    digests = (base64.b64encode(sha256(script).digest()).decode() for script in _INLINE.findall(index.read_bytes()))
+    return "; ".join(_POLICY).format(inline="".join(f" 'sha256-{digest}'" for digest in digests))

@@ -92,16 +92,16 @@ class ConversationView(Struct):
                 index = self._find(p.message_id)
                 if index is not None:
                     entry = self.entries[index]
-                    kept = tuple(part for part in entry.parts if part.id != p.part_id)
-                    self.entries[index] = Entry(entry.info, kept)
+                    parts = tuple(part for part in entry.parts if part.id != p.part_id)
+                    self.entries[index] = Entry(entry.info, parts)
             case _:
                 pass
 
     def _trim(self) -> None:
-        kept = context_entries(self.entries)
-        if len(kept) < len(self.entries):
-            self.entries, self.is_trimmed = kept, True
-            self.known = {entry.info.id for entry in kept}
+        entries = context_entries(self.entries)
+        if len(entries) < len(self.entries):
+            self.entries, self.is_trimmed = entries, True
+            self.known = {entry.info.id for entry in entries}
 
     def _find(self, message_id: str) -> int | None:
         if message_id not in self.known:
@@ -135,12 +135,12 @@ def is_summary(info: Message) -> bool:
 
 def index_shown_from(entries: Sequence[Entry]) -> int:
     """Return the index of the first entry that a request shows with its calls: after a compaction, of what it kept."""
-    place = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
-    if place is None:
+    index = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
+    if index is None:
         return 0
-    asked = next((part for part in entries[place - 1].parts if isinstance(part, CompactionPart)), None)
-    tail = asked.tail_start_id if asked else None
-    return next((n for n, entry in enumerate(entries) if entry.info.id == tail), place - 1)
+    compaction_part = next((part for part in entries[index - 1].parts if isinstance(part, CompactionPart)), None)
+    tail = compaction_part.tail_start_id if compaction_part else None
+    return next((n for n, entry in enumerate(entries) if entry.info.id == tail), index - 1)
 
 
 def context_entries(entries: list[Entry]) -> list[Entry]:
@@ -153,15 +153,15 @@ def context_entries(entries: list[Entry]) -> list[Entry]:
     if start == 0:
         return entries
     before: list[Entry] = []
-    left = KEPT_PROMPTS.value
+    value = KEPT_PROMPTS.value
     is_of_turn = not any(isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:])
     for entry in reversed(entries[:start]):
         pins = read_pinned(entry)
         if isinstance(entry.info, UserMessage):
-            if left >= 0 or pins:
+            if value >= 0 or pins:
                 before.append(entry)
             length = sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
-            left -= max(length, KEPT_PROMPT.value)
+            value -= max(length, KEPT_PROMPT.value)
             continue
         is_of_turn = is_of_turn and not is_final(entry.info)
         if is_of_turn or pins:

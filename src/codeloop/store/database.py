@@ -121,12 +121,12 @@ class Database:
         with explain_errors(self.path):
             return self._connection.execute(sql, values).lastrowid or 0
 
-    def one(self, sql: str, *values: Value) -> tuple[Any, ...] | None:
+    def fetch_one(self, sql: str, *values: Value) -> tuple[Any, ...] | None:
         """Return the first row."""
         with explain_errors(self.path):
             return self._connection.execute(sql, values).fetchone()
 
-    def all(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
+    def fetch_all(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
         """Return all rows."""
         with explain_errors(self.path):
             return self._connection.execute(sql, values).fetchall()
@@ -184,8 +184,10 @@ def _renew(connection: sqlite3.Connection, path: Path) -> None:
     if version == len(MIGRATIONS):
         return
     if version > len(MIGRATIONS):
-        known = f"it is at version {version}, this one knows {len(MIGRATIONS)}"
-        raise StoreError(f"The database {path} is from a newer codeloop ({known}). Install that, or set CODELOOP_HOME.")
+        versions = f"it is at version {version}, this one knows {len(MIGRATIONS)}"
+        raise StoreError(
+            f"The database {path} is from a newer codeloop ({versions}). Install that, or set CODELOOP_HOME."
+        )
     connection.execute("PRAGMA journal_mode = WAL")
     if version:
         back_up(connection, path.with_name(f"{path.name}.v{version}.bak"))

@@ -34,17 +34,17 @@ class EventLog(StoredEvents, Protocol):
         ...
 
 
-def read_stored(kept: StoredEvents, after: int, until: int) -> Iterable[Stamped]:
+def read_stored(stored_events: StoredEvents, after: int, until: int) -> Iterable[Stamped]:
     """Return the stored events with `after < seq < until`, in order, read in batches.
 
     Raises GapError when some of them are no longer kept.
     """
     while after + 1 < until:
-        batch = kept.read_events(after, until)
+        batch = stored_events.read_events(after, until)
         if not batch:
             return
         first = batch[0].seq or 0
-        if first > after + 1 and after < kept.last_seq() - STORE_EVENTS.value:
+        if first > after + 1 and after < stored_events.last_seq() - STORE_EVENTS.value:
             raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
         yield from batch
         after = batch[-1].seq or after
@@ -59,18 +59,18 @@ class Follower:
         self.wake = asyncio.Event()
         self.behind = False
 
-    def offer(self, stamped: Stamped) -> None:
+    def offer(self, event: Stamped) -> None:
         """Put an event in the queue and wake the reader. In a full queue a stored one takes the place of all."""
         if len(self.queue) >= STORE_QUEUE.value:
-            if stamped.seq is None:
+            if event.seq is None:
                 return
             self.queue.clear()
-        self.queue.append(stamped)
+        self.queue.append(event)
         self.wake.set()
 
-    def wants(self, stamped: Stamped) -> bool:
+    def is_followed(self, event: Stamped) -> bool:
         """Return whether the event is of the session that is followed."""
-        return self.session is None or session_of(stamped.event) in {self.session, None}
+        return self.session is None or session_of(event.event) in {self.session, None}
 
 
 class Followers:
@@ -89,17 +89,17 @@ class Followers:
         if not self._all:
             return
         for seq, event in enumerate(events, first_seq):
-            stamped = Stamped(seq, event)
+            stamped_event = Stamped(seq, event)
             for follower in self._all:
-                follower.offer(stamped)
+                follower.offer(stamped_event)
 
     def publish_live(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
         """Hand a live event to every follower."""
         if not self._all:
             return
-        stamped = Stamped(None, event, directory)
+        stamped_event = Stamped(None, event, directory)
         for follower in self._all:
-            follower.offer(stamped)
+            follower.offer(stamped_event)
 
     async def follow(self, after: int, session: str | None) -> AsyncGenerator[Stamped, None]:
         """Return stored events after `after` and live ones, in the order in which they came, for ever."""
@@ -115,19 +115,19 @@ class Followers:
                     if item.seq is not None:
                         if item.seq <= last:
                             continue
-                        for stamped in read_stored(self._log, last, item.seq):
-                            if follower.wants(stamped):
-                                yield stamped
+                        for stamped_event in read_stored(self._log, last, item.seq):
+                            if follower.is_followed(stamped_event):
+                                yield stamped_event
                         last = item.seq
-                    if follower.wants(item):
+                    if follower.is_followed(item):
                         yield item
                 if follower.behind:
                     follower.behind = False
                     # Up to what is stored now: what comes later stands in the queue, between the live ones.
-                    for stamped in read_stored(self._log, last, self._log.last_seq() + 1):
-                        last = stamped.seq or last
-                        if follower.wants(stamped):
-                            yield stamped
+                    for stamped_event in read_stored(self._log, last, self._log.last_seq() + 1):
+                        last = stamped_event.seq or last
+                        if follower.is_followed(stamped_event):
+                            yield stamped_event
                     continue
                 follower.wake.clear()
                 await follower.wake.wait()

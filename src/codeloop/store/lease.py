@@ -35,11 +35,11 @@ class Leases:
 
     def check(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError), naming the process, when another one works on the session."""
-        holder = self.other(session_id)
+        holder = self.find_other(session_id)
         if holder is not None:
             raise OperationError(
                 "SessionBusyError",
-                f"Session {session_id} is being worked on by process {holder.pid}{_where(holder.host)}. "
+                f"Session {session_id} is being worked on by process {holder.pid}{_describe_host(holder.host)}. "
                 f"Wait until it is done, stop it (`codeloop stop {session_id}`), or start another session.",
             )
 
@@ -61,36 +61,36 @@ class Leases:
     def is_held(self, session_id: str) -> bool:
         """Return whether a living process, this one or another, works on the session."""
         sql = "SELECT 1 FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
-        own = self._db.one(sql, session_id, self._host, os.getpid(), self._started)
-        return own is not None or self.other(session_id) is not None
+        own = self._db.fetch_one(sql, session_id, self._host, os.getpid(), self._started)
+        return own is not None or self.find_other(session_id) is not None
 
     def drop(self, session_id: str) -> None:
         """Return a lease of this process back."""
         sql = "DELETE FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
         self._db.execute(sql, (session_id, self._host, os.getpid(), self._started))
 
-    def other(self, session_id: str) -> Holder | None:
+    def find_other(self, session_id: str) -> Holder | None:
         """Return the living process other than this one that works on the session."""
-        row = self._db.one("SELECT host, pid, started, until FROM lease WHERE session_id = ?", session_id)
+        row = self._db.fetch_one("SELECT host, pid, started, until FROM lease WHERE session_id = ?", session_id)
         if row is None:
             return None
         holder = Holder(*row)
         if (holder.host, holder.pid, holder.started) == (self._host, os.getpid(), self._started):
             return None
-        return holder if self._lives(holder) else None
+        return holder if self._is_alive(holder) else None
 
-    def _lives(self, holder: Holder) -> bool:
+    def _is_alive(self, holder: Holder) -> bool:
         """Return whether a holder is still there: by looking where that can be seen, however long it was asleep."""
         if is_own_scope(holder.host):
-            started = start_time(holder.pid)
-            if started != holder.started:
+            start = start_time(holder.pid)
+            if start != holder.started:
                 return False
-            if started != ALIVE:
+            if start != ALIVE:
                 return True
         return _now() <= holder.until <= _now() + LEASE.value  # a later end is from a clock that was set back since
 
 
-def _where(host: str) -> str:
+def _describe_host(host: str) -> str:
     """Describe the location of a process on another host."""
     if is_own_scope(host):
         return ""

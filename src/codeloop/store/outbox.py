@@ -28,11 +28,11 @@ class Outbox:
     def read_events(self, after: int, until: int | None = None) -> list[Stamped]:
         """Return the stored events with `after < seq < until`, at most a batch, in order."""
         sql = "SELECT seq, data FROM event WHERE seq > ? AND (? IS NULL OR seq < ?) ORDER BY seq LIMIT ?"
-        return [Stamped(seq, _event.decode(data)) for seq, data in self._db.all(sql, after, until, until, BATCH)]
+        return [Stamped(seq, _event.decode(data)) for seq, data in self._db.fetch_all(sql, after, until, until, BATCH)]
 
     def last_seq(self) -> int:
         """Return the highest number ever handed out."""
-        row = self._db.one("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
+        row = self._db.fetch_one("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
         return row[0] if row else 0
 
     def has_foreign_changes(self) -> bool:
@@ -48,5 +48,5 @@ class Outbox:
             self._db.execute("DELETE FROM event WHERE seq <= ?", (last - STORE_EVENTS.value,))
 
     def _data_version(self) -> int:
-        row = self._db.one("PRAGMA data_version")
+        row = self._db.fetch_one("PRAGMA data_version")
         return row[0] if row else 0

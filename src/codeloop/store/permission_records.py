@@ -31,8 +31,8 @@ _GRANTED = """
 
 def place_of(metadata: JSON) -> str:
     """Return the scope of an "always" besides its patterns: a command's directory, or a host's address."""
-    place = metadata.get(PLACE) or metadata.get(ADDRESS)
-    return place if isinstance(place, str) else ""
+    location = metadata.get(PLACE) or metadata.get(ADDRESS)
+    return location if isinstance(location, str) else ""
 
 
 class PermissionRecords:
@@ -57,11 +57,11 @@ class PermissionRecords:
 
     def list_grants(self, session_id: str) -> list[Grant]:
         """Return the grants in force in a session: for its very directory, or given to it or a session above it."""
-        return [_grant(row) for row in self._db.all(_GRANTED, session_id)]
+        return [_grant(row) for row in self._db.fetch_all(_GRANTED, session_id)]
 
     def grants(self) -> list[Grant]:
         """Return everything that is remembered, oldest first."""
-        return [_grant(row) for row in self._db.all(_GRANTS)]
+        return [_grant(row) for row in self._db.fetch_all(_GRANTS)]
 
     def revoke(self, ids: Sequence[str]) -> None:
         """Forget what was remembered; from the next call on it is asked again."""
@@ -86,12 +86,12 @@ class PermissionRecords:
         sql = """
             SELECT data FROM decision WHERE (?1 IS NULL OR session_id = ?1) AND (?2 = 0 OR action = 'deny')
             ORDER BY id DESC LIMIT ?3"""
-        rows = self._db.all(sql, session_id, int(denied), limit)
+        rows = self._db.fetch_all(sql, session_id, int(denied), limit)
         return [_decision(row[0]) for row in reversed(rows)]
 
 
 def _grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:
-    grant_id, session_id, directory, time, permission, patterns, place = row
+    grant_id, session_id, directory, time, permission, patterns, location = row
     return Grant(
         id=grant_id,
         session_id=session_id,
@@ -99,5 +99,5 @@ def _grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:
         time=time,
         permission=permission,
         patterns=_texts(patterns),
-        place=place,
+        place=location,
     )

@@ -115,7 +115,7 @@ class Queries:
         """Close the file."""
         self._db.close()
 
-    def sessions(self, wanted: SessionFilter) -> list[Session]:
+    def sessions(self, session_filter: SessionFilter) -> list[Session]:
         """Return sessions, newest change first."""
         sql = """
             SELECT data FROM session
@@ -124,17 +124,23 @@ class Queries:
                 AND (?5 IS NULL OR json_extract(CAST(data AS TEXT), '$.path') = ?5
                     OR substr(json_extract(CAST(data AS TEXT), '$.path'), 1, length(?5) + 1) = ?5 || '/')
             ORDER BY updated DESC, id LIMIT ?6"""
-        search = wanted.search or ""
-        limit = ALL if search else wanted.limit
-        values = (wanted.directory, int(wanted.roots), wanted.start, like(search) if search else None, wanted.below)
-        found = (_session(row[0]) for row in self._db.all(sql, *values, limit))
+        search = session_filter.search or ""
+        limit = ALL if search else session_filter.limit
+        values = (
+            session_filter.directory,
+            int(session_filter.roots),
+            session_filter.start,
+            like_pattern(search) if search else None,
+            session_filter.below,
+        )
+        found = (_session(row[0]) for row in self._db.fetch_all(sql, *values, limit))
         folded = search.casefold()
-        return list(islice((each for each in found if folded in each.title.casefold()), wanted.limit))
+        return list(islice((each for each in found if folded in each.title.casefold()), session_filter.limit))
 
     def list_working(self) -> list[str]:
         """Return the sessions that a living process works on."""
         leases = Leases(self._db)
-        return [row[0] for row in self._db.all("SELECT session_id FROM lease") if leases.is_held(row[0])]
+        return [row[0] for row in self._db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])]
 
     def states(self, limit: int) -> list[SessionOverview]:
         """Return how sessions stand, newest change first."""
@@ -144,7 +150,7 @@ class Queries:
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, or None."""
-        row = self._db.one("SELECT data FROM session WHERE id = ?", session_id)
+        row = self._db.fetch_one("SELECT data FROM session WHERE id = ?", session_id)
         return _session(row[0]) if row else None
 
     def directories(self) -> list[UsedDirectory]:
@@ -155,13 +161,13 @@ class Queries:
             FROM session GROUP BY directory ORDER BY max(updated) DESC, directory"""
         return [
             UsedDirectory(directory, path or "", created, updated)
-            for directory, path, created, updated in self._db.all(sql)
+            for directory, path, created, updated in self._db.fetch_all(sql)
         ]
 
     def titles(self, start: str) -> list[str]:
         """Return the titles that begin with a text."""
         sql = "SELECT title FROM session WHERE substr(title, 1, ?) = ?"
-        return [row[0] for row in self._db.all(sql, len(start), start)]
+        return [row[0] for row in self._db.fetch_all(sql, len(start), start)]
 
     def page(self, session_id: str, limit: int | None, before: tuple[int, str] | None) -> tuple[list[Entry], bool]:
         """Return the newest messages (older than `before`: creation and id), oldest first; and whether older remain."""
@@ -170,12 +176,12 @@ class Queries:
             SELECT id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
             ORDER BY created DESC, id DESC LIMIT ?"""
         wanted = ALL if limit is None else limit + 1
-        rows = self._db.all(sql, session_id, created, message_id, wanted)
+        rows = self._db.fetch_all(sql, session_id, created, message_id, wanted)
         kept = rows if limit is None else rows[:limit]
         return [self._entry(key, data) for key, data in reversed(kept)], len(rows) > len(kept)
 
     def _entry(self, message_id: str, data: bytes) -> Entry:
-        parts = self._db.all("SELECT data FROM part WHERE message_id = ? ORDER BY id", message_id)
+        parts = self._db.fetch_all("SELECT data FROM part WHERE message_id = ? ORDER BY id", message_id)
         return Entry(_message.decode(data), tuple(_part.decode(row[0]) for row in parts))
 
     def are_taken(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
@@ -184,7 +190,9 @@ class Queries:
             SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE id IN (SELECT value FROM json_each(?)))
                 OR EXISTS (SELECT 1 FROM message WHERE id IN (SELECT value FROM json_each(?)))
                 OR EXISTS (SELECT 1 FROM part WHERE id IN (SELECT value FROM json_each(?)))"""
-        return self._db.one(sql, _to_json_list(sessions), _to_json_list(messages), _to_json_list(parts)) is not None
+        return (
+            self._db.fetch_one(sql, _to_json_list(sessions), _to_json_list(messages), _to_json_list(parts)) is not None
+        )
 
     def texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
         """Return the first texts of a session that hold a text, in any case; not what the program itself added."""
@@ -194,8 +202,8 @@ class Queries:
             WHERE part.session_id = ? AND substr(part.data, 1, ?) = ? AND CAST(part.data AS TEXT) LIKE ? ESCAPE '!'
             ORDER BY message.created, part.id"""
         found: list[tuple[Message, TextPart]] = []
-        pattern = like(msgspec.json.encode(text).decode()[1:-1])
-        for data, info in self._db.all(sql, session_id, len(TEXT), TEXT, pattern):
+        pattern = like_pattern(msgspec.json.encode(text).decode()[1:-1])
+        for data, info in self._db.fetch_all(sql, session_id, len(TEXT), TEXT, pattern):
             part = _part.decode(data)
             if isinstance(part, TextPart) and not part.synthetic and folded in part.text.casefold():
                 found.append((_message.decode(info), part))
@@ -209,7 +217,7 @@ class Queries:
             SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
             WHERE part.session_id = ?1 AND (?2 = '' OR CAST(part.data AS TEXT) LIKE ?2 ESCAPE '!')
             ORDER BY message.created, message.id, part.id"""
-        for data, info in self._db.all(sql, session_id, like(word) if word else ""):
+        for data, info in self._db.fetch_all(sql, session_id, like_pattern(word) if word else ""):
             yield _message.decode(info), _part.decode(data)
 
     def steps(self, since: int) -> list[RequestCount]:
@@ -220,26 +228,26 @@ class Queries:
         sql = """
             SELECT part.message_id, count(*) FROM message JOIN part ON part.message_id = message.id
             WHERE message.created >= ? AND substr(part.data, 1, ?) = ? GROUP BY part.message_id"""
-        calls: dict[str, int] = dict(self._db.all(sql, since, len(TOOL), TOOL))
+        calls: dict[str, int] = dict(self._db.fetch_all(sql, since, len(TOOL), TOOL))
         found: list[RequestCount] = []
-        for key, session_id, created, data in self._db.all(ANSWERS_SINCE, since):
+        for key, session_id, created, data in self._db.fetch_all(ANSWERS_SINCE, since):
             step = _step(data)
             model, tokens = f"{step.provider_id}/{step.model_id}", step.tokens.plus(step.retried)
             found.append(RequestCount(session_id, created, step.cost, tokens, model, calls.get(key, 0)))
-        return found + self._beside(since)
+        return found + self._live_usage_since(since)
 
     def costs(self, since: int) -> list[tuple[str, int, float]]:
         """Return session, time (ms) and dollars of what `steps` returns, which is quicker than all of it."""
-        found = [(name, at, _cost(data).cost) for _, name, at, data in self._db.all(ANSWERS_SINCE, since)]
-        return found + [(each.session_id, each.created, each.cost) for each in self._beside(since)]
+        found = [(name, at, _cost(data).cost) for _, name, at, data in self._db.fetch_all(ANSWERS_SINCE, since)]
+        return found + [(each.session_id, each.created, each.cost) for each in self._live_usage_since(since)]
 
-    def _beside(self, since: int) -> list[RequestCount]:
+    def _live_usage_since(self, since: int) -> list[RequestCount]:
         sql = """
             SELECT id, CAST(json_extract(CAST(data AS TEXT), ?1) AS BLOB) FROM session
             WHERE json_extract(CAST(data AS TEXT), ?1 || '.created') >= max(?2,
                 json_extract(CAST(data AS TEXT), '$.time.created'))"""
         found: list[RequestCount] = []
-        rows = [row for key in (BESIDE, JUDGED) for row in self._db.all(sql, f"$.metadata.{key}", since)]
+        rows = [row for key in (BESIDE, JUDGED) for row in self._db.fetch_all(sql, f"$.metadata.{key}", since)]
         for session_id, data in rows:
             with suppress(msgspec.DecodeError):  # a client may write metadata of its own
                 used = _beside(data)
@@ -248,7 +256,7 @@ class Queries:
         return found
 
 
-def like(text: str) -> str:
+def like_pattern(text: str) -> str:
     """Return a pattern of LIKE, with `!` as its escape, for texts that hold this one; case counts for nothing.
 
     LIKE knows only the case of ASCII, so the pattern leaves other characters open: look again at what it finds.
@@ -261,7 +269,7 @@ def open_queries(path: Path) -> Queries:
     """Open a database for reading only. Raises StoreError: it is missing, damaged, or of another version."""
     db = Database(path, read_only=True)
     try:
-        version = (db.one("PRAGMA user_version") or (0,))[0]
+        version = (db.fetch_one("PRAGMA user_version") or (0,))[0]
         if version != len(MIGRATIONS):
             known = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
             raise StoreError(

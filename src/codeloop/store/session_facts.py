@@ -11,7 +11,7 @@ class SessionFacts:
 
     def of(self, session_id: str) -> str | None:
         """Return the stored facts as JSON text; None: there are none yet."""
-        row = self._db.one("SELECT data FROM facts WHERE session_id = ?", session_id)
+        row = self._db.fetch_one("SELECT data FROM facts WHERE session_id = ?", session_id)
         return row[0] if row else None
 
     def keep(self, session_id: str, facts: str) -> None:

@@ -52,20 +52,22 @@ _request = msgspec.json.Decoder(_Request).decode
 def read_states(db: Database, limit: int) -> list[SessionOverview]:
     """Return the sessions that are nobody's subagents and not archived, newest change first, and how each stands."""
     leases = Leases(db)
-    held = {row[0] for row in db.all("SELECT session_id FROM lease") if leases.is_held(row[0])}
+    running = {row[0] for row in db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])}
     waiting = _read_waiting(db)
     last_sql = "SELECT data FROM message WHERE session_id = ? ORDER BY created DESC, id DESC LIMIT 1"
-    found: list[SessionOverview] = []
-    for (data,) in db.all("SELECT data FROM session WHERE parent_id IS NULL ORDER BY updated DESC LIMIT ?", limit):
+    session_overviews: list[SessionOverview] = []
+    for (data,) in db.fetch_all(
+        "SELECT data FROM session WHERE parent_id IS NULL ORDER BY updated DESC LIMIT ?", limit
+    ):
         session = _session(data)
         if session.time.archived:
             continue
-        row = db.one(last_sql, session.id)
+        row = db.fetch_one(last_sql, session.id)
         last = _last(row[0]) if row else None
-        is_running = session.id in held
-        asked = waiting.get(session.id, "") if is_running else ""  # questions of a killed process are dropped
-        state: SessionStanding = "waits" if asked else "running" if is_running else _read_end(last)
-        found.append(
+        is_running = session.id in running
+        question = waiting.get(session.id, "") if is_running else ""  # questions of a killed process are dropped
+        state: SessionStanding = "waits" if question else "running" if is_running else _read_end(last)
+        session_overviews.append(
             SessionOverview(
                 id=session.id,
                 title=session.title,
@@ -74,10 +76,10 @@ def read_states(db: Database, limit: int) -> list[SessionOverview]:
                 state=state,
                 updated=session.time.updated,
                 cost=session.cost or 0.0,
-                detail=asked or (_message(last) if state == "failed" else ""),
+                detail=question or (_message(last) if state == "failed" else ""),
             )
         )
-    return found
+    return session_overviews
 
 
 def _read_end(last: _Last | None) -> SessionStanding:
@@ -96,12 +98,12 @@ def _message(last: _Last | None) -> str:
 
 def _read_waiting(db: Database) -> dict[str, str]:
     """Return the open questions, by the id of the session at the top of the one that asks."""
-    rows = db.all("SELECT session_id, data FROM permission WHERE reply IS NULL")
-    rows += db.all("SELECT session_id, data FROM question WHERE open = 1")
+    rows = db.fetch_all("SELECT session_id, data FROM permission WHERE reply IS NULL")
+    rows += db.fetch_all("SELECT session_id, data FROM question WHERE open = 1")
     waiting: dict[str, str] = {}
     for session_id, data in rows:
         top = session_id
-        while (parent := db.one("SELECT parent_id FROM session WHERE id = ?", top)) is not None and parent[0]:
+        while (parent := db.fetch_one("SELECT parent_id FROM session WHERE id = ?", top)) is not None and parent[0]:
             top = parent[0]
         waiting.setdefault(top, _request(data).text or "a question")
     return waiting

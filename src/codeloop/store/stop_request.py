@@ -21,14 +21,14 @@ def request_stop(file: Path) -> None:
 
 async def wait_for_stop(*files: Path) -> None:
     """Wait until one of these files asks that what runs since now stop."""
-    before = [_stamp(file) for file in files]
+    before = [_file_state(file) for file in files]
     while True:
         await asyncio.sleep(STOP_LOOK.seconds)
-        if [_stamp(file) for file in files] != before:
+        if [_file_state(file) for file in files] != before:
             return
 
 
-def _stamp(file: Path) -> tuple[int, int]:
+def _file_state(file: Path) -> tuple[int, int]:
     try:
         status = file.stat()
     except OSError:

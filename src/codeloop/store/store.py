@@ -129,10 +129,10 @@ class Store:
 
     def session(self, session_id: str) -> Session:
         """Return a session. Raises OperationError (NotFoundError)."""
-        found = self.find_session(session_id)
-        if found is None:
+        session = self.find_session(session_id)
+        if session is None:
             raise SessionNotFound(session_id)
-        return found
+        return session
 
     def find_session(self, session_id: str) -> Session | None:
         """Return a session, or None."""
@@ -143,7 +143,7 @@ class Store:
         by_parent = "SELECT data FROM session WHERE parent_id = ?2 AND (?1 IS NULL OR directory = ?1)"
         by_directory = "SELECT data FROM session WHERE (?1 IS NULL OR directory = ?1) AND ?2 IS NULL"
         sql = (by_directory if parent is None else by_parent) + " ORDER BY updated DESC, id LIMIT ?3"
-        return [_session(row[0]) for row in self._db.all(sql, directory, parent, limit)]
+        return [_session(row[0]) for row in self._db.fetch_all(sql, directory, parent, limit)]
 
     def conversation(self, session_id: str) -> Conversation:
         """Return a session with all messages and parts. Raises OperationError (NotFoundError)."""
@@ -175,18 +175,18 @@ class Store:
 
     def todos(self, session_id: str) -> list[Todo]:
         """Return the task list of a session."""
-        row = self._db.one("SELECT data FROM todo WHERE session_id = ?", session_id)
+        row = self._db.fetch_one("SELECT data FROM todo WHERE session_id = ?", session_id)
         return _todos(row[0]) if row else []
 
     def pending_permissions(self, session_id: str | None = None) -> list[PermissionRequest]:
         """Return the questions that wait for an answer."""
         sql = "SELECT data FROM permission WHERE reply IS NULL AND (? IS NULL OR session_id = ?) ORDER BY id"
-        return [_request(row[0]) for row in self._db.all(sql, session_id, session_id)]
+        return [_request(row[0]) for row in self._db.fetch_all(sql, session_id, session_id)]
 
     def pending_questions(self, session_id: str | None = None) -> list[QuestionRequest]:
         """Return the model's questions that wait for an answer."""
         sql = "SELECT data FROM question WHERE open AND (? IS NULL OR session_id = ?) ORDER BY id"
-        return [_question(row[0]) for row in self._db.all(sql, session_id, session_id)]
+        return [_question(row[0]) for row in self._db.fetch_all(sql, session_id, session_id)]
 
     # The outbox
 
@@ -213,7 +213,7 @@ class Store:
                 self._views.clear()
                 self._seen = until - 1
                 return
-            self._fold(stamped.event for stamped in batch)
+            self._fold(each.event for each in batch)
             self._seen = batch[-1].seq or self._seen
 
     def _fold(self, events: Iterable[Event]) -> None:

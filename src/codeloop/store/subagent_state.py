@@ -44,9 +44,9 @@ def note(store: Store, session_id: str, state: State, *, background: bool, reaso
     """Store a subagent's state; clients see it in its session's metadata."""
     if store.find_session(session_id) is None:
         return
-    standing = SubagentStanding(state=state, background=background, time=now_ms(), reason=reason)
-    kept = {KEY: msgspec.to_builtins(standing)}
-    store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **kept}))
+    subagent_standing = SubagentStanding(state=state, background=background, time=now_ms(), reason=reason)
+    metadata = {KEY: msgspec.to_builtins(subagent_standing)}
+    store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **metadata}))
 
 
 def standing_of(store: Store, session: Session) -> SubagentStanding | None:
@@ -55,14 +55,14 @@ def standing_of(store: Store, session: Session) -> SubagentStanding | None:
     One that was at work when its process ended is cancelled; one with an open question waits.
     """
     try:
-        stored = msgspec.convert((session.metadata or {}).get(KEY), SubagentStanding)
+        subagent_standing = msgspec.convert((session.metadata or {}).get(KEY), SubagentStanding)
     except msgspec.ValidationError:
         return None
-    if stored.state in {"queued", "running"} and not store.leases.is_held(session.id):
-        return replace(stored, state="cancelled", reason="The process that it ran in ended.")
-    if stored.state == "running" and is_asking(store, session.id):
-        return replace(stored, state="waiting")
-    return stored
+    if subagent_standing.state in {"queued", "running"} and not store.leases.is_held(session.id):
+        return replace(subagent_standing, state="cancelled", reason="The process that it ran in ended.")
+    if subagent_standing.state == "running" and is_asking(store, session.id):
+        return replace(subagent_standing, state="waiting")
+    return subagent_standing
 
 
 def is_asking(store: Store, session_id: str) -> bool:

@@ -96,9 +96,9 @@ def _delete_session(db: Database, session_id: str) -> None:
 def read_entries(db: Database, session_id: str) -> list[Entry]:
     """Return the messages of a session with their parts, oldest first."""
     parts: dict[str, list[Part]] = {}
-    for message_id, data in db.all(
+    for message_id, data in db.fetch_all(
         "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY message_id, id", session_id
     ):
         parts.setdefault(message_id, []).append(_part.decode(data))
-    rows = db.all("SELECT id, data FROM message WHERE session_id = ? ORDER BY created, id", session_id)
+    rows = db.fetch_all("SELECT id, data FROM message WHERE session_id = ? ORDER BY created, id", session_id)
     return [Entry(_message.decode(data), tuple(parts.get(key, ()))) for key, data in rows]

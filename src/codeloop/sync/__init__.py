@@ -80,7 +80,7 @@ def _open(opening: AbstractAsyncContextManager[AgentProject]) -> "Generator[Sync
         try:
             yield SyncProject(thread, project)
         finally:
-            thread.run(_leave(opening))
+            thread.run(_close(opening))
     finally:
         thread.close()
 
@@ -89,7 +89,7 @@ async def _enter(opening: AbstractAsyncContextManager[AgentProject]) -> AgentPro
     return await opening.__aenter__()
 
 
-async def _leave(opening: AbstractAsyncContextManager[AgentProject]) -> None:
+async def _close(opening: AbstractAsyncContextManager[AgentProject]) -> None:
     await opening.__aexit__(None, None, None)
 
 
@@ -204,7 +204,7 @@ class SyncSession:
         """Send a prompt and yield what happens; leaving the loop early stops the turn."""
         events = self._session.stream(prompt, files=files, limits=limits)
         try:
-            while (event := self._thread.run(_next(events))) is not None:
+            while (event := self._thread.run(_next_event(events))) is not None:
                 yield event
         finally:
             self._thread.run(events.aclose())
@@ -238,5 +238,5 @@ class SyncSession:
         self._thread.run(self._session.delete())
 
 
-async def _next(events: AsyncGenerator[SessionEvent, None]) -> SessionEvent | None:
+async def _next_event(events: AsyncGenerator[SessionEvent, None]) -> SessionEvent | None:
     return await anext(events, None)

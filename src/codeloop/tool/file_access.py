@@ -9,7 +9,7 @@ from stat import S_ISDIR
 
 from codeloop.kit.diff import Diff, trim_indent, unified_diff
 from codeloop.kit.guarded_paths import fold, is_confirmed, is_protected, is_secret
-from codeloop.kit.wildcard import literal
+from codeloop.kit.wildcard import escape_names
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
@@ -153,7 +153,7 @@ def outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[Need]
         return []
     named = {"filepath": ", ".join(str(target.real) for target in outside), "parentDir": ", ".join(folders)}
     patterns = tuple(f"{folder.rstrip('/')}/*" for folder in folders)
-    always = patterns if literal(folders) else ()
+    always = patterns if escape_names(folders) else ()
     return [Need(permission="external_directory", patterns=patterns, always=always, metadata={**metadata, **named})]
 
 
@@ -177,7 +177,7 @@ def is_free(ctx: ToolContext, real: Path) -> bool:
 def read_need(workspace: Workspace, target: ResolvedPath) -> Need:
     """Return the permission to read a file. Its "always" covers any file; for one with keys, this file alone."""
     name = permission_path(workspace, target)
-    return Need(permission="read", patterns=(name,), always=literal((name,)) if is_secret(name) else ("*",))
+    return Need(permission="read", patterns=(name,), always=escape_names((name,)) if is_secret(name) else ("*",))
 
 
 def edit_needs(
@@ -201,7 +201,7 @@ def edit_needs(
             writes=Writes(tuple(group.values())),
             once=group is confirmed and bool(always),
         )
-        for group, always in ((protected, ()), (confirmed, literal([*confirmed])), (plain, ("*",)))
+        for group, always in ((protected, ()), (confirmed, escape_names([*confirmed])), (plain, ("*",)))
         if group
     ]
     return [*needs, *([Need(permission="edit", patterns=(), metadata=metadata, possible=possible)] if possible else [])]

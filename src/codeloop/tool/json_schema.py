@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import msgspec
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.wire import JSON
 
 NOISE = frozenset({"title", "default", "minimum", "exclusiveMinimum", "minLength", "minItems"})
@@ -89,11 +89,13 @@ def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str
 def clean_schema(value: Any) -> Any:
     """Return a schema as models read it: hidden characters shown by name, without what only validators use."""
     if isinstance(value, str):
-        return inert(value)
+        return escape_controls(value)
     if isinstance(value, list):
         return [clean_schema(each) for each in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {inert(key): clean_schema(each) for key, each in cast("JSON", value).items() if key != "$schema"}
+        return {
+            escape_controls(key): clean_schema(each) for key, each in cast("JSON", value).items() if key != "$schema"
+        }
     return value
 
 

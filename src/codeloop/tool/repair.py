@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from codeloop.kit.suggest import near
+from codeloop.kit.suggest import find_similar
 from codeloop.schema.limits import WEB_TIMEOUT_MAX
 from codeloop.schema.wire import JSON
 
@@ -188,7 +188,7 @@ def _match_name(name: str, free: list[str], required: list[str]) -> str | None:
     for ours in free:
         if folded == _fold_name(ours) or folded in PARAMETERS.get(ours, "").split():
             return ours
-    close = near(name, [ours for ours in free if ours in required])
+    close = find_similar(name, [ours for ours in free if ours in required])
     return close[0] if len(close) == 1 else None
 
 

@@ -72,7 +72,7 @@ class TerminalUI(Ui, inherit_bindings=False):
         self.call_after_refresh(self.begin)
 
     @on(TerminalClosed)
-    def leave(self) -> None:
+    def quit(self) -> None:
         """End the program, as a signal does: turns of this process stop and are stored."""
         self.is_leaving.set()
         if self.opening is not None:
@@ -81,7 +81,7 @@ class TerminalUI(Ui, inherit_bindings=False):
     def interrupt(self) -> None:
         """End the program, unless the interrupt was meant for another program that has the terminal."""
         if not self.is_lent:
-            self.leave()
+            self.quit()
 
     def show_tab(self, tab: SessionTab) -> None:
         """Show one of the tabs, and its sidebar."""
@@ -137,14 +137,14 @@ class TerminalUI(Ui, inherit_bindings=False):
             self.exit(0)
             return
         self.event_handler = EventHandler(self)
-        self.opening = asyncio.create_task(open_target(self, self._ask_trust, self.event_handler.hear))
+        self.opening = asyncio.create_task(open_target(self, self._ask_trust, self.event_handler.handle))
         self.dispatcher.type_before()
 
     async def _ask_trust(self, question: str) -> bool:
-        answered: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
         screen = TrustScreen(question, lambda: self.appearance.styles)
-        self.push_screen(screen, answered.set_result)
-        is_trusted = bool(await answered)
+        self.push_screen(screen, future.set_result)
+        is_trusted = bool(await future)
         if screen.typed:
             self.tab.prompt.insert(screen.typed)
         return is_trusted

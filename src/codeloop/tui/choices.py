@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
 from codeloop.kit.small_files import from_home
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
@@ -89,8 +89,8 @@ class Choices:
 
     def agent_of(self, tab: SessionTab) -> str | None:
         """Return the agent of a tab's next prompt."""
-        given = tab.agent or (tab.session.agent if tab.session else None) or self._launch.agent
-        return given or next((agent.name for agent in self.primary), None)
+        agent_name = tab.agent or (tab.session.agent if tab.session else None) or self._launch.agent
+        return agent_name or next((agent.name for agent in self.primary), None)
 
     def profile_of(self, tab: SessionTab) -> str:
         """Return the profile of a tab's session; "" where nobody chose one."""
@@ -118,9 +118,9 @@ class Choices:
 
     def answering(self, tab: SessionTab) -> ModelRef | None:
         """Return the model that will answer a tab's next prompt; None: there is none, or the project is not open."""
-        chosen = self.model_of(tab) or self._own_model(tab) or self._configured
-        if chosen is not None or self.providers is None or not self.providers.providers:
-            return chosen
+        model_ref = self.model_of(tab) or self._own_model(tab) or self._configured
+        if model_ref is not None or self.providers is None or not self.providers.providers:
+            return model_ref
         first = self.providers.providers[0].id
         model = self.providers.default.get(first)
         return ModelRef(provider_id=first, model_id=model) if model is not None else None
@@ -132,18 +132,18 @@ class Choices:
         details = self.details(tab)
         if details is None or self.providers is None or urlsplit(details.api.url).hostname not in _HERE:
             return ""
-        found = (each for each in self.providers.providers if each.id == details.provider_id)
-        return next((each.name for each in found if each.source == "custom"), "")
+        providers = (each for each in self.providers.providers if each.id == details.provider_id)
+        return next((each.name for each in providers if each.source == "custom"), "")
 
     def usable(self, names: Sequence[str]) -> list[ModelRef]:
         """Return the usable ones of some models (`provider/model`), each with its last effort."""
-        variants, found = self.memory.read().variants, list[ModelRef]()
+        variants, models = self.memory.read().variants, list[ModelRef]()
         for name in names:
             ref = model_named(name)
             if ref is not None and (details := self._find_model(ref)) is not None:
                 variant = variants.get(name)
-                found.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
-        return found
+                models.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
+        return models
 
     def take(self, tab: SessionTab, model: ModelRef) -> None:
         """Use a model for a tab's next prompts, and for new sessions."""
@@ -170,7 +170,7 @@ class Choices:
         details = self.details(tab)
         return list(details.variants or {}) if details is not None else []
 
-    def standing(self, tab: SessionTab, keys: Keymap, hint: str) -> Standing:
+    def status_content(self, tab: SessionTab, keys: Keymap, hint: str) -> Standing:
         """Return the status bar's content besides the session."""
         model, details = self.answering(tab), self.details(tab)
         none = "no model: /connect" if self.providers is not None else ""
@@ -179,12 +179,12 @@ class Choices:
         directory = tab.session.directory if tab.session else self._launch.directory
         home = str(from_home("~"))
         hinted, words = _hint(tab, keys)
-        place = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
+        directory_shown = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
         return Standing(
             agent=self.agent_of(tab) or "",
             model=one_line(name + variant, 60),
             profile=one_line(self.profile_of(tab), 20),
-            place=one_line(f"{self._launch.server}  {place}".strip(), 100),
+            place=one_line(f"{self._launch.server}  {directory_shown}".strip(), 100),
             window=int(details.limit.context) if details is not None else 0,
             problem=self.problem,
             hint=words,
@@ -220,4 +220,6 @@ def model_called(choices: Choices, name: str) -> ModelRef:
         return choices.usable(fitting)[0]
     if fitting:
         raise UsageProblem(f"Several providers have {name}: {', '.join(fitting)}.")
-    raise UsageProblem(f"There is no model {name}.{suggest_names(near(name, names, parts=True))} /models lists all.")
+    raise UsageProblem(
+        f"There is no model {name}.{suggest_names(find_similar(name, names, parts=True))} /models lists all."
+    )

@@ -95,7 +95,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     _slash("settings", "settings", APP, "actions.dialogs:show_settings"),
     _slash("tour", "tour", APP, "actions.first_run:show_tour"),
     UiCommand("terminal_suspend", "Suspend to the shell", APP, "actions.view:suspend", "ctrl+z", early=True),
-    _slash("exit", "app_exit", APP, "actions.tabs:leave", "ctrl+c,ctrl+d,<leader>q"),
+    _slash("exit", "app_exit", APP, "actions.tabs:quit_program", "ctrl+c,ctrl+d,<leader>q"),
 )
 BY_ID = {command.id: command for command in COMMANDS}
 BY_SLASH = {command.slash: command for command in COMMANDS if command.slash}

@@ -111,5 +111,5 @@ class MainScreen(Screen[None]):
 
 async def _read_older(ui: Ui, view: SessionView) -> None:
     if ui.sessions is not None:
-        await ui.sessions.older(view)
+        await ui.sessions.load_older(view)
         ui.draw()

@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.choices import Choices
 from codeloop.tui.commands import BY_SLASH, COMMANDS
@@ -55,17 +55,17 @@ async def _run(launch: UiLaunch) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, ui.interrupt if number == signal.SIGINT else ui.leave)
-    settled = asyncio.create_task(_freeze_when_open(ui))
+            loop.add_signal_handler(number, ui.interrupt if number == signal.SIGINT else ui.quit)
+    finished_task = asyncio.create_task(_freeze_when_open(ui))
     try:
         await ui.run_async(mouse=ui.choices.settings.mouse)
     finally:
-        settled.cancel()
+        finished_task.cancel()
         await ui.wait_closed()
     session = ui.shown.session if ui.shown is not None else None
     if session is not None and launch.command and not ui.is_stalled:
         with suppress(OSError):  # the terminal may be closed
-            sys.stdout.write(inert(f"Resume with: {launch.command} {session.id}") + "\n")
+            sys.stdout.write(escape_controls(f"Resume with: {launch.command} {session.id}") + "\n")
             sys.stdout.flush()
     if ui.failure is not None:
         raise ui.failure

@@ -140,13 +140,13 @@ class Ui(TerminalApp, inherit_bindings=False):
     async def close_tab(self, tab: SessionTab) -> None:
         """Close a tab; its session continues."""
         tabs = self.tabs
-        place = tabs.index(tab)
-        others = [*tabs[:place], *tabs[place + 1 :]]
+        index = tabs.index(tab)
+        others = [*tabs[:index], *tabs[index + 1 :]]
         is_shown = tab is self.shown
         await self._forget(tab)
         if others:
             await tab.remove()
-            self.show_tab(others[min(place, len(others) - 1)] if is_shown else self.tab)
+            self.show_tab(others[min(index, len(others) - 1)] if is_shown else self.tab)
         else:
             self.show_tab(tab)
 
@@ -175,7 +175,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         """Start a background task; its errors are shown."""
         task = asyncio.create_task(work)
         self.tasks[task] = None
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._report_task_error)
         return task
 
     def run_command(self, command: UiCommand, words: str = "") -> None:
@@ -187,7 +187,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         """Load older messages of the shown session until one of them is loaded. Raises CodeloopError."""
         view = self.tab.view
         while self.sessions is not None and view is not None and view.cursor and message_id not in view.log.messages:
-            await self.sessions.older(view)
+            await self.sessions.load_older(view)
         self.draw()
 
     def draw(self) -> bool:
@@ -205,12 +205,12 @@ class Ui(TerminalApp, inherit_bindings=False):
             self._ticker.resume()
         elif self._ticker is not None:
             self._ticker.pause()
-        standing = self.choices.standing(self.tab, self.keys, self.repeated_key.hint)
-        self.query_one(StatusBar).show(self.tab.view, standing, self.appearance.styles)
+        content = self.choices.status_content(self.tab, self.keys, self.repeated_key.hint)
+        self.query_one(StatusBar).show(self.tab.view, content, self.appearance.styles)
         sidebar = self.query_one(Sidebar)
         sidebar.display = self.appearance.has_sidebar(self.size.width)
         if sidebar.display:
-            sidebar.show(self.tab.view, standing, self.appearance.styles)
+            sidebar.show(self.tab.view, content, self.appearance.styles)
         self.query_one(TabBar).show(tabs, self.shown, self.appearance.styles)
         if self.choices.settings.title:
             self.window.rename(window_name(tabs, self.shown))
@@ -234,7 +234,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             self.sessions.close(tab.session.id)
         tab.empty()
 
-    def _over(self, task: "asyncio.Task[Any]") -> None:
+    def _report_task_error(self, task: "asyncio.Task[Any]") -> None:
         self.tasks.pop(task, None)
         if task.cancelled() or (error := task.exception()) is None or self.is_ending:  # the end withdraws its widgets
             return

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.glob import compile_glob
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.kit.small_files import read_start
 
 TESTS = (
@@ -57,9 +57,9 @@ def hash_check_files(
     `path`: the PATH that programs are found on. `protect`, `unprotect`: globs of further files, and of those that may
     be changed. Raises ValueError for a glob that is not valid.
     """
-    kept = compile_patterns((*TESTS, *SETTINGS, *protect))
+    patterns = compile_patterns((*TESTS, *SETTINGS, *protect))
     free = compile_patterns(unprotect)
-    names = {name for name in _walk(root) if any(each.fullmatch(name) for each in kept)}
+    names = {name for name in _walk(root) if any(each.fullmatch(name) for each in patterns)}
     names |= _find_scripts(root, commands, path)
     return {name: _hash(root, name) for name in sorted(names) if not any(each.fullmatch(name) for each in free)}
 
@@ -67,11 +67,11 @@ def hash_check_files(
 def list_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Describe each change of a check file in a phrase: `tests/test_a.py was changed`."""
     settings = compile_patterns(SETTINGS)
-    found = [f"{name} was deleted" for name in before.keys() - now.keys()]
-    found += [f"{name} was changed" for name in before.keys() & now.keys() if before[name] != now[name]]
+    deletions = [f"{name} was deleted" for name in before.keys() - now.keys()]
+    deletions += [f"{name} was changed" for name in before.keys() & now.keys() if before[name] != now[name]]
     added = now.keys() - before.keys()
-    found += [f"{name} was added" for name in added if any(each.fullmatch(name) for each in settings)]
-    return sorted(found)
+    deletions += [f"{name} was added" for name in added if any(each.fullmatch(name) for each in settings)]
+    return sorted(deletions)
 
 
 def compile_patterns(patterns: Iterable[str]) -> list[re.Pattern[str]]:
@@ -79,45 +79,45 @@ def compile_patterns(patterns: Iterable[str]) -> list[re.Pattern[str]]:
 
     Raises ValueError for one that is not valid.
     """
-    found: list[re.Pattern[str]] = []
+    compiled: list[re.Pattern[str]] = []
     for pattern in patterns:
-        whole = pattern.removeprefix("./")
-        whole += "**" if whole.endswith("/") else ""
-        found.append(compile_glob(whole if "/" in whole else f"**/{whole}"))
-    return found
+        text = pattern.removeprefix("./")
+        text += "**" if text.endswith("/") else ""
+        compiled.append(compile_glob(text if "/" in text else f"**/{text}"))
+    return compiled
 
 
 def _walk(root: Path) -> Iterator[str]:
     """Yield the relative names of the files below a folder, skipping the folders that tools create."""
-    left = _ENTRIES
+    remaining = _ENTRIES
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(each for each in folders if each not in _SKIPPED)
         for name in files:
             yield os.path.relpath(f"{folder}/{name}", root)
-        left -= len(files) + len(folders)
-        if left < 0:
+        remaining -= len(files) + len(folders)
+        if remaining < 0:
             return
 
 
 def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> set[str]:
     """Return the files below `root` that the commands name, run through scripts, or find on the PATH."""
-    found: set[str] = set()
+    scripts: set[str] = set()
     texts = [*commands, *(_read(root / file) for file in _RUNNERS)]
     for depth in range(_DEPTH):
         words = dict.fromkeys(word for text in texts for word in _WORD.findall(text))
         new = {name for word in words if (name := _name_script(root, word, path, is_given=depth == 0)) is not None}
-        texts = [_read(root / name) for name in new - found if _RECIPES.search(name) or _is_shell(root / name)]
-        found |= new
+        texts = [_read(root / name) for name in new - scripts if _RECIPES.search(name) or _is_shell(root / name)]
+        scripts |= new
         if not texts:
             break
-    return found
+    return scripts
 
 
 def _name_script(root: Path, word: str, path: str | None, *, is_given: bool) -> str | None:
     """Return the relative name of the script or program below `root` that a word refers to, or None."""
     file = root / word
     if "/" not in word and is_given and not file.is_file():
-        program = which(word, path, in_project=True)
+        program = find_program(word, path, in_project=True)
         file = Path(program) if program is not None else file
     if not file.is_file() or not _is_below(file, root):
         return None
@@ -162,7 +162,7 @@ def _about_checks(name: str, data: bytes) -> bytes:
                 table = tomllib.loads(data.decode())["tool"]
             case _:
                 return data
-        kept = {key: value for key, value in table.items() if key not in other}
-        return json.dumps(kept, sort_keys=True, default=str).encode()
+        other_entries = {key: value for key, value in table.items() if key not in other}
+        return json.dumps(other_entries, sort_keys=True, default=str).encode()
     except (ValueError, KeyError, AttributeError):  # malformed: all of it counts
         return data

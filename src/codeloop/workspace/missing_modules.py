@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.kit.processes import OWN_PROGRAMS, which
+from codeloop.kit.processes import OWN_PROGRAMS, find_program
 from codeloop.kit.small_files import read_start
 
 _FILE = 256 * 1024
@@ -57,8 +57,8 @@ def find_missing_module(output: str, folder: Path, root: Path) -> str:
     find = _list_python if python else _list_node
     folders = [each for each in (folder, *folder.parents) if each.is_relative_to(root)]
     for each in folders:
-        for place in find(each, name):
-            return f"`{name}` is {place.where}; it is not installed. To install it: {place.command}"
+        for declaration in find(each, name):
+            return f"`{name}` is {declaration.where}; it is not installed. To install it: {declaration.command}"
     return ""
 
 
@@ -113,7 +113,7 @@ def _choose_for_tests(group: str, rows: Any) -> set[str]:
 def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[str]:
     """Return the normalized names of the packages of the project's Python, else of that on PATH; empty: not known."""
     own = next((folder / name for name in OWN_PROGRAMS if (folder / name / "python").exists()), None)
-    on_path = which("python", environment.get("PATH")) or which("python3", environment.get("PATH"))
+    on_path = find_program("python", environment.get("PATH")) or find_program("python3", environment.get("PATH"))
     programs = own or (Path(on_path).parent if on_path else None)
     if programs is None:
         return frozenset()
@@ -133,28 +133,28 @@ def _list_python(folder: Path, module: str) -> Iterator[_Declaration]:
         yield _Declaration("in this folder", f"run from {folder}, or with PYTHONPATH={folder}")
     if (folder / "src" / module).is_dir():
         yield _Declaration("this project's own, below src", "pip install -e . (or PYTHONPATH=src)")
-    wanted = {_normalize(module), _normalize(_DISTRIBUTIONS.get(module, module))}
+    names = {_normalize(module), _normalize(_DISTRIBUTIONS.get(module, module))}
     project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
     about = _table(project, "project")
-    if wanted & _names(about.get("dependencies")):
+    if names & _names(about.get("dependencies")):
         yield _Declaration("a dependency of pyproject.toml", "uv sync" if uses_uv else "pip install -e .")
     for group, rows in _table(about, "optional-dependencies").items():
-        if wanted & _names(rows) and _NAME.fullmatch(group):
+        if names & _names(rows) and _NAME.fullmatch(group):
             command = f"uv sync --extra {group}" if uses_uv else f"pip install -e '.[{group}]'"
             yield _Declaration(f"in the extra `{group}` of pyproject.toml", command)
     for group, rows in _table(project, "dependency-groups").items():
-        if wanted & _names(rows) and _NAME.fullmatch(group):
+        if names & _names(rows) and _NAME.fullmatch(group):
             command = f"uv sync --group {group}" if uses_uv else f"pip install --group {group}"
             yield _Declaration(f"in the group `{group}` of pyproject.toml", command)
     poetry = _table(_table(project, "tool"), "poetry")
     for group, rows in _table(poetry, "group").items():
-        if wanted & _names([*_table(rows, "dependencies")]) and _NAME.fullmatch(group):
+        if names & _names([*_table(rows, "dependencies")]) and _NAME.fullmatch(group):
             yield _Declaration(f"in the group `{group}` of pyproject.toml", f"poetry install --with {group}")
-    if wanted & _names([*_table(poetry, "dependencies")]):
+    if names & _names([*_table(poetry, "dependencies")]):
         yield _Declaration("a dependency of pyproject.toml", "poetry install")
     lists = [path for pattern in _LISTS for path in sorted(folder.glob(pattern))[:_MOST_LISTS]]
     for path in lists:
-        if _NAME.fullmatch(path.name) and wanted & _names(_read(path).decode("utf-8", "replace").splitlines()):
+        if _NAME.fullmatch(path.name) and names & _names(_read(path).decode("utf-8", "replace").splitlines()):
             name = path.relative_to(folder).as_posix()
             yield _Declaration(f"in {name}", f"pip install -r {name}")
 
@@ -162,13 +162,13 @@ def _list_python(folder: Path, module: str) -> Iterator[_Declaration]:
 def _list_node(folder: Path, module: str | None) -> Iterator[_Declaration]:
     """Yield where a package is listed; None: where any is."""
     try:
-        found: Any = msgspec.json.decode(_read(folder / "package.json") or b"{}")
+        package_json: Any = msgspec.json.decode(_read(folder / "package.json") or b"{}")
     except (msgspec.DecodeError, RecursionError):
         return
     locks = {"pnpm-lock.yaml": "pnpm install", "yarn.lock": "yarn install", "bun.lock": "bun install"}
     command = next((run for lock, run in locks.items() if (folder / lock).is_file()), "npm install")
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
-        listed = _table(found, key)
+        listed = _table(package_json, key)
         if module in listed or (module is None and listed):
             yield _Declaration(f"in the {key} of package.json", command)
 
@@ -192,14 +192,14 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
 
 
 def _table(value: Any, key: str) -> Mapping[str, Any]:
-    found = value.get(key) if is_object(value) else None
-    return found if is_object(found) else {}
+    table = value.get(key) if is_object(value) else None
+    return table if is_object(table) else {}
 
 
 def _names(rows: Any) -> set[str]:
     """Return the normalized names of packages in a list of requirements."""
     texts = [row.strip() for row in rows if isinstance(row, str)] if is_list(rows) else []
-    return {_normalize(found[0]) for text in texts if (found := re.match(r"[A-Za-z0-9][\w.-]*", text))}
+    return {_normalize(match[0]) for text in texts if (match := re.match(r"[A-Za-z0-9][\w.-]*", text))}
 
 
 def _normalize(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from codeloop.kit.processes import OWN_PROGRAMS, which
+from codeloop.kit.processes import OWN_PROGRAMS, find_program
 from codeloop.kit.small_files import read_start
 
 KINDS = ("test", "lint", "types", "build")
@@ -109,11 +109,11 @@ def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | N
     """
     there = frozenset(names)
     reader = _Reader(folder, root, there)
-    found: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
+    checks: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
     for check in chain.from_iterable(source(reader) for source in _SOURCES):
-        found[check.kind].setdefault(_locate(check, folder, there, path))
-    rows = [f"{kind}: {', '.join(_usable_first(commands))}" for kind, commands in found.items() if commands]
-    one = next((row for command in _usable_first(found["test"]) if (row := _run_one_test(command))), "")
+        checks[check.kind].setdefault(_locate(check, folder, there, path))
+    rows = [f"{kind}: {', '.join(_usable_first(commands))}" for kind, commands in checks.items() if commands]
+    one = next((row for command in _usable_first(checks["test"]) if (row := _run_one_test(command))), "")
     return "; ".join([*rows, *([f"one test: {one}"] if one else [])])
 
 
@@ -189,11 +189,11 @@ def _targets(text: str) -> Iterator[Check]:
             below = takewhile(lambda each: each.startswith("\t") or not each.strip(), lines[number:])
             recipes[target[1]] = list(islice(below, _RECIPE_LINES))
     for check in _match_names(recipes, "make"):
-        found = filter(None, map(_COMMAND.match, recipes[check.command.removeprefix("make ")]))
-        yield check._replace(runs=tuple(command[1] for command in found if command[1] not in _SHELL))
+        matches = filter(None, map(_COMMAND.match, recipes[check.command.removeprefix("make ")]))
+        yield check._replace(runs=tuple(command[1] for command in matches if command[1] not in _SHELL))
 
 
-def _just(reader: _Reader) -> Iterator[Check]:
+def _no_checks(reader: _Reader) -> Iterator[Check]:
     for name in ("justfile", "Justfile", ".justfile"):
         if text := reader.text(name):
             return _match_names(_RECIPE.findall(text), "just")
@@ -233,7 +233,9 @@ def _python(reader: _Reader) -> Iterator[Check]:
 
 def _environment(reader: _Reader) -> Iterator[Check]:
     """Yield pytest where a Python project's own environment has it: few projects name it in their files."""
-    if reader.names & {"pyproject.toml", "setup.py", "setup.cfg"} and _own(reader.folder, reader.names, "pytest"):
+    if reader.names & {"pyproject.toml", "setup.py", "setup.cfg"} and _find_own_programs(
+        reader.folder, reader.names, "pytest"
+    ):
         yield Check("test", "pytest")
 
 
@@ -255,7 +257,7 @@ def _markers(reader: _Reader) -> Iterator[Check]:
 
 _SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
     _make,
-    _just,
+    _no_checks,
     _package_json,
     _python,
     _environment,
@@ -268,18 +270,18 @@ _SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
 def _locate(check: Check, folder: Path, names: frozenset[str], path: str | None) -> str:
     """Return a command with its program's location: the project's own environment, the PATH, or marked as missing."""
     program = check.command.partition(" ")[0]
-    own = _own(folder, names, program)
+    own = _find_own_programs(folder, names, program)
     if own:
         return f"{own}/{check.command}"
-    if not which(program, path, in_project=True):
+    if not find_program(program, path, in_project=True):
         return f"{check.command} (not installed)"
-    missing = next((each for each in check.runs if not which(each, path, in_project=True)), None)
+    missing = next((each for each in check.runs if not find_program(each, path, in_project=True)), None)
     if missing:
         return f"{check.command} (needs {missing} on the PATH)"
     return f"{check.command} ({', '.join(check.shown)})" if check.shown else check.command
 
 
-def _own(folder: Path, names: frozenset[str], program: str) -> str | None:
+def _find_own_programs(folder: Path, names: frozenset[str], program: str) -> str | None:
     """Return the folder of the project's own programs that has this one."""
     for own in OWN_PROGRAMS:
         if own.partition("/")[0] in names and os.access(folder / own / program, os.X_OK):

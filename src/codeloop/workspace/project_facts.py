@@ -30,11 +30,11 @@ def project_facts(root: Path, directory: Path, environment: Mapping[str, str]) -
         checks = project_checks(root, root, _list_folder(root), environment.get("PATH"))
     head = [_git(root, environment) if (root / ".git").exists() else "Git repository: no"]
     tail = [f"Its own checks: {checks}"] if checks else []
-    left = FACTS.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
-    if left < 0:
+    remaining = FACTS.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
+    if remaining < 0:
         tail = [_cut(line, FACTS.value - sum(len(each.encode()) + 1 for each in head)) for line in tail]
-        left = 0
-    names = _names(there, left)
+        remaining = 0
+    names = _names(there, remaining)
     return "\n".join((*head, *([names] if names else []), *tail))
 
 
@@ -61,10 +61,10 @@ def _names(there: Mapping[str, bool], size: int) -> str:
     )
     line, more = "Files here: ", " and {} more"
     for count, (is_file, name) in enumerate(seen):
-        shown = ("" if not count else ", ") + one_line(name, _NAME) + ("" if is_file else "/")
-        if count == _NAMES or len((line + shown + more.format(len(seen))).encode()) + 1 > size:
+        text = ("" if not count else ", ") + one_line(name, _NAME) + ("" if is_file else "/")
+        if count == _NAMES or len((line + text + more.format(len(seen))).encode()) + 1 > size:
             return line + more.format(len(seen) - count) if count else ""
-        line += shown
+        line += text
         if count == len(seen) - 1:
             return line
     return ""
@@ -76,16 +76,16 @@ def _git(root: Path, environment: Mapping[str, str]) -> str:
     state = tree_state(root, environment)
     if state is None:
         return where
-    found = {"staged": state.staged, "unstaged": state.unstaged, "untracked": state.untracked}
-    if not any(paths or paths is None for paths in found.values()):
+    changes = {"staged": state.staged, "unstaged": state.unstaged, "untracked": state.untracked}
+    if not any(paths or paths is None for paths in changes.values()):
         return f"{where}, clean"
-    unsure = None in found.values()
-    shown = _SHOWN_CHANGES if sum(bool(paths) for paths in found.values()) == 1 else _SHOWN_CHANGES - 1
-    told = [f"{word}: {_some(paths, shown)}" for word, paths in found.items() if paths or unsure]
-    return "; ".join((where, *told))
+    unsure = None in changes.values()
+    count = _SHOWN_CHANGES if sum(bool(paths) for paths in changes.values()) == 1 else _SHOWN_CHANGES - 1
+    texts = [f"{word}: {_first_paths(paths, count)}" for word, paths in changes.items() if paths or unsure]
+    return "; ".join((where, *texts))
 
 
-def _some(paths: list[str] | None, count: int) -> str:
+def _first_paths(paths: list[str] | None, count: int) -> str:
     """Return the first of the paths in words."""
     if not paths:
         return "not known" if paths is None else "none"

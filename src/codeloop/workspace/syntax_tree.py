@@ -44,8 +44,8 @@ def parse_tree(text: str, suffix: str) -> Node | None:
         return None
     from tree_sitter import Parser
 
-    for gap, known in _GAPS.get(name, ()):
-        text = text.replace(gap, known)
+    for gap, spelling in _GAPS.get(name, ()):
+        text = text.replace(gap, spelling)
     # Some grammars want the last line ended.
     source = f"{text}\n".encode("utf-8", "surrogateescape")
     deadline = time.monotonic() + TREE_PARSE.seconds

@@ -80,9 +80,9 @@ class Workspace:
         self.own = own
         self.read_log = ReadLog()
         # Where the folders really are when they are opened: one that is replaced by a link later on leads outside.
-        self._roots = tuple(Path(os.path.realpath(place)) for place in (root, directory))
+        self._roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
         self._scratch = Path(os.path.realpath(scratch))
-        folders = [Path(os.path.realpath(place)) for place in own]
+        folders = [Path(os.path.realpath(path)) for path in own]
         self._inner = tuple(folder for folder in folders if any(top in folder.parents for top in self._roots))
         self._running: list[Running] = []
 
@@ -104,8 +104,8 @@ class Workspace:
         from codeloop.workspace.process.program_boxes import ProgramBoxes
         from codeloop.workspace.sandbox.policy import PolicyInput
 
-        given = PolicyInput(self.root, self.directory, self.scratch, self.environment, self.own)
-        return self._keep(ProgramBoxes(given, self.sandbox))
+        instance = PolicyInput(self.root, self.directory, self.scratch, self.environment, self.own)
+        return self._keep(ProgramBoxes(instance, self.sandbox))
 
     @cached_property
     def terminals(self) -> "Terminals":
@@ -157,12 +157,12 @@ class Workspace:
 
         The name of a saved output (`tool_12ab34cd`) leads to it, unless there is a file of that name.
         """
-        named = Path(os.path.normpath((base or self.directory) / from_home(path)))
-        if path.startswith(OUTPUT) and "/" not in path and not os.path.lexists(named):
+        absolute = Path(os.path.normpath((base or self.directory) / from_home(path)))
+        if path.startswith(OUTPUT) and "/" not in path and not os.path.lexists(absolute):
             saved = self.scratch / path
-            named = saved if os.path.lexists(saved) else named
-        real = Path(os.path.realpath(named))
-        return ResolvedPath(named, real, not self.contains(real))
+            absolute = saved if os.path.lexists(saved) else absolute
+        real = Path(os.path.realpath(absolute))
+        return ResolvedPath(absolute, real, not self.contains(real))
 
     def contains(self, real: Path) -> bool:
         """Return whether a fully resolved path lies in the work tree or the scratch folder.
@@ -176,7 +176,7 @@ class Workspace:
 
     def relative(self, path: Path) -> str:
         """Return the path for users: relative to the root when it is below it ("" for the root itself)."""
-        return _below(path, self.root)
+        return _relative_to(path, self.root)
 
     def shorten(self, path: Path) -> str:
         """Return the path for the model: relative to the directory when it is below it ("." for itself).
@@ -185,10 +185,10 @@ class Workspace:
         """
         if path.parent == self.scratch and path.name.startswith(OUTPUT):
             return path.name
-        return _below(path, self.directory) or "."
+        return _relative_to(path, self.directory) or "."
 
 
-def _below(path: Path, folder: Path) -> str:
+def _relative_to(path: Path, folder: Path) -> str:
     """Return the path relative to a folder ("" for itself), as it is when it lies elsewhere."""
     for start in (folder, Path(os.path.realpath(folder))):
         if path.is_relative_to(start):

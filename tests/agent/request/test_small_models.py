@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.agent.request.cache import NOT_FOR_SMALL
 from codeloop.app.toolbox import toolbox_of
-from codeloop.model.catalog.overrides import overlaid
+from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo, ModelRequest
 from codeloop.model.testing.script import ScriptedAnswer
@@ -39,7 +39,7 @@ def test_a_name_says_whether_a_model_is_small(name: str, small: bool) -> None:
 
 def test_the_configuration_decides() -> None:
     config = msgspec.convert({"models": {"qwen3:4b": {"small": False}, "big": {"small": True}}}, ProviderConfig)
-    found = overlaid({}, config, "ollama", "@ai-sdk/openai-compatible")
+    found = apply_overrides({}, config, "ollama", "@ai-sdk/openai-compatible")
     assert {name: is_small(info) for name, info in found.items()} == {"qwen3:4b": False, "big": True}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.subagent.supervisor import Patience, Supervisor, overdue
+from codeloop.agent.subagent.supervisor import Patience, Supervisor, wait_overdue
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.event import PartInfo, PartUpdated, PermissionAsked
@@ -164,7 +164,7 @@ async def test_a_child_has_what_is_left_of_its_parents_money(tmp_path: Path) -> 
 async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         store = it.project.store
-        quiet = await within(overdue(store, it.session_id, Patience(work=60, silence=0.06, look=0.02)))
+        quiet = await within(wait_overdue(store, it.session_id, Patience(work=60, silence=0.06, look=0.02)))
         assert "no sign of life" in quiet
 
         async def work() -> None:
@@ -173,7 +173,7 @@ async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(
                 await asyncio.sleep(0.005)
 
         working = asyncio.create_task(work())
-        long = await within(overdue(store, it.session_id, Patience(work=0.3, silence=0.1, look=0.02)))
+        long = await within(wait_overdue(store, it.session_id, Patience(work=0.3, silence=0.1, look=0.02)))
         assert "which is the limit" in long
         working.cancel()
 
@@ -185,7 +185,7 @@ async def test_a_task_that_waits_for_a_person_is_never_overdue(tmp_path: Path) -
         )
         it.project.store.append(PermissionAsked(properties=request))
         with pytest.raises(TimeoutError):
-            await within(overdue(it.project.store, it.session_id, Patience(work=0.1, silence=0.1, look=0.02)), 0.6)
+            await within(wait_overdue(it.project.store, it.session_id, Patience(work=0.1, silence=0.1, look=0.02)), 0.6)
 
 
 async def test_a_task_that_still_works_is_not_started_twice() -> None:

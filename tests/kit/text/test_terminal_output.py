@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from codeloop.kit.text.terminal_output import plain
+from codeloop.kit.text.terminal_output import to_plain_text
 
 SEQUENCES = (
     "\x1b[31m", "\x1b[0m", "\x1b[38;5;12m", "\x1b[K", "\x1b[?25l", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\",
@@ -58,26 +58,26 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_it_reads_as_the_terminal_shows_it(name: str) -> None:
     printed, read = CASES[name]
-    assert plain(printed).text == read
+    assert to_plain_text(printed).text == read
 
 
 def test_rows_of_progress_become_the_first_and_the_last() -> None:
     rows = [f"Downloading {n}% [{'=' * n}{' ' * (100 - n)}] {n * 1.5:.1f} MB/s eta 0:00:{100 - n}" for n in range(101)]
-    found = plain("start\n" + "\n".join(rows) + "\nSuccess\n")
+    found = to_plain_text("start\n" + "\n".join(rows) + "\nSuccess\n")
     assert found.text == f"start\n{rows[0]}\n... 99 rows of progress in between\n{rows[-1]}\nSuccess\n"
     assert found.is_reduced
 
 
 def test_rows_of_tests_that_passed_become_the_first_and_the_last() -> None:
     rows = [f"{'.' * 60}{'sxX'[n % 3]}{'.' * 11} [{n * 10:3}%]" for n in range(1, 11)]
-    found = plain("\n".join([*rows, "510 passed, 3 skipped"]))
+    found = to_plain_text("\n".join([*rows, "510 passed, 3 skipped"]))
     assert found.text == f"{rows[0]}\n... 8 rows of progress in between\n{rows[-1]}\n510 passed, 3 skipped"
     assert found.is_reduced
 
 
 def test_rows_written_over_are_said_to_be_reduced() -> None:
-    assert plain("x 1%\n\x1b[1Ax 2%\n").is_reduced
-    assert plain("x 1%\ny\n\x1b[2A\x1b[0Jdone\n").is_reduced
+    assert to_plain_text("x 1%\n\x1b[1Ax 2%\n").is_reduced
+    assert to_plain_text("x 1%\ny\n\x1b[2A\x1b[0Jdone\n").is_reduced
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_rows_written_over_are_said_to_be_reduced() -> None:
     ],
 )
 def test_lines_that_differ_in_more_than_progress_all_stay(lines: list[str]) -> None:
-    found = plain("\n".join(lines))
+    found = to_plain_text("\n".join(lines))
     assert (found.text, found.is_reduced) == ("\n".join(lines), False)
 
 
@@ -101,7 +101,7 @@ def test_lines_that_differ_in_more_than_progress_all_stay(lines: list[str]) -> N
 @example(["x"] * 9)
 def test_plain_lines_can_be_restored_to_the_last_character(lines: list[str]) -> None:
     text = "\n".join(lines)
-    found = plain(text)
+    found = to_plain_text(text)
     assert found.is_reduced or expanded(found.text) == text
 
 
@@ -111,15 +111,15 @@ def test_control_sequences_change_nothing(lines: list[str], inserted: list[tuple
     for place, sequence in sorted(inserted, reverse=True):
         at = min(place, len(text))
         printed = printed[:at] + sequence + printed[at:]
-    assert plain(printed).text == plain(text).text
+    assert to_plain_text(printed).text == to_plain_text(text).text
 
 
 @pytest.mark.slow
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_size=12))
 def test_the_last_state_of_every_line_stays(states: list[list[str]]) -> None:
-    found = plain("\n".join("\r".join(line) for line in states))
+    found = to_plain_text("\n".join("\r".join(line) for line in states))
     last = [next((state for state in reversed(line) if state.strip()), line[0]) for line in states]
-    assert found.text == plain("\n".join(last)).text
+    assert found.text == to_plain_text("\n".join(last)).text
     rows = zip(states, last, strict=True)
     others = {state.strip() for line, kept in rows for state in line if state.strip() != kept.strip()}
     assert found.is_reduced or not others - {""}
@@ -127,4 +127,4 @@ def test_the_last_state_of_every_line_stays(states: list[list[str]]) -> None:
 
 @given(st.text(st.sampled_from("ab1%/ =\x1b[]();\b\r\n\t\x07\x00KmGAJB2"), max_size=300))
 def test_nothing_that_steers_a_terminal_is_left(printed: str) -> None:
-    assert not set(plain(printed).text) & set("\x1b\b\r\x07\x00")
+    assert not set(to_plain_text(printed).text) & set("\x1b\b\r\x07\x00")

@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.model.catalog.build import SourceModel, SourceProvider, pack
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.overrides import overlaid
+from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.chat import Prices, PriceTier
 from codeloop.model.protocols.anthropic.response import tokens_of as anthropic_tokens
 from codeloop.model.protocols.bedrock.response import tokens_of as bedrock_tokens
@@ -208,7 +208,7 @@ def test_the_configuration_names_prices_of_long_requests() -> None:
     cost: dict[str, Any] = {"input": 1, "output": 2, "context_over_200k": {"input": 2, "cache_read": 0.5}}
     cost["tiers"] = [tier(300_000, output=9, reasoning=10)]
     config = msgspec.convert({"models": {"m": {"cost": cost}}}, ProviderConfig)
-    prices = overlaid({}, config, "p", "@ai-sdk/openai-compatible")["m"].prices
+    prices = apply_overrides({}, config, "p", "@ai-sdk/openai-compatible")["m"].prices
     over_200k = PriceTier(200_000, Prices(2, 2, 0.5, 2, is_known=True))
     assert prices.tiers == (over_200k, PriceTier(300_000, Prices(1, 9, 1, 1, 10, is_known=True)))
     assert replace(prices, tiers=()) == Prices(1, 2, 1, 1, is_known=True)

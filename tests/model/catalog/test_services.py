@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from codeloop.model.catalog.overrides import overlaid
+from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.catalog.services import BY_NAME, ROWS, Service, ServiceRow, addresses_of, protocol_of, service_of
 from codeloop.model.chat import ModelInfo
 from codeloop.model.providers import ADAPTERS
@@ -17,7 +17,7 @@ def info(npm: str, provider: str = "acme", model: str = "m", protocol: str = "")
 
 def configured(npm: str, **config: JSON) -> ModelInfo:
     said = msgspec.convert(config, ProviderConfig)
-    return overlaid({"m": info(npm)}, said, "acme", npm)["m"]
+    return apply_overrides({"m": info(npm)}, said, "acme", npm)["m"]
 
 
 def test_every_protocol_of_a_row_has_an_adapter_and_a_name() -> None:

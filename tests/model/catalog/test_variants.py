@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.overrides import overlaid
+from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.catalog.variants import merge_options, resolve_variant, variants_of, with_variant
 from codeloop.model.chat import Limits, ModelInfo
 from codeloop.model.errors import UnknownModel
@@ -79,7 +79,7 @@ def test_the_configuration_changes_adds_and_takes_away() -> None:
         },
     }
     config = msgspec.convert({"models": {"m": row}}, ProviderConfig)
-    found = variants_of(overlaid({}, config, "p", "@ai-sdk/openai-compatible")["m"])
+    found = variants_of(apply_overrides({}, config, "p", "@ai-sdk/openai-compatible")["m"])
     assert found == {
         "medium": {"reasoningEffort": "medium"},
         "high": {"reasoningEffort": "high", "textVerbosity": "high"},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.builtins import is_whole_variable
 from codeloop.permission.shell.grammar import read_line
@@ -209,7 +209,7 @@ def _fits(words: list[str], patterns: list[re.Pattern[str]]) -> bool:
     return len(words) == len(patterns) and all(map(re.Pattern.fullmatch, patterns, words))
 
 
-BASH = which("bash", os.environ.get("PATH")) or ""
+BASH = find_program("bash", os.environ.get("PATH")) or ""
 
 
 @pytest.mark.slow

@@ -7,14 +7,14 @@ from posixpath import normpath
 
 import pytest
 
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.permission.rules import decide
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.permission.shell.builtins import BUILTINS
 from codeloop.permission.shell.proof import Facts, GitFacts, ProgramFacts, prove
 from codeloop.schema.permission import Action, PermissionRule
 
-BASH = which("bash", os.environ.get("PATH"))
+BASH = find_program("bash", os.environ.get("PATH"))
 
 
 def decided(line: str, facts: Facts | None = None, /, **rules: Action) -> Action:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.permission.shell.git_read_only import GIT_ROWS
 from codeloop.permission.shell.proof import Facts, ProgramFacts, prove
 from codeloop.permission.shell.read_only import ROWS
@@ -114,7 +114,7 @@ def test_a_program_that_a_version_manager_chooses_by_the_projects_files_is_not_r
 
 @pytest.mark.parametrize("name", sorted(name for name in ROWS if " " not in name))
 def test_options_are_those_of_the_installed_program(name: str) -> None:
-    program = which(name, os.environ.get("PATH"))
+    program = find_program(name, os.environ.get("PATH"))
     told = _help(program) if program else ""
     if "GNU" not in told:
         pytest.skip(f"there is no GNU {name} here, whose help names every option")
@@ -132,7 +132,7 @@ def _help(program: str) -> str:
     return run.stdout + run.stderr
 
 
-@pytest.mark.skipif(which("git", os.environ.get("PATH")) is None, reason="git is not installed")
+@pytest.mark.skipif(find_program("git", os.environ.get("PATH")) is None, reason="git is not installed")
 @pytest.mark.parametrize("name", sorted(GIT_ROWS))
 def test_no_allowed_option_of_git_makes_a_file(tmp_path: Path, name: str) -> None:
     """Run each subcommand with each option that takes nothing, in a repository, and compare all of its files."""

@@ -240,7 +240,7 @@ async def test_what_comes_before_a_stream_is_first_read_comes_once(tmp_path: Pat
             await it.session()
             while f"id: {store.last_seq()}\n" not in text:
                 text += (await anext(chunks)).decode()
-        hub.leave(reader)
+        hub.remove(reader)
         assert re.findall(r"id: (\d+)", text) == [str(seq) for seq in range(before, store.last_seq() + 1)]
 
 
@@ -331,7 +331,7 @@ async def test_a_store_that_fails_ends_the_streams_and_they_go_on_when_it_works_
 async def test_text_that_is_not_unicode_does_not_end_the_stream(tmp_path: Path) -> None:
     async with served(tmp_path) as it, following(it) as own, following(it, "/global/event") as all_:
         project = await it.project()
-        project.tell(FileEdited(properties=FilePath(file="/p/\udcff")))
+        project.publish_live(FileEdited(properties=FilePath(file="/p/\udcff")))
         session_id = await it.session()
         for stream in (own, all_):
             event = (await stream.until(lambda event: "session.created" in str(event)))[-1]

@@ -231,8 +231,8 @@ async def test_what_comes_to_a_picker_that_closes_is_dropped() -> None:
         assert isinstance(picker, Picker)
         filtering = picker.query_one(FilterInput)
         picker.reload()
-        picker.leave()
-        picker.leave()
+        picker.cancel()
+        picker.cancel()
         filtering.value = "found"
         await until(lambda: app.results)
         await pilot.resize_terminal(100, 30)

@@ -22,7 +22,7 @@ async def test_a_burst_is_drawn_at_once_and_then_thirty_times_a_second_or_fiftee
     began = clock()
     turns = 0
     while len(drawn) < 3:
-        frames.want()
+        frames.request()
         await asyncio.sleep(0)
         turns += not drawn
     assert turns < 3, "the first one waits for nothing"
@@ -40,10 +40,10 @@ async def test_work_is_begun_once_for_a_burst_and_again_for_what_comes_while_it_
 
     lull = Debounce(lambda: asyncio.create_task(work()), 0.01)
     for _ in range(5):
-        lull.want()
+        lull.request()
     while not begun:
         await asyncio.sleep(0.005)
-    lull.want()
+    lull.request()
     await asyncio.sleep(0.03)
     assert begun == 1
     gate.set()

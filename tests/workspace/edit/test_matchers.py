@@ -10,7 +10,7 @@ def found(matcher: m.Matcher, content: str, old: str) -> list[str]:
 
 
 def test_exact_finds_overlapping_places() -> None:
-    assert list(m.exact("aaa", "aa")) == [(0, 2), (1, 3)]
+    assert list(m.match_exact("aaa", "aa")) == [(0, 2), (1, 3)]
 
 
 def test_multi_occurrence_finds_no_overlapping_places() -> None:

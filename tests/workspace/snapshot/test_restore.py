@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.workspace.snapshot.object_store import TreeEntry
-from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, put_back, unwound
+from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, find_unwound, put_back
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder, file_diffs
 from codeloop.workspace.snapshot.tree_diff import TreeChange, differences
@@ -45,14 +45,14 @@ class Agent:
 
     async def shell(self, command: str, *, everything: bool = False) -> StepChanges:
         recorder = StepRecorder(self.snapshots)
-        await recorder.before(everything=everything)
+        await recorder.record_before(everything=everything)
         subprocess.run(["sh", "-c", command], cwd=self.root, check=True, stdout=subprocess.DEVNULL)
         self.steps.append(await recorded(recorder))
         return self.steps[-1]
 
     async def edit(self, name: str, text: str) -> StepChanges:
         recorder = StepRecorder(self.snapshots)
-        await recorder.before([self.root / name])
+        await recorder.record_before([self.root / name])
         write(self.root, {name: text})
         self.steps.append(await recorded(recorder))
         return self.steps[-1]
@@ -178,7 +178,7 @@ async def test_steps_of_named_files_do_not_claim_what_the_user_did_meanwhile(tmp
     agent = Agent(root, tmp_path)
     await agent.shell("true")
     recorder = StepRecorder(agent.snapshots)
-    await recorder.before([root / "a.txt"])
+    await recorder.record_before([root / "a.txt"])
     write(root, {"a.txt": "agent\n", "z": "user\n"})
     step = await recorded(recorder)
     agent.steps.append(step)
@@ -206,12 +206,12 @@ async def test_an_ignored_file_that_a_tool_names_can_be_undone_beside_a_shell_co
     for first in (True, False):
         recorder = StepRecorder(agent.snapshots)
         if first:
-            await recorder.before()
+            await recorder.record_before()
             write(root, {"z": "shell\n"})
-        await recorder.before([root / ".env"])
+        await recorder.record_before([root / ".env"])
         write(root, {".env": "KEY=2\n"})
         if not first:
-            await recorder.before()
+            await recorder.record_before()
             write(root, {"z": "shell\n"})
         agent.steps = [await recorded(recorder)]
         assert sorted(agent.undo().restored) == [".env", "z"]
@@ -236,8 +236,8 @@ async def test_ignored_trees_that_are_rebuilt_are_left_out_but_for_what_a_tool_w
     write(root, {"build/x": "1", ".env.local": "KEY=1\n", "node_modules/p1/index.js": "1"})
     agent = Agent(root, tmp_path)
     recorder = StepRecorder(agent.snapshots)
-    await recorder.before(everything=True)
-    await recorder.before([root / "node_modules", root / "node_modules/p1/index.js"])
+    await recorder.record_before(everything=True)
+    await recorder.record_before([root / "node_modules", root / "node_modules/p1/index.js"])
     write(root, {"node_modules/p1/index.js": "2", ".env.local": "KEY=2\n", "node_modules/p2/index.js": "2"})
     shutil.rmtree(root / "build")
     agent.steps = [await recorded(recorder)]
@@ -255,8 +255,8 @@ async def test_without_snapshots_of_the_whole_what_the_file_tools_wrote_can_be_u
     agent = Agent(root, tmp_path)
     agent.snapshots = Snapshots(root, tmp_path / "snapshot", {"HOME": str(root), "PATH": os.environ["PATH"]})
     recorder = StepRecorder(agent.snapshots)
-    await recorder.before()
-    await recorder.before([root / "a.txt", root / "new"])
+    await recorder.record_before()
+    await recorder.record_before([root / "a.txt", root / "new"])
     write(root, {"a.txt": "A\n", "new": "n\n", "z": "by the shell\n"})
     step = await recorded(recorder)
     assert len(step.notes) == 1
@@ -323,11 +323,13 @@ def item(text: str) -> TreeEntry:
 
 def test_changes_are_unwound_as_far_as_they_follow_on_each_other() -> None:
     a, b, c, d = (item(name) for name in "abcd")
-    assert unwound(c, [TreeChange("x", a, b), TreeChange("x", b, c)]) == a
-    assert unwound(d, [TreeChange("x", a, b), TreeChange("x", b, c)]) == d
-    assert unwound(d, [TreeChange("x", a, b), TreeChange("x", c, d)]) == c  # between the steps somebody made c of b
-    assert unwound(None, [TreeChange("x", None, a), TreeChange("x", a, None)]) is None
-    assert unwound(a, [TreeChange("x", a, b), TreeChange("x", b, a)]) == a
+    assert find_unwound(c, [TreeChange("x", a, b), TreeChange("x", b, c)]) == a
+    assert find_unwound(d, [TreeChange("x", a, b), TreeChange("x", b, c)]) == d
+    assert (
+        find_unwound(d, [TreeChange("x", a, b), TreeChange("x", c, d)]) == c
+    )  # between the steps somebody made c of b
+    assert find_unwound(None, [TreeChange("x", None, a), TreeChange("x", a, None)]) is None
+    assert find_unwound(a, [TreeChange("x", a, b), TreeChange("x", b, a)]) == a
 
 
 NAMES = ("a", "b", "d/a", "d/e/a")
@@ -343,7 +345,7 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
         recorder = StepRecorder(agent.snapshots)
         named = choose.random() < 0.5
         if actor == "agent":
-            await recorder.before([root / name] if named else None)
+            await recorder.record_before([root / name] if named else None)
         path = root / name
         if path.exists() and choose.random() < 0.3:
             path.unlink()
@@ -359,7 +361,7 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
     moves: list[Restoration] = []
     for path, changes in agent.changes().items():
         now = agent.snapshots.keep(path)
-        moves.append(Restoration(path, now, unwound(now, changes)))
+        moves.append(Restoration(path, now, find_unwound(now, changes)))
     outcome = put_back(agent.snapshots.objects, agent.snapshots.root, moves)
     assert outcome.conflicts == ()
     for name in NAMES:

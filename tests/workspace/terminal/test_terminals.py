@@ -67,7 +67,7 @@ class Seen:
         self.text = "".join(watcher.replay())
 
     async def read(self) -> bool:
-        more = await self.watcher.more()
+        more = await self.watcher.wait_for_output()
         self.text += more
         return bool(more)
 
@@ -311,10 +311,10 @@ async def test_a_program_waits_for_its_quickest_client_and_the_slow_one_is_dropp
         pieces: list[str] = []
         async with asyncio.timeout(DEADLINE):
             while not pieces or not pieces[-1].endswith("done\r\n"):
-                pieces.append(await quick.more())
+                pieces.append(await quick.wait_for_output())
         assert "".join(pieces) == "go\r\n" + "y\r\n" * 1_000_000 + "done\r\n"
         with pytest.raises(TooSlow):
-            await slow.more()
+            await slow.wait_for_output()
 
 
 @pytest.mark.slow
@@ -328,7 +328,7 @@ async def test_a_program_waits_for_a_client_only_for_a_while(tmp_path: Path) -> 
         assert terminal._output.kept.end - stalled.position < PTY_AHEAD.value + 300_000
         await until((tmp_path / "done").exists)
         with pytest.raises(TooSlow):
-            await stalled.more()
+            await stalled.wait_for_output()
 
 
 async def test_one_terminal_or_client_too_many_is_refused(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ async def tree(tmp_path: Path) -> AsyncIterator[TreeWatch]:
 
 async def told(tree: TreeWatch) -> set[tuple[str, str]]:
     async with asyncio.timeout(10):
-        return {(str(event.path.relative_to(tree._root)), event.what) for event in await tree.next()}
+        return {(str(event.path.relative_to(tree._root)), event.what) for event in await tree.wait_for_changes()}
 
 
 async def test_files_that_appear_change_and_go_are_told_each_once(tree: TreeWatch) -> None:

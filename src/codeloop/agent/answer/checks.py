@@ -57,18 +57,18 @@ def is_own_check(part: ToolPart) -> bool:
 
 def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
     """Return the checks among the calls of a turn, oldest first."""
-    found: list[CheckRun] = []
+    check_runs: list[CheckRun] = []
     for part in parts:
         if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
             continue
         command = str(part.state.input.get("command"))
         if part.tool in _EDITS and not str(part.state.input.get("filePath")).lower().endswith(_PROSE):
-            found = [replace(each, after_last_edit=False) for each in found]
+            check_runs = [replace(each, after_last_edit=False) for each in check_runs]
         elif part.tool == "bash" and part.state.input.get("unchanged"):
             continue  # it says nothing about the files as they are
         elif part.tool == "bash" and "id" not in part.state.metadata and (is_check(command) or is_own_check(part)):
             code = part.state.metadata.get("exit")
             is_hidden = code == 0 and re.search(r"[|;\n]", command) and _FAILURE.search(part.state.output)
             failed = code != 0 or bool(is_hidden)
-            found.append(CheckRun(command=command, exit_code=code, after_last_edit=True, failed=failed))
-    return found
+            check_runs.append(CheckRun(command=command, exit_code=code, after_last_edit=True, failed=failed))
+    return check_runs

@@ -45,7 +45,7 @@ class Draft:
         if delta:
             self._add(delta)
 
-    def own(self, part_id: str) -> None:
+    def adopt_part(self, part_id: str) -> None:
         """Add a part made elsewhere (a started call) to this attempt, so that a restart removes it."""
         self._drop_stale()
         self._made.append(part_id)
@@ -110,9 +110,9 @@ class Draft:
     def _drop_stale(self) -> None:
         if not self._stale:
             return
-        gone = [
+        removals = [
             PartGone(session_id=self._session_id, message_id=self._message_id, part_id=part_id)
             for part_id in self._stale
         ]
-        self._store.append(*(PartRemoved(properties=properties) for properties in gone))
+        self._store.append(*(PartRemoved(properties=properties) for properties in removals))
         self._stale = []

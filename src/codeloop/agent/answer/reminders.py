@@ -35,7 +35,7 @@ _NAMED = 100  # characters of a todo or a command
 def remind(engine: Engine, session_id: str) -> bool:
     """Remind the model to continue where its turn ended too early; return whether it was reminded."""
     view = engine.store.context_view(session_id)
-    words = find_reminder(view.entries, engine.store.todos(session_id), attended=engine.policy.attended)
+    words = find_reminder(view.entries, engine.store.todos(session_id), is_attended=engine.policy.attended)
     if words is None:
         return False
     store_reminder(engine, session_id, words)
@@ -56,37 +56,37 @@ def store_reminder(engine: Engine, session_id: str, words: str) -> None:
     engine.store.append(message_updated(message), part_updated(part))
 
 
-def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, attended: bool) -> str | None:
+def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attended: bool) -> str | None:
     """Return the reminder for the model after its last answer; None: nothing is left, or it was reminded already."""
     last = entries[-1]
     if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":
         return None
-    turn, given = _turn(entries)
+    turn, reminders = _turn(entries)
     if not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in last.parts):
-        return EMPTY if EMPTY not in given else None
-    if attended:
+        return EMPTY if EMPTY not in reminders else None
+    if is_attended:
         return None
     text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
-    if ANNOUNCED not in given and announces_step(text):
+    if ANNOUNCED not in reminders and announces_step(text):
         return ANNOUNCED
-    if any(each not in {EMPTY, ANNOUNCED} for each in given):
+    if any(each not in {EMPTY, ANNOUNCED} for each in reminders):
         return None
-    left = _list_left(turn, todos)
-    return UNFINISHED.format(what="; ".join(left)) if left else None
+    remaining = _list_left(turn, todos)
+    return UNFINISHED.format(what="; ".join(remaining)) if remaining else None
 
 
 def _turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
     """Return the entries since the last prompt that is no reminder, and the reminders among them."""
     turn: list[Entry] = []
-    given: list[str] = []
+    reminders: list[str] = []
     for entry in reversed(entries):
         turn.insert(0, entry)
         if isinstance(entry.info, UserMessage):
-            found = [str(words) for part in entry.parts if (words := reminder_in(part)) is not None]
-            if not found:
+            texts = [str(words) for part in entry.parts if (words := reminder_in(part)) is not None]
+            if not texts:
                 break
-            given += found
-    return turn, given
+            reminders += texts
+    return turn, reminders
 
 
 def reminder_in(part: object) -> object:
@@ -105,12 +105,12 @@ def _list_left(turn: Sequence[Entry], todos: Sequence[Todo]) -> list[str]:
     wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
     is_open = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
     checks = list_checks(parts)
-    left: list[str] = []
+    remaining: list[str] = []
     if is_open:
         more = f" and {len(is_open) - 1} more" if len(is_open) > 1 else ""
-        left.append(f"a todo is open ({is_open[0][:_NAMED]}{more})")
+        remaining.append(f"a todo is open ({is_open[0][:_NAMED]}{more})")
     if checks and not checks[-1].after_last_edit:
-        left.append(f"files changed after the last check ({checks[-1].command[:_NAMED]})")
+        remaining.append(f"files changed after the last check ({checks[-1].command[:_NAMED]})")
     elif checks and checks[-1].failed:
-        left.append(f"the last check failed ({checks[-1].command[:_NAMED]})")
-    return left
+        remaining.append(f"the last check failed ({checks[-1].command[:_NAMED]})")
+    return remaining

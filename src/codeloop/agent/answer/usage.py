@@ -75,13 +75,13 @@ class Usage:
         counted = self._counted
         if not (self._received or counted.all or self._is_whole):
             return NO_TOKENS
-        said = self._received // BYTES
-        output = counted.output if self._is_whole and counted.output else max(counted.output, said)
+        streamed_tokens = self._received // BYTES
+        output = counted.output if self._is_whole and counted.output else max(counted.output, streamed_tokens)
         has_input = bool(counted.input or counted.cache.read or counted.cache.write)
         fresh = counted.input if has_input else request_tokens(self._request)
         estimated = (output - counted.output) + (fresh - counted.input)
-        found = replace(counted, input=fresh, output=output, estimated=estimated or None)
-        return replace(found, total=found.all)
+        tokens = replace(counted, input=fresh, output=output, estimated=estimated or None)
+        return replace(tokens, total=tokens.all)
 
     @property
     def cost(self) -> float:

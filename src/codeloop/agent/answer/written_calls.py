@@ -66,9 +66,9 @@ def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]],
     if not _HINT.search(text):
         return [], text
     places: list[WrittenCalls] = []
-    for place in sorted(_find_all(text)):
-        if {name for name, _ in place.calls} <= tools and (not places or place.start >= places[-1].end):
-            places.append(place)
+    for written_calls in sorted(_find_all(text)):
+        if {name for name, _ in written_calls.calls} <= tools and (not places or written_calls.start >= places[-1].end):
+            places.append(written_calls)
     end = len(text)
     last: list[WrittenCalls] = []
     while places and not _LEFTOVER.sub("", text[places[-1].end : end]).strip():
@@ -82,22 +82,22 @@ def _find_all(text: str) -> Iterator[WrittenCalls]:
     for match in _TAG_FORMS.finditer(text):
         form = next(group for group in ("qwen", "glm", "invoke") if match[group])
         groups = (
-            [each for each in found.groups() if each is not None] for found in _TAGS.finditer(match[f"{form}_body"])
+            [each for each in match.groups() if each is not None] for match in _TAGS.finditer(match[f"{form}_body"])
         )
-        given = {pair[0]: pair[1] for pair in groups}
-        yield WrittenCalls(match.start(), match.end(), ((match[form], msgspec.json.encode(given).decode()),))
+        arguments = {pair[0]: pair[1] for pair in groups}
+        yield WrittenCalls(match.start(), match.end(), ((match[form], msgspec.json.encode(arguments).decode()),))
     for match in _NAMED_FORMS.finditer(text):
-        read = _read_json(text, match.end())
-        if read is not None and isinstance(read[0], dict):
+        json = _read_json(text, match.end())
+        if json is not None and isinstance(json[0], dict):
             name = next(filter(None, match.groups()))
-            yield WrittenCalls(match.start(), read[1], ((name, text[match.end() : read[1]]),))
+            yield WrittenCalls(match.start(), json[1], ((name, text[match.end() : json[1]]),))
     for match in _JSON_FORMS.finditer(text):
-        read = _read_json(text, match.end())
-        if read is not None:
-            rows = cast("list[Any]", read[0]) if isinstance(read[0], list) else [read[0]]
+        json = _read_json(text, match.end())
+        if json is not None:
+            rows = cast("list[Any]", json[0]) if isinstance(json[0], list) else [json[0]]
             calls = [call for row in rows if (call := _as_call(row)) is not None]
             if calls and len(calls) == len(rows):
-                yield WrittenCalls(match.start(), read[1], tuple(calls))
+                yield WrittenCalls(match.start(), json[1], tuple(calls))
 
 
 def _read_json(text: str, start: int) -> tuple[Any, int] | None:
@@ -117,7 +117,7 @@ def _as_call(value: Any) -> tuple[str, str] | None:
     if isinstance(inner := row.get("function"), dict):
         row = cast("JSON", inner)
     name = next((row[key] for key in _NAMES if isinstance(row.get(key), str)), None)
-    given = next((row[key] for key in _ARGUMENTS if key in row), None)
-    if name is None or not isinstance(given, dict | str) or not row.keys() <= {*_NAMES, *_ARGUMENTS, "id", "type"}:
+    arguments = next((row[key] for key in _ARGUMENTS if key in row), None)
+    if name is None or not isinstance(arguments, dict | str) or not row.keys() <= {*_NAMES, *_ARGUMENTS, "id", "type"}:
         return None
-    return str(name), given if isinstance(given, str) else msgspec.json.encode(given).decode()
+    return str(name), arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()

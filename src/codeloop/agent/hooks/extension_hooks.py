@@ -47,12 +47,12 @@ class ExtensionHooks(TurnHooks):
         return self._decide_permission if self._hooks.wants(ASK) else None
 
     async def _decide_permission(self, request: PermissionRequest) -> Action:
-        given: JSON = msgspec.to_builtins(request)
+        payload: JSON = msgspec.to_builtins(request)
         # Plugins read these older names of the same values.
-        given |= {"type": request.permission, "pattern": request.patterns, "title": ", ".join(request.patterns)}
+        payload |= {"type": request.permission, "pattern": request.patterns, "title": ", ".join(request.patterns)}
         if request.tool is not None:
-            given |= {"messageID": request.tool.message_id, "callID": request.tool.call_id}
-        status: Action = (await self._hooks.run(ASK, given, {"status": "ask"}))["status"]
+            payload |= {"messageID": request.tool.message_id, "callID": request.tool.call_id}
+        status: Action = (await self._hooks.run(ASK, payload, {"status": "ask"}))["status"]
         return status
 
     async def shell_variables(self, given: JSON) -> dict[str, str]:
@@ -75,13 +75,13 @@ class ExtensionHooks(TurnHooks):
                 return stop  # the user ran a command, which no model answered
             if isinstance(answer.info, AssistantMessage) and answer.info.summary:
                 return stop
-            given = {
+            payload = {
                 "sessionID": session_id,
                 "parentID": engine.store.session(session_id).parent_id,
                 "active": continued > 0,
                 "text": text_of(answer),
             }
-            output = await self._hooks.run(STOP, given, {"continue": None})
+            output = await self._hooks.run(STOP, payload, {"continue": None})
             reason: str | None = output["continue"]
             if reason is None or output.get("ends") or continued == HOOK_STOPS.value:
                 return stop
@@ -95,7 +95,7 @@ class ExtensionHooks(TurnHooks):
         if not self._hooks.wants(MESSAGE):
             return message, list(parts)
         model = {"providerID": message.model.provider_id, "modelID": message.model.model_id}
-        given: JSON = {
+        payload: JSON = {
             "sessionID": message.session_id,
             "parentID": parent,
             "messageID": message.id,
@@ -104,7 +104,7 @@ class ExtensionHooks(TurnHooks):
             "variant": message.model.variant,
         }
         now = {"message": msgspec.to_builtins(message), "parts": msgspec.to_builtins(parts)}
-        output = await self._hooks.run(MESSAGE, given, now)
+        output = await self._hooks.run(MESSAGE, payload, now)
         changed = msgspec.convert(output["message"], UserMessage)
         changed = replace(changed, id=message.id, session_id=message.session_id, time=message.time)
         return changed, msgspec.convert(output["parts"], list[Part])
@@ -122,8 +122,8 @@ class ExtensionHooks(TurnHooks):
         for part in engine.store.context_view(info.session_id).parts(info.id):
             if not isinstance(part, TextPart) or part.synthetic or not part.text:
                 continue
-            given = {"sessionID": info.session_id, "messageID": info.id, "partID": part.id}
-            text = (await self._hooks.run(COMPLETE, given, {"text": part.text}))["text"]
+            payload = {"sessionID": info.session_id, "messageID": info.id, "partID": part.id}
+            text = (await self._hooks.run(COMPLETE, payload, {"text": part.text}))["text"]
             if text != part.text:
                 engine.store.append(part_updated(replace(part, text=text)))
 
@@ -151,8 +151,8 @@ class ExtensionHooks(TurnHooks):
     ) -> ModelRequest:
         """See TurnHooks. Extensions add to the words that ask for the summary, or replace them."""
         if self._hooks.wants(COMPACTING):
-            given = {"sessionID": user.session_id, "auto": auto}
-            output = await self._hooks.run(COMPACTING, given, {"context": []})
+            payload = {"sessionID": user.session_id, "auto": auto}
+            output = await self._hooks.run(COMPACTING, payload, {"context": []})
             *before, last = request.turns
             words = [piece.text for piece in last.content if isinstance(piece, TextPiece)]
             prompt: str | None = output.get("prompt")
@@ -163,7 +163,7 @@ class ExtensionHooks(TurnHooks):
     async def texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
         """See TurnHooks."""
         if self._hooks.wants(CONTINUE):
-            given: JSON = {
+            payload: JSON = {
                 "sessionID": user.session_id,
                 "agent": user.agent,
                 "model": describe_model(info),
@@ -171,7 +171,7 @@ class ExtensionHooks(TurnHooks):
                 "message": msgspec.to_builtins(user),
                 "overflow": overflow,
             }
-            if not (await self._hooks.run(CONTINUE, given, {"enabled": True}))["enabled"]:
+            if not (await self._hooks.run(CONTINUE, payload, {"enabled": True}))["enabled"]:
                 return None
         return await self.start_texts(user.session_id, "compact")
 

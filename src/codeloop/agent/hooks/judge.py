@@ -76,26 +76,28 @@ class HookJudge:
         except CodeloopError as error:
             raise HookFailed(str(error)) from error
 
-    def _model(self, engine: Engine, row: CommandHookConfig, session_id: str, given: JSON | None) -> str:
+    def _model(self, engine: Engine, row: CommandHookConfig, session_id: str, payload: JSON | None) -> str:
         """Return the model to ask: the named one, else the small model for the session's."""
-        if given is not None:
-            own = f"{given['providerID']}/{given['modelID']}"
+        if payload is not None:
+            own = f"{payload['providerID']}/{payload['modelID']}"
         elif (user := _last_prompt(engine, session_id)) is not None:
             own = model_ref(user.model)
         else:
             raise HookFailed("the session has no model yet")
-        small = engine.models.small(own) or own
+        small = engine.models.small_model(own) or own
         if row.model is None:
             return small
-        named = row.model if "/" in row.model else f"{own.partition('/')[0]}/{row.model}"
+        model_name = row.model if "/" in row.model else f"{own.partition('/')[0]}/{row.model}"
         try:
-            engine.models.open(named)
+            engine.models.open(model_name)
         except CodeloopError:
             if row.place not in self._said:
                 self._said.add(row.place)
-                self._tell(f"{row.place}: there is no model {named}, so {small} is asked. Name it as provider/model.")
+                self._tell(
+                    f"{row.place}: there is no model {model_name}, so {small} is asked. Name it as provider/model."
+                )
             return small
-        return named
+        return model_name
 
     async def _subagent(self, engine: Engine, session_id: str, ref: str, prompt: str) -> HookVerdict:
         """Have a subagent of the session judge. Its session is stored like any other."""
@@ -121,12 +123,12 @@ class HookJudge:
             self._judging.add(metadata["sessionId"])
 
         try:
-            done = await engine.spawn(engine, call, task, report)
+            subtask_result = await engine.spawn(engine, call, task, report)
         except ToolFailure as error:
             raise HookFailed(str(error)) from error
         finally:
             self._judging.difference_update(child)
-        answers = [entry.info for entry in engine.store.context_view(done.session_id).entries]
+        answers = [entry.info for entry in engine.store.context_view(subtask_result.session_id).entries]
         last = next((info for info in reversed(answers) if isinstance(info, AssistantMessage)), None)
         try:
             return msgspec.convert(last.structured if last is not None else None, HookVerdict)
@@ -157,13 +159,13 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
                 continue
             raise HookFailed(f"its model failed: {error_message(finished.error)}")
         try:
-            return msgspec.json.decode(_bare(text), type=HookVerdict)
+            return msgspec.json.decode(_extract_json(text), type=HookVerdict)
         except msgspec.DecodeError as error:
             why = str(error)
     raise HookFailed(f"its model gave no verdict: {why or 'its service refused the request'}")
 
 
-def _bare(text: str) -> str:
+def _extract_json(text: str) -> str:
     """Extract the JSON object of an answer with text or a code fence around it."""
     return text[text.find("{") : text.rfind("}") + 1]
 

@@ -34,12 +34,12 @@ async def apply_request_hooks(
     if hooks.wants(MESSAGES) and (turns := await _turns(hooks, engine, user.session_id, info)) is not None:
         request = replace(request, turns=turns)
     if hooks.wants(SYSTEM):
-        given = {"sessionID": user.session_id, "model": describe_model(info)}
-        output = await hooks.run(SYSTEM, given, {"system": [request.system]})
+        payload = {"sessionID": user.session_id, "model": describe_model(info)}
+        output = await hooks.run(SYSTEM, payload, {"system": [request.system]})
         request = replace(request, system="\n\n".join(filter(None, output["system"])))
     if hooks.wants(DEFINITION):
-        described = await asyncio.gather(*(_definition(hooks, tool) for tool in request.tools))
-        request = replace(request, tools=tuple(described))
+        tool_specs = await asyncio.gather(*(_definition(hooks, tool) for tool in request.tools))
+        request = replace(request, tools=tuple(tool_specs))
     return await apply_parameter_hooks(hooks, user, user.agent, info, request)
 
 
@@ -49,7 +49,7 @@ async def apply_parameter_hooks(
     """Return a request with the parameters and headers that extensions set; `agent` makes it."""
     if not (hooks.wants(PARAMS) or hooks.wants(HEADERS)):
         return request
-    given: JSON = {
+    payload: JSON = {
         "sessionID": user.session_id,
         "agent": agent,
         "model": describe_model(info),
@@ -57,14 +57,14 @@ async def apply_parameter_hooks(
         "message": msgspec.to_builtins(user),
     }
     if hooks.wants(PARAMS):
-        request = await _with_params(hooks, given, request)
+        request = await _with_params(hooks, payload, request)
     if hooks.wants(HEADERS):
-        output = await hooks.run(HEADERS, given, {"headers": request.headers})
+        output = await hooks.run(HEADERS, payload, {"headers": request.headers})
         request = replace(request, headers=output["headers"])
     return request
 
 
-async def _with_params(hooks: HookRunner, given: JSON, request: ModelRequest) -> ModelRequest:
+async def _with_params(hooks: HookRunner, payload: JSON, request: ModelRequest) -> ModelRequest:
     now: JSON = {
         "temperature": request.temperature,
         "topP": request.top_p,
@@ -72,7 +72,7 @@ async def _with_params(hooks: HookRunner, given: JSON, request: ModelRequest) ->
         "maxOutputTokens": request.max_tokens,
         "options": request.options,
     }
-    output = await hooks.run(PARAMS, given, now)
+    output = await hooks.run(PARAMS, payload, now)
     options: JSON = output["options"]
     if output["topK"] is not None:
         options = {**options, "top_k": output["topK"]}
@@ -88,9 +88,9 @@ async def _with_params(hooks: HookRunner, given: JSON, request: ModelRequest) ->
 async def _turns(hooks: HookRunner, engine: Engine, session_id: str, info: ModelInfo) -> tuple[Turn, ...] | None:
     """Return the turns of the conversation as changed by extensions; None: unchanged."""
     view = engine.store.context_view(session_id)
-    shown = window(view.entries)
-    entries = await transform_history(hooks, session_id, shown.of(view.entries))
-    return None if entries is None else limit_images((*shown.head, *project(entries, info, find_superseded(entries))))
+    visible = window(view.entries)
+    entries = await transform_history(hooks, session_id, visible.of(view.entries))
+    return None if entries is None else limit_images((*visible.head, *project(entries, info, find_superseded(entries))))
 
 
 async def transform_history(hooks: HookRunner, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:

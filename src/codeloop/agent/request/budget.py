@@ -18,10 +18,10 @@ class SharedBudget:
     A model's cost is known once one call has ended; until then that call runs alone.
     """
 
-    def __init__(self, cost: float, *, spent: float = 0.0, name: str = "shared budget") -> None:
-        """`spent`: dollars that were spent of it before; `name`: what a refusal calls it."""
+    def __init__(self, cost: float, *, cost_so_far: float = 0.0, name: str = "shared budget") -> None:
+        """`cost_so_far`: dollars that were spent of it before; `name`: what a refusal calls it."""
         self.cost = cost
-        self.spent = spent
+        self.spent = cost_so_far
         self._name = name
         self.above: SharedBudget | None = None
         """A further budget that every call has to fit; None: there is none."""
@@ -39,27 +39,27 @@ class SharedBudget:
         return self._refusal or (self.above.refusal if self.above is not None else "")
 
     @asynccontextmanager
-    async def hold(self, session_id: str, model: str) -> AsyncGenerator[bool]:
+    async def reserve(self, session_id: str, model: str) -> AsyncGenerator[bool]:
         """Wait for room for a call, and reserve it until the call ends. Yields False when there never will be."""
         if self.above is None:
-            async with self._hold(session_id, model) as is_affordable:
+            async with self._reserve(session_id, model) as is_affordable:
                 yield is_affordable
             return
-        async with self.above.hold(session_id, model) as above, self._hold(session_id, model) as own:
+        async with self.above.reserve(session_id, model) as above, self._reserve(session_id, model) as own:
             yield above and own
 
     @asynccontextmanager
-    async def _hold(self, session_id: str, model: str) -> AsyncGenerator[bool]:
-        found = self._take(session_id, model)
-        while found is None:
-            freed = asyncio.Event()
+    async def _reserve(self, session_id: str, model: str) -> AsyncGenerator[bool]:
+        is_affordable = self._take(session_id, model)
+        while is_affordable is None:
+            released = asyncio.Event()
             with self._lock:
-                self._waiting.append((asyncio.get_running_loop(), freed))
-            found = self._take(session_id, model)
-            if found is None:
-                await freed.wait()
+                self._waiting.append((asyncio.get_running_loop(), released))
+            is_affordable = self._take(session_id, model)
+            if is_affordable is None:
+                await released.wait()
         try:
-            yield found
+            yield is_affordable
         finally:
             self._end_call(session_id)
 
@@ -84,15 +84,15 @@ class SharedBudget:
             if cost is not None:
                 self._dearest[call[0]] = max(cost, self._dearest.get(call[0], 0.0))
             waiting, self._waiting = self._waiting, []
-        for loop, freed in waiting:
+        for loop, released in waiting:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(freed.set)
+                loop.call_soon_threadsafe(released.set)
 
     def _take(self, session_id: str, model: str) -> bool | None:
         """Reserve room for a call and return True; False: there is none, None: wait until another call ends."""
         with self._lock:
             need = self._dearest.get(model, math.inf)
-            used = self.spent + sum(kept for _, kept in self._held.values())
+            used = self.spent + sum(amount for _, amount in self._held.values())
             is_first = math.isinf(need) and not self._held and self.spent < self.cost
             if not self._refusal and (is_first or used + need <= self.cost + _ROUNDING):
                 self._held[session_id] = (model, need)
@@ -107,20 +107,20 @@ class SharedBudget:
 class SharedBudgets:
     """Shared budgets by id, as named by clients; beyond the limit the oldest are forgotten."""
 
-    def __init__(self, known: dict[str, SharedBudget] | None = None) -> None:
-        self._by_id = dict(known or {})
+    def __init__(self, shared_budgets: dict[str, SharedBudget] | None = None) -> None:
+        self._by_id = dict(shared_budgets or {})
 
     def find(self, share: BudgetShare) -> SharedBudget:
         """Return the budget of a share; the first share with an id makes it."""
-        found = self._by_id.get(share.id)
-        if found is None:
+        shared_budget = self._by_id.get(share.id)
+        if shared_budget is None:
             while len(self._by_id) >= BUDGETS.value:
                 del self._by_id[next(iter(self._by_id))]
-            found = self._by_id[share.id] = SharedBudget(share.cost)
-        return found
+            shared_budget = self._by_id[share.id] = SharedBudget(share.cost)
+        return shared_budget
 
 
 def dollars(amount: float) -> str:
     """Return dollars without an exponent: two digits after the point at least, eight at most."""
-    whole, _, rest = f"{amount:.8f}".rstrip("0").partition(".")
-    return f"${whole}.{rest:0<2}"
+    digits, _, rest = f"{amount:.8f}".rstrip("0").partition(".")
+    return f"${digits}.{rest:0<2}"

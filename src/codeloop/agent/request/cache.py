@@ -69,11 +69,11 @@ class RequestCache:
         under = (info.id, info.small, toolbox.tools, rulesets, ceilings)
         if self._under != under:
             self._under = under
-            offered = toolbox.specs(info.id, *rulesets)
+            tool_specs = toolbox.specs(info.id, *rulesets)
             if is_small(info):
-                offered = tuple(spec for spec in offered if spec.name not in NOT_FOR_SMALL)
+                tool_specs = tuple(spec for spec in tool_specs if spec.name not in NOT_FOR_SMALL)
             within = [{spec.name for spec in toolbox.specs(info.id, *rules)} for rules in ceilings]
-            allowed = tuple(spec for spec in offered if all(spec.name in names for names in within))
+            allowed = tuple(spec for spec in tool_specs if all(spec.name in names for names in within))
             self._offered = toolbox.fit(allowed, info.limits.context)
         return self._offered
 
@@ -91,22 +91,22 @@ class RequestCache:
 
         `now`: when the step that asks for them was created (ms since the epoch).
         """
-        known = _common(self._entries, view.entries)
-        if last_compaction(view.entries, known) is not None or (self._window.place or -1) >= known:
+        common = _common(self._entries, view.entries)
+        if last_compaction(view.entries, common) is not None or (self._window.place or -1) >= common:
             self._window = window(view.entries)
-        shown = self._window.of(view.entries)
-        same = _common(self._shown, shown) if info is self._info else 0
+        entries = self._window.of(view.entries)
+        same = _common(self._shown, entries) if info is self._info else 0
         start = index_shown_from(view.entries)
-        if self._superseded.update(view.entries[start:], known - start, now):
+        if self._superseded.update(view.entries[start:], common - start, now):
             same = 0
         if not same:
-            self._rejected = find_rejected_images(shown)
+            self._rejected = find_rejected_images(entries)
         blind = replace(info, input=frozenset({"text"}))
         rejected, notes = self._rejected, self._superseded.notes
-        new = [turns_of(entry, blind if entry.info.id in rejected else info, notes) for entry in shown[same:]]
+        new = [turns_of(entry, blind if entry.info.id in rejected else info, notes) for entry in entries[same:]]
         self._turns[same:] = new
         self._images = self._images or has_images(chain.from_iterable(new))
-        self._info, self._entries, self._shown = info, view.entries, shown
+        self._info, self._entries, self._shown = info, view.entries, entries
         turns = (*self._window.head, *chain.from_iterable(self._turns))
         return limit_images(turns) if self._images else turns
 

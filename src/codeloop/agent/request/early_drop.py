@@ -30,10 +30,10 @@ def find_worth_dropping(entries: Sequence[Entry], dropped: Collection[str], pric
     if not steps or steps % _EVERY or not prices.is_known:
         return []
     ids = find_superseded(entries).keys() - set(dropped)
-    places = [place for place, entry in enumerate(entries) if any(part.id in ids for part in entry.parts)]
+    places = [index for index, entry in enumerate(entries) if any(part.id in ids for part in entry.parts)]
     if not places:
         return []
-    parts = [part for place in places for part in entries[place].parts if isinstance(part, ToolPart) and part.id in ids]
+    parts = [part for index in places for part in entries[index].parts if isinstance(part, ToolPart) and part.id in ids]
     states = [
         (part, part.state)
         for part in parts

@@ -15,10 +15,10 @@ def limit_images(turns: Sequence[Turn], count: int = IMAGES.value, size: int = I
     Those that come first stay and a line stands for each that does not fit: what was sent once is sent again byte for
     byte, so that a longer conversation still begins with the shorter one.
     """
-    kept: list[Turn] = []
+    kept_turns: list[Turn] = []
     for turn in turns:
         if not isinstance(turn, UserTurn) or not any(isinstance(piece, ImagePiece) for piece in turn.content):
-            kept.append(turn)
+            kept_turns.append(turn)
             continue
         content: list[TextPiece | ImagePiece] = []
         for piece in turn.content:
@@ -29,9 +29,11 @@ def limit_images(turns: Sequence[Turn], count: int = IMAGES.value, size: int = I
                 count -= 1
                 size -= len(piece.data)
             content.append(piece)
-        whole = all(new is old for new, old in zip(content, turn.content, strict=True))
-        kept.append(turn if whole else UserTurn(tuple(content)))  # adapters recognise a sent turn by identity
-    return tuple(kept)
+        is_unchanged = all(new is old for new, old in zip(content, turn.content, strict=True))
+        kept_turns.append(
+            turn if is_unchanged else UserTurn(tuple(content))
+        )  # adapters recognise a sent turn by identity
+    return tuple(kept_turns)
 
 
 def has_images(turns: Iterable[Turn]) -> bool:
@@ -59,8 +61,8 @@ def find_rejected_images(entries: Iterable[Entry]) -> frozenset[str]:
 
 
 def _is_about_images(data: APIErrorData) -> bool:
-    told = f"{data.message} {data.response_body or ''}".lower()
-    return data.status_code in REFUSED and any(word in told for word in ("image", "pdf", "media", "document"))
+    message = f"{data.message} {data.response_body or ''}".lower()
+    return data.status_code in REFUSED and any(word in message for word in ("image", "pdf", "media", "document"))
 
 
 REFUSED = frozenset({400, 413, 415, 422})

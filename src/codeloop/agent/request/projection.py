@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from codeloop.agent.moves import is_open
-from codeloop.kit.text.terminal_output import plain
+from codeloop.kit.text.terminal_output import to_plain_text
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
@@ -80,17 +80,19 @@ def _assistant_turns(
     waiting = iter(calls)
     # Services check that thinking, text and calls come back in the order in which they came.
     pieces = tuple(piece for part in entry.parts for piece in _assistant_pieces(part, waiting, broken=broken))
-    told = tuple(turn for part in entry.parts if isinstance(part, TextPart) for turn in describe_changed_files(part))
+    user_turns = tuple(
+        turn for part in entry.parts if isinstance(part, TextPart) for turn in describe_changed_files(part)
+    )
     if not calls and not any(isinstance(piece, TextPiece) for piece in pieces):
-        return told
+        return user_turns
     if broken and not calls:
         pieces = (*pieces, TextPiece(BROKEN_OFF))
-    turns: list[Turn] = [*told, AssistantTurn(pieces, f"{message.provider_id}/{message.model_id}")]
+    turns: list[Turn] = [*user_turns, AssistantTurn(pieces, f"{message.provider_id}/{message.model_id}")]
     if calls:
         turns.append(ToolTurn(tuple(_result(call, notes.get(call.id)) for call in calls)))
-        attached = _project_attachments([call for call in calls if call.id not in notes], info)
-        if attached:
-            turns.append(UserTurn(attached))
+        attachments = _project_attachments([call for call in calls if call.id not in notes], info)
+        if attachments:
+            turns.append(UserTurn(attachments))
     return tuple(turns)
 
 
@@ -102,8 +104,8 @@ def describe_changed_files(part: TextPart) -> tuple[UserTurn, ...]:
     names: list[str] = (part.metadata or {}).get(CHANGED_FILES, [])
     if not names:
         return ()
-    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-    return (UserTurn((TextPiece(CHANGED.format(names=shown)),)),)
+    text = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return (UserTurn((TextPiece(CHANGED.format(names=text)),)),)
 
 
 def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
@@ -159,8 +161,8 @@ def _result(call: ToolPart, note: str | None) -> ResultPiece:
             return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
         case ToolStateError(for_model=error, metadata=metadata):
             so_far = (metadata or {}).get("output") if (metadata or {}).get("interrupted") else None
-            told = f"{error}\nOutput until then:\n{plain(so_far).text}" if so_far else error
-            return ResultPiece(call.call_id, call.tool, told, error=True)
+            text = f"{error}\nOutput until then:\n{to_plain_text(so_far).text}" if so_far else error
+            return ResultPiece(call.call_id, call.tool, text, error=True)
         case _:
             return ResultPiece(call.call_id, call.tool, PENDING, error=True)
 

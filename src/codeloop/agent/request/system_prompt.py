@@ -48,12 +48,12 @@ def _facts(engine: Engine, session: Session) -> str:
     """Return the facts found about the project when the session began; a subagent gets its parent's."""
     while session.parent_id is not None and (parent := engine.store.find_session(session.parent_id)) is not None:
         session = parent
-    kept = engine.store.facts.of(session.id)
-    if kept is None:
+    facts = engine.store.facts.of(session.id)
+    if facts is None:
         workspace = engine.workspace
         engine.store.facts.keep(session.id, project_facts(workspace.root, workspace.directory, workspace.environment))
-        kept = engine.store.facts.of(session.id)
-    return kept or ""
+        facts = engine.store.facts.of(session.id)
+    return facts or ""
 
 
 def read_prompt(name: str) -> str:

@@ -41,26 +41,26 @@ class Window(Struct, frozen=True):
 
 def window(entries: tuple[Entry, ...]) -> Window:
     """Select the part of a conversation that a request shows."""
-    place = last_compaction(entries)
-    if place is None:
+    index = last_compaction(entries)
+    if index is None:
         return Window()
     start = index_shown_from(entries)
-    text = SUMMARY.format(summary=text_of(entries[place]))
+    text = SUMMARY.format(summary=text_of(entries[index]))
     pins = select_pins(entries[:start])
     if pins:
         text += "\n\n" + PINNED.format(pins="\n\n".join(pins))
     prompts = select_prompts(entries[:start])
     if prompts:
         text += "\n\n" + SAID.format(prompts="\n\n".join(prompts))
-    return Window((UserTurn((TextPiece(text),)),), start, place)
+    return Window((UserTurn((TextPiece(text),)),), start, index)
 
 
 def last_compaction(entries: tuple[Entry, ...], since: int = 0) -> int | None:
     """Return the index of the last completed summary from `since` on; the request for it stands right before it."""
-    for place in range(len(entries) - 1, max(since - 1, 0), -1):
-        info = entries[place].info
+    for index in range(len(entries) - 1, max(since - 1, 0), -1):
+        info = entries[index].info
         if isinstance(info, AssistantMessage) and info.summary and info.error is None and info.time.completed:
-            return place
+            return index
     return None
 
 
@@ -71,29 +71,29 @@ def compaction_of(entry: Entry) -> CompactionPart | None:
 
 def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
     """Return the user's own words, the newest that fit the budget, in their order."""
-    kept: list[str] = []
-    left = KEPT_PROMPTS.value
+    prompts: list[str] = []
+    value = KEPT_PROMPTS.value
     for entry in reversed(entries):
         text = text_of(entry) if isinstance(entry.info, UserMessage) and not read_pinned(entry) else ""
         if not text:
             continue
-        left -= max(len(text), KEPT_PROMPT.value)
-        if left < 0:
+        value -= max(len(text), KEPT_PROMPT.value)
+        if value < 0:
             break
-        kept.append(text)
-    return kept[::-1]
+        prompts.append(text)
+    return prompts[::-1]
 
 
 def select_pins(entries: tuple[Entry, ...]) -> list[str]:
     """Return the texts that the user has pinned, the newest that fit the budget, in their order."""
-    kept: list[str] = []
-    left = KEPT_PINS.value
+    pins: list[str] = []
+    value = KEPT_PINS.value
     for part in reversed([part for entry in entries for part in read_pinned(entry)]):
-        left -= len(part.text)
-        if left < 0:
+        value -= len(part.text)
+        if value < 0:
             break
-        kept.append(part.text.strip())
-    return kept[::-1]
+        pins.append(part.text.strip())
+    return pins[::-1]
 
 
 def text_of(entry: Entry) -> str:
@@ -106,11 +106,11 @@ def room_of(info: ModelInfo, reserved: int | None) -> int | None:
 
     That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).
     """
-    whole = info.limits.input or info.limits.context
-    if not whole:
+    total = info.limits.input or info.limits.context
+    if not total:
         return None
-    answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, whole // 4)
-    return (whole - (0 if info.limits.input else answer)) * COMPACT_AT.value // 100
+    answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, total // 4)
+    return (total - (0 if info.limits.input else answer)) * COMPACT_AT.value // 100
 
 
 def size_of(entry: Entry) -> int:

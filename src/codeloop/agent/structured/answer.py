@@ -40,12 +40,12 @@ REFUSED = frozenset({400, 404, 415, 422, 501})
 class StructuredStep:
     """The additional work of a step when a prompt has a format."""
 
-    def __init__(self, engine: Engine, info: AssistantMessage, wanted: JSON, cache: RequestCache) -> None:
+    def __init__(self, engine: Engine, info: AssistantMessage, data: JSON, cache: RequestCache) -> None:
         self._engine = engine
         self._info = info
-        self._format = wanted
-        self._shape: AnswerShape = shape_of(wanted["schema"])
-        self._retries: int = wanted.get("retryCount", STRUCTURED_RETRIES.value)
+        self._format = data
+        self._shape: AnswerShape = shape_of(data["schema"])
+        self._retries: int = data.get("retryCount", STRUCTURED_RETRIES.value)
         self._cache = cache
         self._again = AGAIN_BY_TOOL
         tool = Tool(NAME, TOOL, msgspec.Struct, self._take, schema=self._shape.schema)
@@ -81,26 +81,26 @@ class StructuredStep:
         self._again = AGAIN_BY_TOOL
 
     async def finish(
-        self, info: AssistantMessage, finished: Finished, *, called: bool
+        self, info: AssistantMessage, finished: Finished, *, has_called: bool
     ) -> tuple[AssistantMessage, Finished, bool, list[StoredEvent]]:
         """Return how the step ends: with the answer, with the error that there is none, or with one more to come.
 
         The answer, how its stream ended, whether another step follows, and what is stored with it.
         """
-        unchanged = info, finished, called, list[StoredEvent]()
+        unchanged = info, finished, has_called, list[StoredEvent]()
         if finished.error is not None:
             return unchanged
         view = self._engine.store.context_view(info.session_id)
         entries, own = entries_of_turn(view), view.parts(info.id)
-        taken = [part.state.input for part in _answers(own) if isinstance(part.state, ToolStateCompleted)]
-        if taken:
-            return replace(info, structured=self._shape.value(taken[-1])), Finished("stop", finished.tokens), False, []
+        rows = [part.state.input for part in _answers(own) if isinstance(part.state, ToolStateCompleted)]
+        if rows:
+            return replace(info, structured=self._shape.value(rows[-1])), Finished("stop", finished.tokens), False, []
         if finished.reason not in {"stop", "tool-calls"}:
             return unchanged
-        if called:
+        if has_called:
             wrong = [part.state for part in own if isinstance(part, ToolPart) and _is_wrong(part)]
             is_over = bool(wrong) and _tries(entries) > self._retries
-            return (info, self._fail(finished, _why(wrong[-1])), True, []) if is_over else unchanged
+            return (info, self._fail(finished, _read_reason(wrong[-1])), True, []) if is_over else unchanged
         text = "\n".join(part.text for part in own if isinstance(part, TextPart) and not part.synthetic).strip()
         value, problems = await self._read(text)
         if not problems:
@@ -110,19 +110,19 @@ class StructuredStep:
             return info, self._fail(finished, told), False, []
         return info, finished, True, self._repair(told)
 
-    async def _take(self, given: Any, _ctx: ToolContext) -> ToolResult:
+    async def _take(self, value: Any, _ctx: ToolContext) -> ToolResult:
         problems = await value_problems(
-            self._format["schema"], self._shape.value(given), self._engine.workspace.environment
+            self._format["schema"], self._shape.value(value), self._engine.workspace.environment
         )
         if problems:
-            told = format_problems(problems)
-            raise ToolFailure(f"{WRONG.format(problems=told)}{AGAIN_BY_TOOL}", {WRONG_ANSWER: told})
+            text = format_problems(problems)
+            raise ToolFailure(f"{WRONG.format(problems=text)}{AGAIN_BY_TOOL}", {WRONG_ANSWER: text})
         return ToolResult("Structured Output", "Taken: this is the answer.", {"valid": True})
 
     async def _read(self, text: str) -> tuple[Any, list[Problem]]:
         """Return the answer that a text is, and what is wrong with it."""
         try:
-            value = self._shape.value(msgspec.json.decode(_bare(text)))
+            value = self._shape.value(msgspec.json.decode(_strip_fence(text)))
         except (msgspec.DecodeError, RecursionError) as error:
             return None, [Problem((), f"it is not JSON alone ({error})" if text else "there is none")]
         problems = await value_problems(self._format["schema"], value, self._engine.workspace.environment)
@@ -135,7 +135,7 @@ class StructuredStep:
         error = StructuredOutputError(data=StructuredData(message=message, retries=retries))
         return Finished("error", finished.tokens, error)
 
-    def _repair(self, told: str) -> list[StoredEvent]:
+    def _repair(self, problems: str) -> list[StoredEvent]:
         """Return the events that tell the model what was wrong, so that it answers once more."""
         view = self._engine.store.context_view(self._info.session_id)
         prompt = next_prompt(view, format=self._format)
@@ -143,9 +143,9 @@ class StructuredStep:
             id=new_id("prt"),
             session_id=prompt.session_id,
             message_id=prompt.id,
-            text=f"{WRONG.format(problems=told)}{self._again}",
+            text=f"{WRONG.format(problems=problems)}{self._again}",
             synthetic=True,
-            metadata={WRONG_ANSWER: told},
+            metadata={WRONG_ANSWER: problems},
         )
         return [message_updated(prompt), part_updated(part)]
 
@@ -202,9 +202,9 @@ def _is_wrong(part: Part) -> bool:
     return isinstance(part, ToolPart) and part.tool == NAME and isinstance(part.state, ToolStateError)
 
 
-def _why(state: object) -> str:
-    found = state.metadata if isinstance(state, ToolStateError | ToolStateCompleted) else None
-    return str((found or {}).get(WRONG_ANSWER) or getattr(state, "error", getattr(state, "output", "")))
+def _read_reason(state: object) -> str:
+    data = state.metadata if isinstance(state, ToolStateError | ToolStateCompleted) else None
+    return str((data or {}).get(WRONG_ANSWER) or getattr(state, "error", getattr(state, "output", "")))
 
 
 def _tries(entries: Sequence[Entry]) -> int:
@@ -214,7 +214,7 @@ def _tries(entries: Sequence[Entry]) -> int:
     return len(repairs) + sum(map(_is_wrong, parts))
 
 
-def _bare(text: str) -> str:
+def _strip_fence(text: str) -> str:
     """Return the JSON of a text that is one block of code, else the text."""
     first, _, rest = text.partition("\n")
     body, fence, after = rest.rpartition("```")

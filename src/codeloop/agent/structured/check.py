@@ -60,17 +60,17 @@ async def value_problems(schema: JSON, value: Any, environment: Mapping[str, str
 
 def place_of(path: tuple[str | int, ...]) -> str:
     """Return a path as people write it: `files[0].name`."""
-    said = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
-    return f"`{said.removeprefix('.')}`" if said else "the whole"
+    location = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+    return f"`{location.removeprefix('.')}`" if location else "the whole"
 
 
-async def _run_check(given: JSON, environment: Mapping[str, str]) -> list[Problem]:
-    done = await run_bounded(_PROGRAM, (), msgspec.json.encode(given), environment, SCHEMA_TIME.seconds, _LINE)
-    if done.late:
+async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem]:
+    result = await run_bounded(_PROGRAM, (), msgspec.json.encode(data), environment, SCHEMA_TIME.seconds, _LINE)
+    if result.late:
         raise SchemaTooCostly(f"checking it takes more than {SCHEMA_TIME.seconds:g} s. Make its patterns simpler.")
-    if done.failed or not done.lines:
+    if result.failed or not result.lines:
         raise SchemaTooCostly("it can't be checked: that takes too much memory.")
-    return msgspec.json.decode(done.lines[-1], type=list[Problem])
+    return msgspec.json.decode(result.lines[-1], type=list[Problem])
 
 
 def _depth(value: Any) -> int:

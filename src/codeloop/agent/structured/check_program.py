@@ -27,34 +27,34 @@ def main() -> None:
     """Check what is given."""
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    given = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     try:
-        found = _check(given)
+        problems = _check(request)
     except RecursionError:
-        found = [((), "it refers to itself without end, or is nested too deeply")]
-    rows = [{"path": list(path), "message": message} for path, message in found]
+        problems = [((), "it refers to itself without end, or is nested too deeply")]
+    rows = [{"path": list(path), "message": message} for path, message in problems]
     sys.stdout.write(json.dumps(rows) + "\n")
 
 
-def _check(given: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
-    schema = given["schema"]
-    known = validator_for(schema, default=Draft202012Validator)
-    if "value" not in given:
+def _check(request: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
+    schema = request["schema"]
+    validator = validator_for(schema, default=Draft202012Validator)
+    if "value" not in request:
         try:
-            known.check_schema(schema)
+            validator.check_schema(schema)
         except SchemaError as error:
             return [(tuple(error.absolute_path), _describe(error))]
         return list(_find_lost_references(schema))
-    checker = known(schema, format_checker=FormatChecker(), registry=REGISTRY)
-    found: list[tuple[tuple[str | int, ...], str]] = []
-    for whole in checker.iter_errors(given["value"]):
-        error = whole
+    checker = validator(schema, format_checker=FormatChecker(), registry=REGISTRY)
+    problems: list[tuple[tuple[str | int, ...], str]] = []
+    for validation_error in checker.iter_errors(request["value"]):
+        error = validation_error
         while deeper := [each for each in error.context or () if len(each.absolute_path) > len(error.absolute_path)]:
             error = max(deeper, key=lambda each: len(each.absolute_path))  # the errors of the best matching branch
-        found.append((tuple(error.absolute_path), _describe(error)))
-        if len(found) == PROBLEMS:
+        problems.append((tuple(error.absolute_path), _describe(error)))
+        if len(problems) == PROBLEMS:
             break
-    return found
+    return problems
 
 
 def _describe(error: ValidationError | SchemaError) -> str:
@@ -77,20 +77,20 @@ def _find_lost_references(schema: Any) -> Iterator[tuple[tuple[str | int, ...], 
             try:
                 resolver.lookup(target)
             except Unresolvable:
-                path = next(_places(schema, target), ())
+                path = next(_list_paths(schema, target), ())
                 yield path, f"{target!r} is not in the schema. Put what it means below `$defs`; nothing is fetched."
         waiting += [(inner, resolver.in_subresource(inner)) for inner in part.subresources()]
 
 
-def _places(value: Any, target: str, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def _list_paths(value: Any, target: str, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     if isinstance(value, dict):
         for key, item in cast("dict[str, Any]", value).items():
             if key == "$ref" and item == target:
                 yield (*path, key)
-            yield from _places(item, target, (*path, key))
+            yield from _list_paths(item, target, (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(cast("list[Any]", value)):
-            yield from _places(item, target, (*path, index))
+            yield from _list_paths(item, target, (*path, index))
 
 
 if __name__ == "__main__":

@@ -10,14 +10,14 @@ from codeloop.schema.wire import JSON
 TYPES = "text or json_schema"
 
 
-async def check_format(given: JSON, environment: Mapping[str, str]) -> JSON:
+async def check_format(data: JSON, environment: Mapping[str, str]) -> JSON:
     """Return a format with its number of retries. Raises OperationError (BadRequest) when it is wrong."""
-    kind, schema = given.get("type"), given.get("schema")
+    kind, schema = data.get("type"), data.get("schema")
     if kind == "text":
         return {"type": "text"}
     if kind != "json_schema":
         raise OperationError("BadRequest", f"format.type must be {TYPES}, not {kind!r}.")
-    retries = given.get("retryCount", STRUCTURED_RETRIES.value)
+    retries = data.get("retryCount", STRUCTURED_RETRIES.value)
     if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= STRUCTURED_MOST.value:
         raise OperationError("BadRequest", f"format.retryCount must be a number from 0 to {STRUCTURED_MOST.value}.")
     if schema is None:

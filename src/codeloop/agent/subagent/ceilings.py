@@ -36,8 +36,8 @@ def read_ceilings(session: Session) -> tuple[Ceiling, ...]:
 
 def with_ceilings(metadata: JSON | None, ceilings: tuple[Ceiling, ...]) -> JSON | None:
     """Return a session's metadata with these ceilings."""
-    kept = {name: value for name, value in (metadata or {}).items() if name != WITHIN}
-    return {**kept, WITHIN: msgspec.to_builtins([*ceilings])} if ceilings else kept or None
+    other_metadata = {name: value for name, value in (metadata or {}).items() if name != WITHIN}
+    return {**other_metadata, WITHIN: msgspec.to_builtins([*ceilings])} if ceilings else other_metadata or None
 
 
 def ceilings_of(line: Sequence[Session], profile_of: Callable[[Sequence[Session]], Profile]) -> Iterator[Ceiling]:

@@ -10,7 +10,7 @@ from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, count_used_tokens
 from codeloop.agent.step import show_status
 from codeloop.agent.subagent.ceilings import Ceiling, with_ceilings
-from codeloop.agent.subagent.supervisor import overdue
+from codeloop.agent.subagent.supervisor import wait_overdue
 from codeloop.extend.agents import parse_ref
 from codeloop.schema.agent import Agent
 from codeloop.schema.bounds.session import TREE_SUBAGENTS
@@ -39,7 +39,7 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     """
     agent = engine.subagent(task.agent)
     parent = engine.store.session(call.session_id)
-    child = _child(engine, parent, agent, task, _within(engine, call))
+    child = _child(engine, parent, agent, task, _find_ceiling(engine, call))
     if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with task_output.")
     engine.store.leases.take(child.id)
@@ -122,7 +122,7 @@ def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
 async def _run_bounded(engine: Engine, session_id: str) -> Stop:
     """Run a child until it stops, or exceeds its time limit or shows no progress."""
     running = asyncio.create_task(engine.hooks.run_turn(run, engine, session_id))
-    watching = asyncio.create_task(overdue(engine.store, session_id))
+    watching = asyncio.create_task(wait_overdue(engine.store, session_id))
     stopping = asyncio.create_task(wait_for_stop(engine.stop_file))
     try:
         await asyncio.wait([running, watching, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -135,7 +135,7 @@ async def _run_bounded(engine: Engine, session_id: str) -> Stop:
         await asyncio.wait([running, watching, stopping])
 
 
-def _within(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
+def _find_ceiling(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
     """Return the ceiling that a call sets: the agent that makes it, even if the session's agent changed."""
     agent = engine.store.context_view(call.session_id).agent_of(call.message_id)
     return (Ceiling(agent=agent),) if agent else ()
@@ -143,14 +143,14 @@ def _within(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
 
 def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within: tuple[Ceiling, ...]) -> Session:
     if task.session_id is not None:
-        found = engine.store.find_session(task.session_id)
-        if found is None or found.parent_id != parent.id:
+        session = engine.store.find_session(task.session_id)
+        if session is None or session.parent_id != parent.id:
             raise ToolFailure(
                 f"There is no subagent session {task.session_id} of this session.",
                 advice="Leave task_id out to start a new one.",
             )
-        called = with_ceilings(found.metadata, within)
-        return engine.store.update_session(found.id, lambda now: replace(now, metadata=called))
+        data = with_ceilings(session.metadata, within)
+        return engine.store.update_session(session.id, lambda now: replace(now, metadata=data))
     _check_tree(engine, parent)
     own = _own_model(engine, agent, task)
     model = SessionModel(id=own.model_id, provider_id=own.provider_id, variant=own.variant) if own else parent.model
@@ -180,12 +180,12 @@ def _check_tree(engine: Engine, parent: Session) -> None:
     """Raise ToolFailure beyond the total of subagents of a session tree; counted from the store."""
     *_, root = lineage(engine.store, parent.id)
     most = TREE_SUBAGENTS.value if engine.subagents.most is None else engine.subagents.most
-    started, waiting = 0, [root.id]
+    count, waiting = 0, [root.id]
     while waiting:
         below = engine.store.sessions(parent=waiting.pop())
-        started += len(below)
+        count += len(below)
         waiting += [session.id for session in below]
-    if started >= most:
+    if count >= most:
         raise ToolFailure(
             f"The limit of {most} subagents of a session is reached (`subagents.most` of the configuration).",
             advice="Do the rest yourself, or continue an earlier subagent by its task_id.",

@@ -41,14 +41,14 @@ class Supervisor:
             )
         task = asyncio.create_task(work)
         self._working[session_id] = task
-        task.add_done_callback(lambda done: self._forget(session_id, done))
+        task.add_done_callback(lambda task: self._forget(session_id, task))
         return task
 
-    def _forget(self, session_id: str, done: asyncio.Task[SubtaskResult]) -> None:
+    def _forget(self, session_id: str, task: asyncio.Task[SubtaskResult]) -> None:
         """Remove one that has ended; its session stores the outcome."""
         del self._working[session_id]
-        if not done.cancelled():
-            done.exception()
+        if not task.cancelled():
+            task.exception()
 
     async def cancel(self, session_id: str) -> None:
         """Cancel a subagent and wait until its state is stored."""
@@ -74,24 +74,24 @@ class Patience(Struct, frozen=True):
 PATIENCE = Patience()
 
 
-async def overdue(store: Store, session_id: str, patience: Patience = PATIENCE) -> str:
+async def wait_overdue(store: Store, session_id: str, patience: Patience = PATIENCE) -> str:
     """Wait until a subagent has exceeded its time limit or its idle limit; return the reason.
 
     Time spent waiting for the user does not count.
     """
-    heard = asyncio.Event()
-    listening = asyncio.create_task(_listen(store, session_id, heard))
-    worked = quiet = 0.0
+    activity = asyncio.Event()
+    listening = asyncio.create_task(_listen(store, session_id, activity))
+    active = quiet = 0.0
     try:
         while True:
             await asyncio.sleep(patience.look)
             if is_asking(store, session_id):
                 quiet = 0.0
                 continue
-            worked += patience.look
-            quiet = 0.0 if heard.is_set() else quiet + patience.look
-            heard.clear()
-            if worked > patience.work:
+            active += patience.look
+            quiet = 0.0 if activity.is_set() else quiet + patience.look
+            activity.clear()
+            if active > patience.work:
                 return f"It worked for {patience.work / 60:g} minutes, which is the limit."
             if quiet > patience.silence:
                 return f"It showed no sign of life for {patience.silence / 60:g} minutes."
@@ -101,6 +101,6 @@ async def overdue(store: Store, session_id: str, patience: Patience = PATIENCE) 
             await listening
 
 
-async def _listen(store: Store, session_id: str, heard: asyncio.Event) -> None:
+async def _listen(store: Store, session_id: str, activity: asyncio.Event) -> None:
     async for _ in store.follow(session=session_id):
-        heard.set()
+        activity.set()

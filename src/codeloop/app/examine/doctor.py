@@ -36,26 +36,28 @@ async def examine(startup: Startup, columns: int, rows: int, *, is_online: bool)
     """
     environment = startup.environment
     paths = find_paths(environment)
-    place = find_project_root(startup.directory, paths, environment)
-    found = [*examine_program(), *examine_folders(paths), *examine_network(environment)]
+    project_root = find_project_root(startup.directory, paths, environment)
+    findings = [*examine_program(), *examine_folders(paths), *examine_network(environment)]
     settings: ProjectSettings | None = None
     try:
         settings = find_settings(startup)
     except CodeloopError as error:
-        found.append(Finding("configuration", "files", "problem", str(error), "Correct it; nothing runs until then."))
+        findings.append(
+            Finding("configuration", "files", "problem", str(error), "Correct it; nothing runs until then.")
+        )
     terminal, programs, sandbox, configured = await asyncio.gather(
         examine_terminal(environment, columns, rows),
         examine_programs(environment),
-        examine_sandbox(place, paths, settings.config.sandbox if settings else SandboxConfig(), environment),
-        _examine_settings(settings, is_online=is_online) if settings is not None else _nothing(),
+        examine_sandbox(project_root, paths, settings.config.sandbox if settings else SandboxConfig(), environment),
+        _examine_settings(settings, is_online=is_online) if settings is not None else _list_nothing(),
     )
-    found += [*programs, *terminal, sandbox, *configured]
-    groups = list(dict.fromkeys([*_ORDER, *(each.group for each in found)]))
-    return sorted(found, key=lambda each: groups.index(each.group))
+    findings += [*programs, *terminal, sandbox, *configured]
+    groups = list(dict.fromkeys([*_ORDER, *(each.group for each in findings)]))
+    return sorted(findings, key=lambda each: groups.index(each.group))
 
 
 async def _examine_settings(settings: ProjectSettings, *, is_online: bool) -> list[Finding]:
-    found = [*examine_configuration(settings), *examine_homes(settings)]
+    findings = [*examine_configuration(settings), *examine_homes(settings)]
     models, ref = await examine_model(settings)
     servers = [*examine_servers(settings)]
     if is_online:
@@ -68,8 +70,8 @@ async def _examine_settings(settings: ProjectSettings, *, is_online: bool) -> li
         )
         models += [each for each in tried if each.group == "model"]
         servers += [each for each in tried if each.group != "model"]
-    return [*found, *models, *servers, *examine_languages(settings), *examine_extensions(settings)]
+    return [*findings, *models, *servers, *examine_languages(settings), *examine_extensions(settings)]
 
 
-async def _nothing() -> list[Finding]:
+async def _list_nothing() -> list[Finding]:
     return []

@@ -77,11 +77,11 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
             tool=tool,
             state=ToolStatePending(input=arguments, raw=""),
         )
-        found = engine.toolbox.by_name[tool].loaded
+        tool_found = engine.toolbox.by_name[tool].loaded
         ctx = _DryRun(engine, agent, part, engine.toolbox.by_name[tool].permission)
         failure = ""
         try:
-            await found.run(msgspec.convert(arguments, found.params), ctx)
+            await tool_found.run(msgspec.convert(arguments, tool_found.params), ctx)
         except _Explained:
             pass
         except ToolFailure as error:
@@ -146,21 +146,21 @@ def _explain_need(engine: Engine, session_id: str, agent: Agent, need: Need) -> 
 @asynccontextmanager
 async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tuple[Engine, str]]:
     """Yield an engine over a store of its own, with copies of the session, those above it and what holds for it."""
-    place, stored = project.settings.place, project.store
-    known = list(lineage(stored, situation.session_id)) if situation.session_id else []
-    session = known[0] if known else _new(str(place.directory), place.project_id)
+    project_root, project_store = project.settings.place, project.store
+    sessions = list(lineage(project_store, situation.session_id)) if situation.session_id else []
+    session = sessions[0] if sessions else _make_session(str(project_root.directory), project_root.project_id)
     if situation.profile is not None:
         session = replace(session, metadata={**(session.metadata or {}), PROFILE: situation.profile})
-    ids = {each.id for each in known}
+    ids = {each.id for each in sessions}
     grants = [
         grant
-        for grant in stored.permissions.grants()
+        for grant in project_store.permissions.grants()
         if grant.directory == session.directory or (not grant.directory and grant.session_id in ids)
     ]
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "codeloop.db")
         try:
-            store.append(*(session_created(each) for each in (session, *known[1:])))
+            store.append(*(session_created(each) for each in (session, *sessions[1:])))
             for grant in grants:
                 store.permissions.remember(
                     PermissionRequest(
@@ -177,7 +177,7 @@ async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tu
             store.close()
 
 
-def _new(directory: str, project_id: str) -> Session:
+def _make_session(directory: str, project_id: str) -> Session:
     now = now_ms()
     return Session(
         id=NEW,

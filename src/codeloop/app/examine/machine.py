@@ -17,7 +17,7 @@ from codeloop.app.examine.finding import Finding
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.redact import open_address
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.policy import PolicyInput
@@ -45,28 +45,28 @@ def examine_program() -> Iterator[Finding]:
 
 async def examine_terminal(environment: Mapping[str, str], columns: int, rows: int) -> list[Finding]:
     """Return whether the terminal can show the terminal UI. `columns`: 0 where stdout is no terminal."""
-    term, found = environment.get("TERM", ""), list[Finding]()
+    term, findings = environment.get("TERM", ""), list[Finding]()
     if not columns:
-        found.append(Finding(_GROUP, "terminal", "ok", "none here: stdout is a pipe or a file"))
+        findings.append(Finding(_GROUP, "terminal", "ok", "none here: stdout is a pipe or a file"))
     elif term in {"", "dumb"}:
         fix = "Use a terminal that sets TERM, such as xterm-256color; without one the conversation is line by line."
-        found.append(Finding(_GROUP, "terminal", "warning", f"TERM is {term or 'not set'}", fix))
+        findings.append(Finding(_GROUP, "terminal", "warning", f"TERM is {term or 'not set'}", fix))
     else:
         colours = environment.get("COLORTERM") or ("256 colours" if "256" in term else "16 colours")
         program = environment.get("TERM_PROGRAM")
         text = f"{term}{f' ({program})' if program else ''}, {columns}x{rows}, {colours}"
-        found.append(Finding(_GROUP, "terminal", "ok", text))
+        findings.append(Finding(_GROUP, "terminal", "ok", text))
     encoding = sys.getfilesystemencoding()
     if encoding.lower() != "utf-8":
         fix = "Set LANG to a UTF-8 locale, such as C.UTF-8."
-        found.append(Finding(_GROUP, "encoding", "warning", f"{encoding}, not UTF-8", fix))
+        findings.append(Finding(_GROUP, "encoding", "warning", f"{encoding}, not UTF-8", fix))
     if environment.get("TMUX"):
-        shown = await _output(["tmux", "show-options", "-sqv", "extended-keys"], environment)
-        if shown.strip() in {"", "off"}:
+        setting = await _output(["tmux", "show-options", "-sqv", "extended-keys"], environment)
+        if setting.strip() in {"", "off"}:
             fix = "Put into ~/.tmux.conf: set -s extended-keys on"
             text = "tmux has extended-keys off, so shift+enter is enter"
-            found.append(Finding(_GROUP, "tmux", "warning", text, fix))
-    return found
+            findings.append(Finding(_GROUP, "tmux", "warning", text, fix))
+    return findings
 
 
 async def examine_programs(environment: Mapping[str, str]) -> list[Finding]:
@@ -74,20 +74,22 @@ async def examine_programs(environment: Mapping[str, str]) -> list[Finding]:
     names = ("git", *_OPTIONAL)
     git, *others = await asyncio.gather(*(_version(name, environment) for name in names))
     missing = "not on the PATH: no branch, no diff of the work tree"
-    found = [Finding(_GROUP, "git", "ok", git) if git else Finding(_GROUP, "git", "warning", missing, "Install git.")]
+    findings = [
+        Finding(_GROUP, "git", "ok", git) if git else Finding(_GROUP, "git", "warning", missing, "Install git.")
+    ]
     try:
         ripgrep = await Ripgrep().program(environment)
-        found.append(Finding(_GROUP, "rg", "ok", await _version(ripgrep, environment) or ripgrep))
+        findings.append(Finding(_GROUP, "rg", "ok", await _version(ripgrep, environment) or ripgrep))
     except SearchFailed:
         fix = "Install ripgrep 13 or newer (apt install ripgrep, brew install ripgrep)."
-        found.append(Finding(_GROUP, "rg", "problem", "no ripgrep 13 or newer: nothing can be searched", fix))
+        findings.append(Finding(_GROUP, "rg", "problem", "no ripgrep 13 or newer: nothing can be searched", fix))
     for name, version in zip(_OPTIONAL, others, strict=True):
-        found.append(Finding(_GROUP, name, "ok", version or f"not on the PATH; {_OPTIONAL[name]}"))
-    return found
+        findings.append(Finding(_GROUP, name, "ok", version or f"not on the PATH; {_OPTIONAL[name]}"))
+    return findings
 
 
 async def examine_sandbox(
-    place: ProjectRoot, paths: Paths, config: SandboxConfig, environment: Mapping[str, str]
+    project_root: ProjectRoot, paths: Paths, config: SandboxConfig, environment: Mapping[str, str]
 ) -> Finding:
     """Return whether commands are kept in a sandbox here, which is tried."""
     if config.mode == "off":
@@ -95,8 +97,10 @@ async def examine_sandbox(
         return Finding(_GROUP, "sandbox", "warning", "switched off by the configuration", fix)
     try:
         with tempfile.TemporaryDirectory(prefix="codeloop-doctor-") as scratch:
-            made = PolicyInput(place.root, place.directory, Path(scratch), dict(environment), paths.own)
-            report = await report_on(made, config, is_brief=True)
+            policy_input = PolicyInput(
+                project_root.root, project_root.directory, Path(scratch), dict(environment), paths.own
+            )
+            report = await report_on(policy_input, config, is_brief=True)
     except OSError as error:
         return Finding(_GROUP, "sandbox", "problem", f"could not be tried: {error}", "See: codeloop debug sandbox")
     if report.holds:
@@ -136,17 +140,17 @@ def examine_folders(paths: Paths) -> Iterator[Finding]:
 
 def examine_network(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Yield which proxies and certificates requests go by."""
-    named = [name for name in _PROXIES if environment.get(name)]
-    for name in named:
+    variables = [name for name in _PROXIES if environment.get(name)]
+    for name in variables:
         value = environment[name]
         scheme = urlsplit(value if "://" in value else f"http://{value}").scheme
-        shown = open_address(value if "://" in value else f"http://{value}")
+        address = open_address(value if "://" in value else f"http://{value}")
         if scheme in _SCHEMES:
-            yield Finding("network", name, "ok", shown)
+            yield Finding("network", name, "ok", address)
         else:
             fix = f"Set {name} to http://HOST:PORT, or unset it."
-            yield Finding("network", name, "problem", f"{shown}: a {scheme} proxy can't be used", fix)
-    if not named:
+            yield Finding("network", name, "problem", f"{address}: a {scheme} proxy can't be used", fix)
+    if not variables:
         yield Finding("network", "proxy", "ok", "none in the environment")
     elif bypass := environment.get("no_proxy") or environment.get("NO_PROXY"):
         yield Finding("network", "no_proxy", "ok", bypass)
@@ -166,18 +170,18 @@ def _write_problem(folder: Path) -> str:
 
 async def _version(name: str, environment: Mapping[str, str]) -> str:
     """Return a program's version and path, "" when it is not there or does not start."""
-    path = which(name, environment.get("PATH")) if not name.startswith("/") else name
+    path = find_program(name, environment.get("PATH")) if not name.startswith("/") else name
     if path is None:
         return ""
-    found = re.search(r"\d+\.\d[\w.]*", await _output([path, "--version"], environment))
-    return f"{found[0]} ({path})" if found else ""
+    match = re.search(r"\d+\.\d[\w.]*", await _output([path, "--version"], environment))
+    return f"{match[0]} ({path})" if match else ""
 
 
 async def _output(command: list[str], environment: Mapping[str, str]) -> str:
     """Return a program's output, "" when it does not start or takes too long."""
 
     def run() -> str:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             env=dict(environment),
             cwd=os.sep,
@@ -186,7 +190,7 @@ async def _output(command: list[str], environment: Mapping[str, str]) -> str:
             timeout=DOCTOR_PROGRAM.seconds,
             check=False,
         )
-        return done.stdout.decode("utf-8", "replace")
+        return completed.stdout.decode("utf-8", "replace")
 
     try:
         return await asyncio.to_thread(run)

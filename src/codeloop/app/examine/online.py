@@ -19,12 +19,12 @@ _TOKENS = 16
 
 async def examine_online(settings: ProjectSettings, ref: str) -> list[Finding]:
     """Ask a model (`provider/model`, "" for none) and start the MCP servers; return a finding for each."""
-    found = [await _ask(settings, ref)] if ref else []
+    findings = [await _ask(settings, ref)] if ref else []
     if not any(settings.config.mcp):
-        return found
+        return findings
     project = await open_project(settings.startup)
     try:
-        return [*found, *await _servers(project)]
+        return [*findings, *await _servers(project)]
     finally:
         await project.close()
 

@@ -13,7 +13,7 @@ from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_comman
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definitions_of
 from codeloop.extend.mcp.cache.last_failures import LastFailures
 from codeloop.extend.mcp.cache.table import FOLDER
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.providers import Providers
 from codeloop.schema.errors import CodeloopError
@@ -52,22 +52,22 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
         first, _, fix = str(error).partition("\n")
         return [Finding("model", "model", "problem", first, fix or "codeloop auth login PROVIDER")], ""
     why = "the configured one" if settings.config.model else "chosen, as none is configured"
-    found = [Finding("model", "model", "ok", f"{ref} ({why})")]
+    findings = [Finding("model", "model", "ok", f"{ref} ({why})")]
     text, state = _key(providers, ref.partition("/")[0])
-    found.append(Finding("model", "key", state, text, "" if state == "ok" else "codeloop auth login PROVIDER"))
+    findings.append(Finding("model", "key", state, text, "" if state == "ok" else "codeloop auth login PROVIDER"))
     if settings.config.small_model:
         try:
             providers.info(settings.config.small_model)
         except ModelUnavailable as error:
-            found.append(Finding("model", "small_model", "warning", str(error), "Correct small_model."))
+            findings.append(Finding("model", "small_model", "warning", str(error), "Correct small_model."))
     agents = (agent.fallback or () for agent in settings.config.agent.values())
     for other in dict.fromkeys(chain(settings.config.fallback, *agents)):
         try:
             providers.open(other)
         except CodeloopError as error:
             first, _, fix = str(error).partition("\n")
-            found.append(Finding("model", "fallback", "warning", first, fix or f"Correct or remove {other}."))
-    return found, ref
+            findings.append(Finding("model", "fallback", "warning", first, fix or f"Correct or remove {other}."))
+    return findings, ref
 
 
 def examine_servers(settings: ProjectSettings) -> Iterator[Finding]:
@@ -82,11 +82,11 @@ def examine_servers(settings: ProjectSettings) -> Iterator[Finding]:
 
 def examine_languages(settings: ProjectSettings) -> Iterator[Finding]:
     """Yield the language servers that can run here, and those of the configuration that can't."""
-    chosen = choose_servers(settings)
-    found = [each.row.name for each in chosen if each.state == "found"]
-    yield Finding("language servers", "servers", "ok", ", ".join(found) or "none is installed (codeloop lsp list)")
+    servers = choose_servers(settings)
+    names = [each.row.name for each in servers if each.state == "found"]
+    yield Finding("language servers", "servers", "ok", ", ".join(names) or "none is installed (codeloop lsp list)")
     configured = settings.config.lsp if isinstance(settings.config.lsp, dict) else {}
-    for each in chosen:
+    for each in servers:
         if each.row.name in configured and each.state == "missing":
             fix = f"Install it, or correct lsp.{each.row.name}.command."
             yield Finding("language servers", each.row.name, "problem", "its program is not there", fix)
@@ -141,9 +141,9 @@ def _server(definition: ServerDefinition, failures: LastFailures, search_path: s
     if failed is not None:
         fix = f"codeloop mcp auth {name}" if failed.state == "needs_auth" else f"codeloop mcp debug {name}"
         return Finding("MCP servers", name, "problem", f"when it was tried last: {failed.words}", fix)
-    shown = open_address(how.url) if isinstance(how, RemoteDefinition) else " ".join(how.command[:1] if how else [])
-    return Finding("MCP servers", name, "ok", f"{shown}; not tried (--online tries it)")
+    address = open_address(how.url) if isinstance(how, RemoteDefinition) else " ".join(how.command[:1] if how else [])
+    return Finding("MCP servers", name, "ok", f"{address}; not tried (--online tries it)")
 
 
 def _is_there(program: str, search_path: str | None) -> bool:
-    return Path(program).exists() if "/" in program else which(program, search_path, in_project=True) is not None
+    return Path(program).exists() if "/" in program else find_program(program, search_path, in_project=True) is not None

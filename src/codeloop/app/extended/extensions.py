@@ -45,14 +45,14 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         from codeloop.app.extended.start_host import start_host
 
         of_user = (Path(each.path) for each in settings.extensions if "/" in each.path and not each.is_project)
-        readable = tuple(dict.fromkeys(place for path in of_user for place in code_of(path, settings.paths.home)))
+        readable = tuple(dict.fromkeys(folder for path in of_user for folder in code_of(path, settings.paths.home)))
         own = settings.paths.data / PROGRAMS / f"extensions-{key.language}"
         return await start_host(workspace, key, environment, own, readable, errors)
 
     def is_confined(extension: Extension) -> bool:
-        wanted = settings.config.sandbox.extensions
-        if isinstance(wanted, bool):
-            return wanted
+        extensions = settings.config.sandbox.extensions
+        if isinstance(extensions, bool):
+            return extensions
         return extension.is_project or is_below_writable(extension, place, settings.paths.own)
 
     def reach(is_confined: bool) -> Reach:
@@ -71,7 +71,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         {"id": place.project_id, "worktree": str(place.root)},
         tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
-    house = HostCallbacks(
+    callbacks = HostCallbacks(
         KnownOffers(settings.paths.state / FOLDER, look),
         hello,
         start,
@@ -83,16 +83,16 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         lambda session, message: project.engine.store.context_view(session).agent_of(message),
         lambda: _take_extensions(project, hosts),
     )
-    hosts = ExtensionHosts(settings.extensions, house)
+    hosts = ExtensionHosts(settings.extensions, callbacks)
     return hosts
 
 
-def is_below_writable(extension: Extension, place: ProjectRoot, own: Sequence[Path]) -> bool:
+def is_below_writable(extension: Extension, project_root: ProjectRoot, own: Sequence[Path]) -> bool:
     """Return whether an extension of the user's lies in the project, where commands could have written it."""
     path = Path(os.path.realpath(extension.path)) if extension.path.startswith("/") else None
     if path is None or any(path.is_relative_to(os.path.realpath(each)) for each in own):
         return False
-    return any(path.is_relative_to(os.path.realpath(each)) for each in (place.root, place.directory))
+    return any(path.is_relative_to(os.path.realpath(each)) for each in (project_root.root, project_root.directory))
 
 
 def code_of(file: Path, home: Path) -> list[Path]:
@@ -100,19 +100,19 @@ def code_of(file: Path, home: Path) -> list[Path]:
 
     A file that lies directly in the home, or above it, is read alone: that folder holds much else.
     """
-    beside = (above / name for above in list(file.parents)[:3] for name in ("node_modules", "package.json"))
+    paths = (above / name for above in list(file.parents)[:3] for name in ("node_modules", "package.json"))
     ours = (Path(sys.prefix), Path(sys.base_prefix), Path(str(codeloop.__file__)).parent)
     own = file if home.is_relative_to(file.parent) else file.parent
-    return [own, *(each for each in beside if each.exists()), *ours]
+    return [own, *(each for each in paths if each.exists()), *ours]
 
 
 def _take_extensions(project: OpenProject, hosts: ExtensionHosts) -> None:
     """Replace the extensions' offered tools and hooks by the currently known ones, from the next request on."""
     state = project.services.extensions
-    tools, taken = hosts.tools(), state.replaced_tools
+    tools, tool_names = hosts.tools(), state.replaced_tools
     origins = {tool: each.name for each in hosts.extensions for tool in tool_names_of(hosts.offers, each)}
-    for name in (tool.name for tool in tools if tool.name in BUILTIN and tool.name not in taken):
-        taken.add(name)
+    for name in (tool.name for tool in tools if tool.name in BUILTIN and tool.name not in tool_names):
+        tool_names.add(name)
         project.warn(f"The tool {name} of {origins[name]} takes the place of the built-in one.")
     project.extend(tools)
     if isinstance(hooks := project.engine.hooks.runner, Hooks):

@@ -53,20 +53,20 @@ async def read_attached_resource(table: McpTable | None, context: ToolContext, p
 
     Raises OperationError: no such server, or it has no such resource; Denied, Rejected.
     """
-    named = part.filename or part.url
+    name = part.filename or part.url
     server = part.source.client_name if isinstance(part.source, ResourceSource) else ""
     if table is None or server not in table.definitions:
         there = f" There are: {', '.join(table.definitions)}." if table is not None else ""
-        raise OperationError("BadRequest", f"{named} was not attached: there is no MCP server {server!r}.{there}")
+        raise OperationError("BadRequest", f"{name} was not attached: there is no MCP server {server!r}.{there}")
     from codeloop.extend.mcp.tools.resources import resource_of
 
     try:
         texts, files = await resource_of(table.running.by_name[server], part.url, context)
     except ToolFailure as error:
-        raise OperationError("BadRequest", f"{named} was not attached. {error}") from error
-    text = truncate(ToolResult(named, "\n".join(texts) or "(empty)"), context.workspace.scratch).output
-    said = TextPartInput(text=f"The user attached the MCP resource {named}:\n{text}", synthetic=True)
-    return [said, *(FilePartInput(mime=each.mime, url=each.url, filename=each.filename) for each in files)]
+        raise OperationError("BadRequest", f"{name} was not attached. {error}") from error
+    text = truncate(ToolResult(name, "\n".join(texts) or "(empty)"), context.workspace.scratch).output
+    text_part_input = TextPartInput(text=f"The user attached the MCP resource {name}:\n{text}", synthetic=True)
+    return [text_part_input, *(FilePartInput(mime=each.mime, url=each.url, filename=each.filename) for each in files)]
 
 
 def _start(table: McpTable) -> RunningServers:
@@ -78,5 +78,5 @@ def _start(table: McpTable) -> RunningServers:
 def _scopes(settings: ProjectSettings) -> dict[str, str]:
     """Return the project of each server that a file of the project defines."""
     origins = settings.loaded.provenance.values()
-    named = (origin.keys[1] for origin in origins if origin.layer.is_project and origin.keys[:1] == ("mcp",))
-    return {str(name): str(settings.place.root) for name in named}
+    names = (origin.keys[1] for origin in origins if origin.layer.is_project and origin.keys[:1] == ("mcp",))
+    return {str(name): str(settings.place.root) for name in names}

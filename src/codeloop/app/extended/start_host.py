@@ -39,9 +39,9 @@ async def start_host(
         command = await asyncio.to_thread(host_command, language, search)
     except CodeloopError as error:
         raise OSError(str(error)) from error
-    wanted = workspace.sandbox.extensions
+    extensions = workspace.sandbox.extensions
     plain = ProgramProfile(own, readable=readable, network="on")
-    profile = widen(plain, True if wanted is None else wanted, workspace.root)
+    profile = widen(plain, True if extensions is None else extensions, workspace.root)
     terms = ProgramTerms(readable, DESCRIPTOR, key.is_confined, _NETWORK, profile)
     if language == "javascript" and not key.is_confined:
         environment = {**environment, _CACHE: str(own / "typescript")}

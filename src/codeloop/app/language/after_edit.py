@@ -26,12 +26,12 @@ def formatters_of(settings: ProjectSettings, workspace: Workspace) -> Formatters
 
 def _formatting(formatters: Formatters, workspace: Workspace) -> FormatFiles:
     async def format_changed(files: Sequence[Path]) -> dict[Path, FormattedFile]:
-        wanted = {file: found for file in files if (found := formatters.of(file))}
-        if not wanted:
+        formatters_by_file = {file: file_formatters for file in files if (file_formatters := formatters.of(file))}
+        if not formatters_by_file:
             return {}
         from codeloop.workspace.format.run import format_files
 
-        return await format_files(workspace, wanted, FORMAT_TIME.seconds)
+        return await format_files(workspace, formatters_by_file, FORMAT_TIME.seconds)
 
     return format_changed
 

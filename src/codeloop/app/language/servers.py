@@ -78,8 +78,8 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
     def log(name: str) -> ProgramLog:
         return logs.setdefault(name, log_of(settings, name))
 
-    async def start(chosen: ChosenServer, root: Path) -> RunningProgram:
-        return await start_server(settings, workspace, chosen, root, log(chosen.row.name).feed)
+    async def start(chosen_server: ChosenServer, root: Path) -> RunningProgram:
+        return await start_server(settings, workspace, chosen_server, root, log(chosen_server.row.name).feed)
 
     def restarts(name: str) -> float:
         try:
@@ -87,7 +87,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         except OSError:
             return 0.0
 
-    house = ServerCallbacks(
+    callbacks = ServerCallbacks(
         start=start,
         log=lambda name, line: log(name).note(f"[{time.strftime('%H:%M:%S')} codeloop: {line}]"),
         changed=lambda: tell(LspUpdated()),
@@ -96,7 +96,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         watch=lambda is_wanted: watch.switch(on=is_wanted),
         users=lambda path, row: users_of(workspace, path, row),
     )
-    languages = Languages(choose_servers(settings), workspace.root, house, restarts)
+    languages = Languages(choose_servers(settings), workspace.root, callbacks, restarts)
 
     def pass_on(event: LiveEvent) -> None:
         if isinstance(event, FileWatched):
@@ -107,21 +107,25 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
 
 
 async def start_server(
-    settings: ProjectSettings, workspace: Workspace, chosen: ChosenServer, root: Path, errors: Callable[[bytes], None]
+    settings: ProjectSettings,
+    workspace: Workspace,
+    chosen_server: ChosenServer,
+    root: Path,
+    errors: Callable[[bytes], None],
 ) -> RunningProgram:
     """Start a server's program as its row and the sandbox have it; `errors` takes what it writes to stderr.
 
     Raises OSError.
     """
     kept_from = () if settings.trusted else (workspace.root, workspace.directory)
-    environment = tool_environment(workspace.environment, chosen.row.environment, kept_from)
-    launch = Launch(chosen.command, root, environment, {})
+    environment = tool_environment(workspace.environment, chosen_server.row.environment, kept_from)
+    launch = Launch(chosen_server.command, root, environment, {})
     ours = install_folder(settings)
-    own = (ours,) if Path(chosen.command[0]).is_relative_to(ours) else ()
-    boxed, profile = chosen.row.sandbox, None
-    if not isinstance(boxed, bool):
-        profile = widen(profile_in_project(workspace, chosen.row.name), boxed, workspace.root)
-    terms = ProgramTerms(own, confined=boxed is True, profile=profile)
+    own = (ours,) if Path(chosen_server.command[0]).is_relative_to(ours) else ()
+    sandbox, profile = chosen_server.row.sandbox, None
+    if not isinstance(sandbox, bool):
+        profile = widen(profile_in_project(workspace, chosen_server.row.name), sandbox, workspace.root)
+    terms = ProgramTerms(own, confined=sandbox is True, profile=profile)
     return await start_program(workspace, launch, errors, terms)
 
 
@@ -137,8 +141,8 @@ async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Pat
         async with asyncio.timeout(LSP_USERS_TIME.seconds):
             for pattern in _USES:
                 query = Query(pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files")
-                found = await workspace.ripgrep.grep(workspace.root, query, workspace.environment)
-                real = [Path(os.path.realpath(each.path)) for each in found.files[: LSP_USERS.value + 1]]
+                grep_result = await workspace.ripgrep.grep(workspace.root, query, workspace.environment)
+                real = [Path(os.path.realpath(each.path)) for each in grep_result.files[: LSP_USERS.value + 1]]
                 if files := [each for each in real if each != path and workspace.contains(each)]:
                     break
     except TimeoutError:
@@ -158,13 +162,13 @@ class EditDiagnoser:
         """The session that made the last edit."""
         self._may_read: MayRead = workspace.contains
         """What that session may read."""
-        notices.sources.append(self._late)
+        notices.sources.append(self._take_late_diagnostics)
 
     async def before(self, changes: Sequence[FileChange]) -> None:
         """Have the servers learn what is wrong before the changes are made."""
         edits = [edit for change in changes if (edit := self._edit(change)) is not None]
         if edits:
-            await self._languages.before(edits, self._texts_at_risk(edits))
+            await self._languages.note_before_edits(edits, self._texts_at_risk(edits))
 
     async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
         """Return the new diagnostics after changes: a text for the model, and data for the screen."""
@@ -172,22 +176,22 @@ class EditDiagnoser:
         if not edits:
             return "", {}
         self._editor, self._may_read = session_id, may_read
-        found = await self._languages.after(edits)
-        files = dict.fromkeys([*(edit.path for edit in edits), *(path for path, _ in found)])
-        return self._format(found), self._languages.collect_diagnostics(
+        diagnostics = await self._languages.diagnose_edits(edits)
+        files = dict.fromkeys([*(edit.path for edit in edits), *(path for path, _ in diagnostics)])
+        return self._format(diagnostics), self._languages.collect_diagnostics(
             path for path in files if self._is_readable(path)
         )
 
-    def _late(self, session_id: str) -> str:
+    def _take_late_diagnostics(self, session_id: str) -> str:
         """Return the diagnostics that came too late for the results of a session's edits."""
-        found = self._languages.late() if session_id == self._editor else []
-        return self._format(found, "Earlier edits brought ")
+        diagnostics = self._languages.take_late() if session_id == self._editor else []
+        return self._format(diagnostics, "Earlier edits brought ")
 
-    def _format(self, found: Sequence[tuple[Path, Diagnostic]], lead: str = "") -> str:
+    def _format(self, diagnostics: Sequence[tuple[Path, Diagnostic]], lead: str = "") -> str:
         """Return diagnostics for the model. Of a file that it may not read, only where they are: they quote it."""
         rows = [
             (path, each if self._is_readable(path) else replace(each, message=_UNREADABLE, source="", code=""))
-            for path, each in found
+            for path, each in diagnostics
         ]
         return format_diagnostics(rows, lambda path: shown_path(self._workspace, path), lead)
 
@@ -206,12 +210,12 @@ class EditDiagnoser:
     def _texts_at_risk(self, edits: Sequence[FileEdit]) -> Mapping[Path, str]:
         """Return the texts of files that a session has read and that an edit may break."""
         kinds, edited = {edit.path.suffix for edit in edits}, {edit.path for edit in edits}
-        found: dict[Path, str] = {}
+        texts: dict[Path, str] = {}
         for path in self._workspace.read_log.list_files():
             if path.suffix not in kinds or path in edited or not self._workspace.contains(path):
                 continue
             if (text := on_disk(path)) is not None:
-                found[path] = text
-            if len(found) >= LSP_KNOWN.value:
+                texts[path] = text
+            if len(texts) >= LSP_KNOWN.value:
                 break
-        return found
+        return texts

@@ -42,10 +42,10 @@ async def try_servers(settings: ProjectSettings, servers: Sequence[ChosenServer]
     )
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(chosen: ChosenServer) -> Trial:
+    async def one(chosen_server: ChosenServer) -> Trial:
         async with turns:
-            problem = await _try(settings, workspace, chosen)
-        return Trial(problem, chosen.row.sandbox is not False and is_boxed)
+            problem = await _try(settings, workspace, chosen_server)
+        return Trial(problem, chosen_server.row.sandbox is not False and is_boxed)
 
     try:
         is_boxed = await sandbox_of(workspace) is not None
@@ -54,20 +54,20 @@ async def try_servers(settings: ProjectSettings, servers: Sequence[ChosenServer]
         await workspace.close()
 
 
-async def _try(settings: ProjectSettings, workspace: Workspace, chosen: ChosenServer) -> str:
-    said = bytearray()
+async def _try(settings: ProjectSettings, workspace: Workspace, chosen_server: ChosenServer) -> str:
+    output = bytearray()
 
     async def start(chosen: ChosenServer, root: Path) -> RunningProgram:
-        return await start_server(settings, workspace, chosen, root, said.extend)
+        return await start_server(settings, workspace, chosen, root, output.extend)
 
-    server = LanguageServer(chosen, workspace.root, _house(start))
+    server = LanguageServer(chosen_server, workspace.root, _make_callbacks(start))
     try:
         async with asyncio.timeout(LSP_TRIAL.seconds):
             await server.connect()
     except TimeoutError:
         return f"it did not answer within {LSP_TRIAL.seconds:.0f} s"
     except ServerUnavailable:
-        lines = [line.strip() for line in said[-_STDERR:].decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [line.strip() for line in output[-_STDERR:].decode("utf-8", "replace").splitlines() if line.strip()]
         cause = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
         return one_line(": ".join(each for each in (server.reason, cause) if each), _WIDTH)
     finally:
@@ -75,7 +75,7 @@ async def _try(settings: ProjectSettings, workspace: Workspace, chosen: ChosenSe
     return ""
 
 
-def _house(start: StartServer) -> ServerCallbacks:
+def _make_callbacks(start: StartServer) -> ServerCallbacks:
     """Return callbacks that do nothing: nobody follows this server."""
 
     async def users(_path: Path, _row: ServerRow) -> list[Path] | None:

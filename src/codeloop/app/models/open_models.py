@@ -14,7 +14,7 @@ SMALL = "experimental.provider.small_model"
 class Recorder(Protocol):
     """Writes down what models answer."""
 
-    def around(self, model: ChatModel) -> ChatModel:
+    def wrap(self, model: ChatModel) -> ChatModel:
         """Return the model whose answers are written down."""
         ...
 
@@ -23,7 +23,7 @@ class Recorder(Protocol):
         ...
 
 
-def _nobody(ref: str) -> None:
+def _find_no_model(ref: str) -> None:
     del ref
 
 
@@ -34,7 +34,7 @@ class OpenModels:
         self._providers = providers
         self._recorder = recorder
         self._open: dict[str, ChatModel] = {}
-        self._signed_in: Callable[[str], ChatModel | None] = _nobody
+        self._signed_in: Callable[[str], ChatModel | None] = _find_no_model
         self.smaller: dict[str, str] = {}
         """The small models that extensions chose, by provider; "": they were asked."""
         self._keys = providers.credentials.stamp()
@@ -49,7 +49,7 @@ class OpenModels:
         if model is None:
             model = self._signed_in(ref) or self._providers.open(ref)
             if self._recorder is not None:
-                model = self._recorder.around(model)
+                model = self._recorder.wrap(model)
             self._open[ref] = model
         return model
 
@@ -72,11 +72,11 @@ class OpenModels:
 
         return resolve_variant(self._providers.info(ref), name)
 
-    def small(self, ref: str) -> str | None:
+    def small_model(self, ref: str) -> str | None:
         """Return the small model to use beside `ref`: the one that extensions chose, if they did."""
-        if chosen := self.smaller.get(ref.partition("/")[0]):
-            return chosen
-        return self._providers.small(ref)
+        if smaller := self.smaller.get(ref.partition("/")[0]):
+            return smaller
+        return self._providers.small_model(ref)
 
     def cheapest(self, ref: str) -> str | None:
         """Return the cheapest model of the provider of `ref`; None while answers are recorded."""
@@ -87,9 +87,9 @@ class OpenModels:
         own = self._providers.info(ref)
         return cheapest_model(own, choices_of(self._providers, own.provider_id).values()).ref
 
-    async def default(self, chosen: str | None) -> str:
+    async def default(self, model: str | None) -> str:
         """Return the `provider/model` to use; see `Providers.default`."""
-        return await self._providers.default(chosen)
+        return await self._providers.default(model)
 
 
 class OneModel:
@@ -123,7 +123,7 @@ class OneModel:
         del ref
         return name
 
-    def small(self, ref: str) -> str | None:
+    def small_model(self, ref: str) -> str | None:
         """Return none: a recording holds no titles that were not asked for."""
         del ref
 
@@ -131,9 +131,9 @@ class OneModel:
         """Return none, as `small`."""
         del ref
 
-    async def default(self, chosen: str | None) -> str:
+    async def default(self, model: str | None) -> str:
         """Return the model's own name."""
-        del chosen
+        del model
         return self._model.info.ref
 
 
@@ -145,15 +145,15 @@ def source_of(settings: ProjectSettings, providers: Providers) -> Source:
 
     Raises CodeloopError when the recording can't be read or written.
     """
-    startup, place = settings.startup, settings.place
+    startup, project_root = settings.startup, settings.place
     if startup.replay is None and startup.record is None:
         return OpenModels(providers)  # what plays and makes recordings is not loaded
     from codeloop.model.testing.replay import AnswerRecorder, ReplayModel
     from codeloop.model.testing.script import Places
 
-    places = Places(str(place.directory), str(place.root))
+    places = Places(str(project_root.directory), str(project_root.root))
     if startup.replay is not None:
-        model = ReplayModel(startup.replay, places, pace=startup.pace)
+        model = ReplayModel(startup.replay, places, speed=startup.pace)
         return OneModel(model, model.problems)
     if startup.record is not None:
         return OpenModels(providers, AnswerRecorder(startup.record, places))

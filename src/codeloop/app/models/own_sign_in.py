@@ -132,23 +132,23 @@ class OwnSignIns:
         Return what to tell the user.
         """
         key = inputs.get(_KEY, "").strip()
-        asked = ASKED_SETTINGS.get(provider.id, {})
-        given = {name: value.strip() for name, value in inputs.items() if name in asked}
+        asked_settings = ASKED_SETTINGS.get(provider.id, {})
+        inputs_given = {name: value.strip() for name, value in inputs.items() if name in asked_settings}
         if key and not is_key(key):
             raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
-        names = {option: row.variable for option, row in asked.items()}
-        said = {names[option]: value for option, value in given.items() if value}
-        url = resolve_url(provider.url, settings_of(provider, {**self._settings.environment, **said}))
+        names = {option: row.variable for option, row in asked_settings.items()}
+        answers = {names[option]: value for option, value in inputs_given.items() if value}
+        url = resolve_url(provider.url, settings_of(provider, {**self._settings.environment, **answers}))
         if url is None:
             raise OperationError("BadRequest", why_no_key(provider, self._settings.environment))
         file, is_in_keyring = entry_file(self._settings.paths, None), inputs.get(_KEYRING) == "keyring"
         credentials = self._providers.credentials
-        environment = {**self._settings.environment, **said}
+        environment = {**self._settings.environment, **answers}
         deployments = ResourceDeployments(provider, credentials, environment, key) if provider.id in DEPLOYED else None
         if deployments is not None:
             await deployments.read()
         try:
-            for option, value in given.items():
+            for option, value in inputs_given.items():
                 if value:
                     path = ("provider", provider.id, "options", option)
                     await asyncio.to_thread(write_value, file, path, value)
@@ -196,11 +196,11 @@ def _list_prompts(provider: Provider, environment: Mapping[str, str], *, is_stor
         rows = {}
     elif provider.configured_url or (chain is not None and not chain.takes_key and not chain.find(environment)):
         return []
-    said = settings_of(provider, environment)
+    settings = settings_of(provider, environment)
     missing: list[JSON] = [
         {"type": "text", "key": option, "message": row.question, "placeholder": row.example}
         for option, row in rows.items()
-        if not said.get(row.variable)
+        if not settings.get(row.variable)
     ]
     takes_key = chain is None or chain.takes_key
     key: JSON = {"type": "text", "key": _KEY, "message": f"Key for {provider.name}", "hidden": True}

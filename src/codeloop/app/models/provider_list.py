@@ -62,23 +62,25 @@ class ProviderList:
         """
         first, preferred = await self._first()
         sources = self._sources()
-        listed = [
+        providers = [
             self._leave_out_foreign(self._details(self.providers.provider(name), source))
             for name, source in sources.items()
         ]
-        listed = [*self._standing_in(), *_with_local(listed, await self._answering())]
-        listed = sorted((each for each in listed if each.models), key=lambda each: each.id != first)
-        default = self._defaults(listed)
-        if preferred in {model for each in listed if each.id == first for model in each.models}:
+        providers = [*self._standing_in(), *_with_local(providers, await self._answering())]
+        providers = sorted((each for each in providers if each.models), key=lambda each: each.id != first)
+        default = self._defaults(providers)
+        if preferred in {model for each in providers if each.id == first for model in each.models}:
             default[first] = preferred
-        return UsableProviders(providers=listed, default=default)
+        return UsableProviders(providers=providers, default=default)
 
     async def list_known(self) -> KnownProviders:
         """Return every provider there is, also those that no key is set for."""
         usable = await self.usable()
         async with self._building:  # the first time thousands of models are read
-            listed = await asyncio.to_thread(self._everything)
-        known = {each.id: each for each in (*listed, *(each for each in usable.providers if not self._lists(each.id)))}
+            providers = await asyncio.to_thread(self._list_all)
+        known = {
+            each.id: each for each in (*providers, *(each for each in usable.providers if not self._lists(each.id)))
+        }
         default = {**self._defaults(known.values()), **usable.default}
         return KnownProviders(
             all=list(known.values()),
@@ -102,7 +104,7 @@ class ProviderList:
         """Return whether the models of a provider are known without asking it."""
         return bool(self._models.get(provider_id))
 
-    def _everything(self) -> list[ProviderDetails]:
+    def _list_all(self) -> list[ProviderDetails]:
         sources = self._sources()
         return [self._details(each, sources.get(each.id, "custom")) for each in self.providers.all()]
 
@@ -138,25 +140,27 @@ class ProviderList:
     def _leave_out_foreign(self, provider: ProviderDetails) -> ProviderDetails:
         """Leave out models whose protocol we do not speak."""
         infos = self.providers.models(provider.id)
-        spoken = {name: model for name, model in provider.models.items() if service_of(infos[name]) is not None}
-        return replace(provider, models=spoken)
+        models = {name: model for name, model in provider.models.items() if service_of(infos[name]) is not None}
+        return replace(provider, models=models)
 
-    def _defaults(self, listed: Iterable[ProviderDetails]) -> dict[str, str]:
+    def _defaults(self, providers: Iterable[ProviderDetails]) -> dict[str, str]:
         """Return the model to begin with of each provider that has one."""
-        found = {each.id: self._default.get(each.id) or next(iter(each.models), None) for each in listed}
-        return {name: model for name, model in found.items() if model is not None}
+        defaults = {each.id: self._default.get(each.id) or next(iter(each.models), None) for each in providers}
+        return {name: model for name, model in defaults.items() if model is not None}
 
     async def _answering(self) -> list[ProviderDetails]:
         """Return the servers on this machine that answer, with their models; the one that suits best comes first."""
-        return [self._local(found) for found in await self.providers.answering()]
+        return [self._local(discovered_server) for discovered_server in await self.providers.answering()]
 
-    def _local(self, found: DiscoveredServer) -> ProviderDetails:
-        best = local_model(found.models)
+    def _local(self, discovered_server: DiscoveredServer) -> ProviderDetails:
+        best = local_model(discovered_server.models)
         models: dict[str, Model] = {}
-        for name in sorted(found.models, key=lambda name: name != best):
+        for name in sorted(discovered_server.models, key=lambda name: name != best):
             with suppress(UnknownModel):  # the configuration may leave it out
-                models[name] = _model(self.providers.info(f"{found.server.id}/{name}"), found.server.url)
-        return _describe_keyless(found.server.id, found.server.name, models)
+                models[name] = _model(
+                    self.providers.info(f"{discovered_server.server.id}/{name}"), discovered_server.server.url
+                )
+        return _describe_keyless(discovered_server.server.id, discovered_server.server.name, models)
 
 
 def _describe_keyless(provider_id: str, name: str, models: dict[str, Model]) -> ProviderDetails:
@@ -164,9 +168,9 @@ def _describe_keyless(provider_id: str, name: str, models: dict[str, Model]) -> 
     return ProviderDetails(id=provider_id, name=name, source="custom", env=[], options={}, models=models)
 
 
-def _with_local(listed: list[ProviderDetails], found: list[ProviderDetails]) -> list[ProviderDetails]:
+def _with_local(providers: list[ProviderDetails], found: list[ProviderDetails]) -> list[ProviderDetails]:
     """Add the servers that answer; where one is also configured, the models that are listed there count."""
-    known = {each.id: each for each in listed if each.models}
+    known = {each.id: each for each in providers if each.models}
     return [*known.values(), *(each for each in found if each.id not in known)]
 
 

@@ -68,24 +68,28 @@ class PluginSignIns:
         self._plugins = {}
         for plugin in plugins:
             self._plugins.setdefault(plugin.offer.provider, []).append(plugin)
-        loading = frozenset(name for name, found in self._plugins.items() if any(each.offer.loader for each in found))
+        loading = frozenset(
+            name
+            for name, sign_in_plugins in self._plugins.items()
+            if any(each.offer.loader for each in sign_in_plugins)
+        )
         self._providers.signs_in = lambda: loading
         if isinstance(self._source, OpenModels):
             self._source.sign_in(self.open)
 
     def methods(self) -> dict[str, list[ProviderAuthMethod]]:
         """Return how one signs in, by provider. Of methods with the same label each says which plugin it is of."""
-        found: dict[str, list[ProviderAuthMethod]] = {}
+        methods_by_provider: dict[str, list[ProviderAuthMethod]] = {}
         for provider in self._plugins:
             rows = self._methods(provider)
             count = Counter(method.label for _, _, method in rows)
-            found[provider] = [
+            methods_by_provider[provider] = [
                 replace(method, label=f"{method.label} ({plugin.extension.name})")
                 if count[method.label] > 1
                 else method
                 for plugin, _, method in rows
             ]
-        return found
+        return methods_by_provider
 
     def _methods(self, provider: str) -> list[tuple[SignInPlugin, int, ProviderAuthMethod]]:
         """List the methods for a provider: whose each is, and its number there."""
@@ -94,10 +98,10 @@ class PluginSignIns:
 
     async def authorize(self, provider: str, method: int, inputs: dict[str, str]) -> StartedSignIn:
         """Start a sign-in; without a `url`, the method stored a key at once. Raises OperationError."""
-        plugin, number, chosen = self._method(provider, method)
+        plugin, number, provider_auth_method = self._method(provider, method)
         step = AuthStep(0, plugin.extension.name, "authorize", number, inputs)
         answer = await plugin.step(step, HOST_LOAD.seconds)
-        if chosen.type == "api":
+        if provider_auth_method.type == "api":
             await self._store(plugin, answer)
             return StartedSignIn(url="", method="auto", instructions="The key is stored.")
         return _convert(plugin, answer, StartedSignIn)
@@ -112,10 +116,10 @@ class PluginSignIns:
         """Return a model whose provider somebody signed in at with a plugin that sets what requests need."""
         provider = ref.partition("/")[0]
         plugins = [each for each in self._plugins.get(provider, []) if each.offer.loader]
-        signed = self._providers.credentials.find_sign_in(provider) if plugins else None
-        if signed is None:
+        data = self._providers.credentials.find_sign_in(provider) if plugins else None
+        if data is None:
             return None
-        own = [each for each in plugins if each.extension.name == signed.get(_SIGNED_BY)]
+        own = [each for each in plugins if each.extension.name == data.get(_SIGNED_BY)]
         plugin = (own or plugins)[-1]
         return SignedInModel(self._providers, self._list, plugin, self._providers.info(ref))
 
@@ -128,14 +132,14 @@ class PluginSignIns:
             url = resolve_url(self._providers.provider(provider).url, {}) or ""
             self._providers.credentials.put(provider, key, url)
             return
-        kept = {name: value for name, value in gained.items() if name not in {"type", "provider"}}
-        if not kept:
+        data = {name: value for name, value in gained.items() if name not in {"type", "provider"}}
+        if not data:
             raise OperationError(
                 "BadRequest", f"{plugin.extension.name} gave no key for {provider}. Enter one yourself."
             )
         if len(self._plugins[plugin.offer.provider]) > 1:
-            kept[_SIGNED_BY] = plugin.extension.name
-        self._providers.credentials.put_signed_in(provider, kept)
+            data[_SIGNED_BY] = plugin.extension.name
+        self._providers.credentials.put_signed_in(provider, data)
 
     def _method(self, provider: str, method: int) -> tuple[SignInPlugin, int, ProviderAuthMethod]:
         if provider not in self._plugins:
@@ -149,9 +153,11 @@ class PluginSignIns:
 class SignedInModel:
     """A model whose requests a plugin prepares, and sends if it has a `fetch`. Its loader runs at the first."""
 
-    def __init__(self, providers: Providers, listed: ProviderList, plugin: SignInPlugin, info: ModelInfo) -> None:
+    def __init__(
+        self, providers: Providers, provider_list: ProviderList, plugin: SignInPlugin, info: ModelInfo
+    ) -> None:
         self._providers = providers
-        self._list = listed
+        self._list = provider_list
         self._plugin = plugin
         self._info = info
         self._model: ChatModel | None = None
@@ -179,8 +185,8 @@ class SignedInModel:
         """Do nothing: no connection is ours."""
 
     def _credential(self) -> JSON:
-        stored = self._providers.credentials.find_sign_in(self._plugin.offer.provider) or {}
-        return {name: value for name, value in stored.items() if name != _SIGNED_BY}
+        data = self._providers.credentials.find_sign_in(self._plugin.offer.provider) or {}
+        return {name: value for name, value in data.items() if name != _SIGNED_BY}
 
     async def _open_model(self) -> ChatModel:
         plugin, provider_id = self._plugin, self._plugin.offer.provider
@@ -188,8 +194,8 @@ class SignedInModel:
         step = AuthStep(0, plugin.extension.name, "loader", credential=self._credential(), provider=provider)
         loaded = _convert(plugin, await plugin.step(step, HOST_LOAD.seconds), LoadedSignIn)
         options = loaded.options
-        said = options.get("baseURL")
-        url = said if isinstance(said, str) else resolve_url(self._providers.provider(provider_id).url, {})
+        base_url = options.get("baseURL")
+        url = base_url if isinstance(base_url, str) else resolve_url(self._providers.provider(provider_id).url, {})
         if not url:
             raise ModelUnavailable(
                 f"The address of {provider_id} is not known, and {plugin.extension.name} names none."

@@ -21,10 +21,10 @@ async def choose_small(project: Project, provider_id: str) -> None:
         return
     models.smaller[provider_id] = ""
     details: JSON = msgspec.to_builtins(ProviderList(project.providers, models).details(provider_id))
-    chosen = (await hooks.run(SMALL, {"provider": details}, {"model": None}))["model"]
-    if chosen is None:
+    model = (await hooks.run(SMALL, {"provider": details}, {"model": None}))["model"]
+    if model is None:
         return
-    ref = f"{chosen.get('providerID')}/{chosen.get('id')}"
+    ref = f"{model.get('providerID')}/{model.get('id')}"
     try:
         models.check(ref)
     except UnknownModel as error:

@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.schema.errors import UsageProblem
 
 CODELOOP = (sys.executable, "-P", "-m", "codeloop", "run", "--output-format", "json", "--auto")
@@ -125,8 +125,8 @@ class BenchAgent(Struct, frozen=True):
     def line(self, prompt: str, model: str | None) -> list[str]:
         """Return the command line for a prompt."""
         words = [word for part in self.command for word in (self._models(model) if part == "{flags}" else (part,))]
-        named = self._name(model)
-        return [word.replace("{model}", named).replace("{prompt}", prompt) for word in words]
+        model_name = self._name(model)
+        return [word.replace("{model}", model_name).replace("{prompt}", prompt) for word in words]
 
     def _models(self, model: str | None) -> tuple[str, ...]:
         return tuple(word.replace("{model}", self._name(model)) for word in self.model_flags) if model else ()
@@ -174,6 +174,6 @@ def find_agent(wanted: str, flags: tuple[str, ...] = ()) -> BenchAgent:
 
 
 def _find_program(agent: BenchAgent) -> BenchAgent:
-    if agent.command and which(agent.command[0], os.environ.get("PATH")) is None and "/" not in agent.command[0]:
+    if agent.command and find_program(agent.command[0], os.environ.get("PATH")) is None and "/" not in agent.command[0]:
         raise UsageProblem(f"{agent.command[0]} is not installed: it is not on the PATH. Install it, or leave it out.")
     return agent

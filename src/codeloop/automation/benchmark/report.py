@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codeloop.automation.benchmark.runs import BenchRun
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #cf222e }
@@ -50,8 +50,8 @@ def sum_up(runs: Sequence[BenchRun]) -> list[BenchSum]:
             round(passed / len(group), 4),
             _total([run.used.cost for run in group]),
             round(sum(run.seconds for run in group) / len(group), 2),
-            _whole([run.used.input_tokens for run in group]),
-            _whole([run.used.output_tokens for run in group]),
+            _sum_known([run.used.input_tokens for run in group]),
+            _sum_known([run.used.output_tokens for run in group]),
         )
         for (agent, model), group in groups.items()
     ]
@@ -114,14 +114,14 @@ def _details(number: int, run: BenchRun) -> str:
 
 
 def _text(text: str) -> str:
-    return html.escape(inert(text))
+    return html.escape(escape_controls(text))
 
 
 def _total(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return round(sum(known), 6) if known else None
+    numbers = [value for value in values if value is not None]
+    return round(sum(numbers), 6) if numbers else None
 
 
-def _whole(values: Sequence[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def _sum_known(values: Sequence[int | None]) -> int | None:
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if numbers else None

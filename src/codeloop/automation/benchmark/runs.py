@@ -77,9 +77,9 @@ async def run_plan(plan: BenchPlan, report: Callable[[BenchRun], object]) -> lis
     async def run(task: NamedTask, agent: BenchAgent, model: str | None, attempt: int) -> BenchRun:
         async with gate:
             with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as folder:
-                done = await _run(plan, Path(folder), task, agent, model, attempt)
-            report(done)
-            return done
+                bench_run = await _run(plan, Path(folder), task, agent, model, attempt)
+            report(bench_run)
+            return bench_run
 
     rows = [
         (task, agent, model, attempt)
@@ -94,11 +94,11 @@ async def run_plan(plan: BenchPlan, report: Callable[[BenchRun], object]) -> lis
 
 
 async def _run(
-    plan: BenchPlan, folder: Path, named: NamedTask, agent: BenchAgent, model: str | None, attempt: int
+    plan: BenchPlan, folder: Path, named_task: NamedTask, agent: BenchAgent, model: str | None, attempt: int
 ) -> BenchRun:
-    task, work = named.task, folder / named.name
+    task, work = named_task.task, folder / named_task.name
     base = BenchRun(
-        task=named.name,
+        task=named_task.name,
         agent=agent.name,
         model=model or "",
         attempt=attempt,
@@ -107,36 +107,36 @@ async def _run(
         exit_code=0,
         used=Used(),
     )
-    if problem := await _prepare(named, work):
+    if problem := await _prepare(named_task, work):
         return msgspec.structs.replace(base, error=problem)
     start = time.monotonic()
     if agent.name == SOLUTION:
         line = ["/bin/sh", "-c", task.solution or "echo 'The task names no solution.' >&2; exit 1"]
     else:
         line = agent.line(task.prompt, model) if agent.name != NOTHING else ["true"]
-    ended = await _start(line, work, task.timeout or plan.seconds)
+    result = await _start(line, work, task.timeout or plan.seconds)
     seconds = time.monotonic() - start
     await _start(git_command("add", "-A"), work, BENCH_CHECK.seconds)
     diff = await _start(git_command("diff", "--no-ext-diff", "--cached", "HEAD"), work, BENCH_CHECK.seconds)
     if task.files:
-        shutil.copytree(named.folder / task.files, work, dirs_exist_ok=True)
+        shutil.copytree(named_task.folder / task.files, work, dirs_exist_ok=True)
     check = await _start(["/bin/sh", "-c", task.check], work, BENCH_CHECK.seconds)
-    used = agent.read(ended.stdout)
+    used = agent.read(result.stdout)
     if used.session_id and agent.command[:1] == CODELOOP[:1]:
         page = plan.sessions / f"{used.session_id}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         export = [*CODELOOP[:4], "export", used.session_id, "--format", "html", "--output", str(page)]
         exported = await _start(export, work, BENCH_CHECK.seconds)
         base = msgspec.structs.replace(base, has_session=exported.code == 0)
-    if ended.code == TIMEOUT:
+    if result.code == TIMEOUT:
         error = f"It took longer than {task.timeout or plan.seconds:g} s."
     else:
-        error = used.error or (f"It ended with exit code {ended.code}: {ended.stderr[-400:]}" if ended.code else "")
+        error = used.error or (f"It ended with exit code {result.code}: {result.stderr[-400:]}" if result.code else "")
     return msgspec.structs.replace(
         base,
         passed=check.code == 0,
         seconds=round(seconds, 2),
-        exit_code=ended.code,
+        exit_code=result.code,
         used=used,
         check=check.output,
         diff=diff.stdout[: BENCH_KEPT.value],
@@ -144,11 +144,11 @@ async def _run(
     )
 
 
-async def _prepare(named: NamedTask, work: Path) -> str:
+async def _prepare(named_task: NamedTask, work: Path) -> str:
     """Make the copy and set it up; return what went wrong, "": nothing."""
-    task = named.task
-    address = str((named.folder / task.repository).resolve()) if named.is_local else task.repository
-    if named.is_local and not task.revision:
+    task = named_task.task
+    address = str((named_task.folder / task.repository).resolve()) if named_task.is_local else task.repository
+    if named_task.is_local and not task.revision:
         await asyncio.to_thread(shutil.copytree, address, work, symlinks=True)
         steps: list[Sequence[str]] = [] if (work / ".git").exists() else [git_command("init", "-q")]
     else:
@@ -160,9 +160,9 @@ async def _prepare(named: NamedTask, work: Path) -> str:
     who = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
     steps += [git_command("add", "-A"), git_command(*who, "commit", "-q", "--allow-empty", "-m", "The task")]
     for step in steps:
-        ended = await _start(step, work, BENCH_CLONE.seconds)
-        if ended.code:
-            return f"`{' '.join(step)}` failed: {ended.output.strip()[-400:]}"
+        result = await _start(step, work, BENCH_CLONE.seconds)
+        if result.code:
+            return f"`{' '.join(step)}` failed: {result.output.strip()[-400:]}"
     return ""
 
 

@@ -42,20 +42,20 @@ class NamedTask(Struct, frozen=True):
         return (self.folder / self.task.repository).is_dir()
 
 
-def read_tasks(folder: Path, wanted: tuple[str, ...] = ()) -> list[NamedTask]:
-    """Return the tasks of a folder, `NAME.toml` and `NAME/task.toml`, by name; only the `wanted`, if any are named.
+def read_tasks(folder: Path, names: tuple[str, ...] = ()) -> list[NamedTask]:
+    """Return the tasks of a folder, `NAME.toml` and `NAME/task.toml`, by name; only the `names`, if any are named.
 
     Raises UsageProblem.
     """
     files = {path.stem: path for path in folder.glob("*.toml")} | {
         path.parent.name: path for path in folder.glob("*/task.toml")
     }
-    for name in wanted:
+    for name in names:
         if name not in files:
             raise UsageProblem(f"There is no task {name} in {folder}: {', '.join(sorted(files))}.")
     if not files:
         raise UsageProblem(f"There are no tasks in {folder}. A task is a file NAME.toml: {EXAMPLE}.")
-    return [_read(name, path) for name, path in sorted(files.items()) if not wanted or name in wanted]
+    return [_read(name, path) for name, path in sorted(files.items()) if not names or name in names]
 
 
 def _read(name: str, path: Path) -> NamedTask:
@@ -63,9 +63,9 @@ def _read(name: str, path: Path) -> NamedTask:
         task = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), BenchTask)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise UsageProblem(f"{path} is no task: {error}. It has {EXAMPLE}.") from None
-    found = NamedTask(name, path.parent, task)
-    if not found.is_local and ":" not in task.repository:
+    named_task = NamedTask(name, path.parent, task)
+    if not named_task.is_local and ":" not in task.repository:
         raise UsageProblem(f"{path}: the repository {task.repository} is no folder and no address.")
     if task.files and not (path.parent / task.files).is_dir():
         raise UsageProblem(f"{path}: the files {task.files} are no folder.")
-    return found
+    return named_task

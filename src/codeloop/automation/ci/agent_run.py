@@ -208,8 +208,8 @@ def _describe_call(line: bytes) -> str:
     """Return a call in one line, for the job's log."""
     part = msgspec.json.decode(line)["part"]
     state = object_at(part, "state")
-    given = object_at(state, "input")
-    what = given.get("command") or given.get("filePath") or given.get("pattern") or state.get("title") or ""
+    data = object_at(state, "input")
+    what = data.get("command") or data.get("filePath") or data.get("pattern") or state.get("title") or ""
     failed = "" if state.get("status") == "completed" else " (failed)"
     return one_line(f"{part.get('tool')} {what}{failed}", 160)
 
@@ -221,6 +221,6 @@ def _recorded_call(part: JSON) -> RecordedCall | None:
     metadata = object_at(state, "metadata")
     if "id" in metadata:  # it runs in the background: how it ended is not known
         return None
-    shown = metadata.get("output")  # what people see; the result itself has words for the model as well
-    output = shown if isinstance(shown, str) else text_at(state, "output")
+    shown_output = metadata.get("output")  # what people see; the result itself has words for the model as well
+    output = shown_output if isinstance(shown_output, str) else text_at(state, "output")
     return RecordedCall(text_at(object_at(state, "input"), "command"), metadata.get("exit"), output)

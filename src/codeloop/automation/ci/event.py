@@ -76,16 +76,16 @@ def find_request(text: str, trigger: str) -> str | None:
 
     Lines that are quoted, or in a block of code, never count.
     """
-    lines, fence, found = list[str](), "", False
+    lines, fence, is_found = list[str](), "", False
     for line in text.splitlines():
         mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
         if mark and (not fence or (mark[1][0] == fence[0] and len(mark[1]) >= len(fence))):
             fence = "" if fence else mark[1]
         if not fence and not mark and line.rstrip() == trigger:
-            found = True
+            is_found = True
         else:
             lines.append(line)
-    return "\n".join(lines).strip() if found else None
+    return "\n".join(lines).strip() if is_found else None
 
 
 def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEvent | Skip:
@@ -103,8 +103,8 @@ def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEve
     if name == "schedule":
         return CiEvent(kind="schedule", key=f"schedule-{run_id}", text=task)
     if name == "workflow_dispatch":
-        wanted = object_at(payload, "inputs").get("task") or task
-        return CiEvent(kind="dispatch", key=f"dispatch-{run_id}", text=wanted, **who)
+        requested_task = object_at(payload, "inputs").get("task") or task
+        return CiEvent(kind="dispatch", key=f"dispatch-{run_id}", text=requested_task, **who)
     if name in {"issue_comment", "issues"}:
         issue = payload["issue"]
         who |= {"number": issue["number"], "is_pull": "pull_request" in issue}

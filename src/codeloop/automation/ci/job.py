@@ -59,7 +59,7 @@ class CiOutcome(Struct, frozen=True):
 def read_prompt(name: str, **values: str) -> str:
     """Return a prompt with values in its places; a value is never read for places of its own."""
     text = files("codeloop.automation.ci").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
-    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), text)
+    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
 
 
 def quote_thread(thread: Thread) -> str:

@@ -68,10 +68,10 @@ class JobRepository:
         folder = await self._try("-C", str(self._work), "rev-parse", "--show-toplevel")
         if folder is None or Path(folder).resolve() != self._work.resolve():
             raise UsageProblem(f"{self._work} is not the top folder of a git checkout. Check the repository out first.")
-        left = await self._try(
+        failure = await self._try(
             "-C", str(self._work), "config", "--includes", "--get-regexp", r"^http\..*\.extraheader$"
         )
-        if left:
+        if failure:
             raise UsageProblem(
                 "The checkout keeps the job's token in its git configuration, where commands of the agent can read it. "
                 "Set `persist-credentials: false` at the step that checks out."
@@ -83,16 +83,16 @@ class JobRepository:
 
     async def fetch(self, branch: str) -> str | None:
         """Fetch a branch of the remote, and return its commit; None if there is no such branch."""
-        wanted = f"refs/heads/{branch}"
-        listed = await self._online("ls-remote", self._remote, wanted)
-        if not any(line.endswith(f"\t{wanted}") for line in listed.splitlines()):
+        ref = f"refs/heads/{branch}"
+        listing = await self._run_online("ls-remote", self._remote, ref)
+        if not any(line.endswith(f"\t{ref}") for line in listing.splitlines()):
             return None
-        await self._online("fetch", "--quiet", "--no-tags", self._remote, f"+{wanted}:refs/remote/{branch}")
-        return await self._own("rev-parse", f"refs/remote/{branch}")
+        await self._run_online("fetch", "--quiet", "--no-tags", self._remote, f"+{ref}:refs/remote/{branch}")
+        return await self._run_in_copy("rev-parse", f"refs/remote/{branch}")
 
     async def check_out(self, commit: str, branch: str) -> None:
         """Put a commit's files into the checkout, on a local branch of this name; what is not committed there stays."""
-        await self._own("update-ref", "refs/heads/work", commit)
+        await self._run_in_copy("update-ref", "refs/heads/work", commit)
         work = ("-C", str(self._work))
         await self._run(
             *work, "fetch", "--quiet", "--no-tags", "--update-shallow", str(self._folder), "refs/heads/work"
@@ -101,32 +101,32 @@ class JobRepository:
 
     async def record_files(self, commit: str) -> str:
         """Return a tree of what the checkout holds now, without what is ignored."""
-        await self._own("read-tree", commit)
-        await self._own(*self._tree, "add", "--all", ".")
-        return await self._own("write-tree")
+        await self._run_in_copy("read-tree", commit)
+        await self._run_in_copy(*self._tree, "add", "--all", ".")
+        return await self._run_in_copy("write-tree")
 
     async def change_tree(self, tree: str, *changes: tuple[str, str]) -> str:
         """Return a tree with changes on top, each given by the trees before and after it."""
-        await self._own("read-tree", tree)
+        await self._run_in_copy("read-tree", tree)
         for before, after in changes:
-            raw = await self._own("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, after)
+            raw = await self._run_in_copy("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, after)
             if raw:
-                await self._own("update-index", "-z", "--index-info", stdin=_index_rows(raw))
-        return await self._own("write-tree")
+                await self._run_in_copy("update-index", "-z", "--index-info", stdin=_index_rows(raw))
+        return await self._run_in_copy("write-tree")
 
     async def keep_new_files(self, tree: str, before: str, after: str) -> str:
         """Return a tree with the files on top that were new from one tree to another."""
         only = ("--no-renames", "--no-abbrev", "--diff-filter=A")
-        raw = await self._own("diff-tree", "-r", "-z", *only, before, after)
-        await self._own("read-tree", tree)
+        raw = await self._run_in_copy("diff-tree", "-r", "-z", *only, before, after)
+        await self._run_in_copy("read-tree", tree)
         if raw:
-            await self._own("update-index", "-z", "--index-info", stdin=_index_rows(raw))
-        return await self._own("write-tree")
+            await self._run_in_copy("update-index", "-z", "--index-info", stdin=_index_rows(raw))
+        return await self._run_in_copy("write-tree")
 
     async def put_files(self, tree: str) -> None:
         """Make the checkout hold a tree; what is ignored there stays."""
-        await self._own(*self._tree, "add", "--all", ".")
-        await self._own(*self._tree, "read-tree", "--reset", "-u", tree)
+        await self._run_in_copy(*self._tree, "add", "--all", ".")
+        await self._run_in_copy(*self._tree, "read-tree", "--reset", "-u", tree)
 
     async def commit(self, parent: str, before: str, after: str, message: str, author: Author) -> str | None:
         """Commit what changed between two trees on top of a commit; return the commit, None if nothing changed."""
@@ -135,16 +135,16 @@ class JobRepository:
         tree = await self.change_tree(parent, (before, after))
         who = {"NAME": author.name, "EMAIL": author.email}
         names = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
-        return await self._own("commit-tree", tree, "-p", parent, "-F", "-", stdin=message, more=names)
+        return await self._run_in_copy("commit-tree", tree, "-p", parent, "-F", "-", stdin=message, more=names)
 
     async def push(self, commit: str, branch: str) -> None:
         """Push a commit to a branch of the remote; it must contain what the branch holds. Raises PushRejected."""
-        await self._online("push", "--quiet", self._remote, f"{commit}:refs/heads/{branch}")
+        await self._run_online("push", "--quiet", self._remote, f"{commit}:refs/heads/{branch}")
 
     async def find_request(self, key: str, commit: str, base: str) -> tuple[str, str] | None:
         """Return the commit of a branch that carries a request out, and its message; None if there is none yet."""
-        found = await self._own("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
-        for entry in found.split("\x01"):
+        log = await self._run_in_copy("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
+        for entry in log.split("\x01"):
             sha, _, message = entry.strip().partition("\0")
             if f"\n{TRAILER}: {key}" in f"{message}\n":
                 return sha, message
@@ -152,12 +152,14 @@ class JobRepository:
 
     async def changed_lines(self, base: str, head: str) -> ChangedLines:
         """Return the lines that `head` has and the common ancestor with `base` has not."""
-        text = await self._own("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", f"{base}...{head}")
+        text = await self._run_in_copy(
+            "diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", f"{base}...{head}"
+        )
         return ChangedLines(_lines_of(text))
 
     async def merge_base(self, base: str, head: str) -> str:
         """Return the common ancestor of two commits."""
-        return await self._own("merge-base", base, head)
+        return await self._run_in_copy("merge-base", base, head)
 
     async def file_lines(self, commit: str, path: str) -> list[str]:
         """Return the lines of a file of a commit; none if it has no such file."""
@@ -165,12 +167,14 @@ class JobRepository:
 
     async def make_patch(self, before: str, after: str) -> str:
         """Return the difference of two trees as a patch that `git apply` takes."""
-        return await self._own("diff-tree", "-p", "--binary", "--no-color", "--no-ext-diff", before, after) + "\n"
+        return (
+            await self._run_in_copy("diff-tree", "-p", "--binary", "--no-color", "--no-ext-diff", before, after) + "\n"
+        )
 
-    async def _own(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> str:
+    async def _run_in_copy(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> str:
         return await self._run(f"--git-dir={self._folder}", *arguments, stdin=stdin, more=more)
 
-    async def _online(self, *arguments: str) -> str:
+    async def _run_online(self, *arguments: str) -> str:
         """Run a command that talks to the remote; again while the network fails."""
         for attempt in range(CI_TRIES.value):
             try:

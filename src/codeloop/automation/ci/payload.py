@@ -7,17 +7,17 @@ from codeloop.schema.wire import JSON
 
 def object_at(row: JSON, name: str) -> JSON:
     """Return the object in a field, an empty one if there is none."""
-    found: Any = row.get(name)
-    return cast("JSON", found) if isinstance(found, dict) else {}
+    value: Any = row.get(name)
+    return cast("JSON", value) if isinstance(value, dict) else {}
 
 
 def list_at(row: JSON, name: str) -> list[Any]:
     """Return the list in a field, an empty one if there is none."""
-    found: Any = row.get(name)
-    return cast("list[Any]", found) if isinstance(found, list) else []
+    value: Any = row.get(name)
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def text_at(row: JSON, name: str) -> str:
     """Return the text in a field, a number as text, "" if there is none."""
-    found: Any = row.get(name)
-    return found if isinstance(found, str) else str(found) if isinstance(found, int) else ""
+    value: Any = row.get(name)
+    return value if isinstance(value, str) else str(value) if isinstance(value, int) else ""

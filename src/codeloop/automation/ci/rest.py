@@ -95,8 +95,8 @@ class RestApi:
     ) -> Made:
         """Return the one that `find` finds, else create it; after a lost answer look again before the next try."""
         for attempt in range(CI_TRIES.value):
-            if (found := await find()) is not None:
-                return found
+            if (existing := await find()) is not None:
+                return existing
             try:
                 return await create()
             except UncertainRequest:
@@ -165,18 +165,18 @@ class RestApi:
 
     def _next_page(self, answer: HostAnswer) -> str | None:
         """Return the path of the next page. Raises HostProblem for another server, which would get the token."""
-        found = _NEXT.search(answer.headers.get("link", ""))
-        if found is None:
+        match = _NEXT.search(answer.headers.get("link", ""))
+        if match is None:
             return None
-        if not found[1].startswith(f"{self._base_url}/"):
-            raise HostProblem(f"{self._name} names a next page on another server: {one_line(found[1], _DETAIL)}")
-        return found[1].removeprefix(self._base_url)
+        if not match[1].startswith(f"{self._base_url}/"):
+            raise HostProblem(f"{self._name} names a next page on another server: {one_line(match[1], _DETAIL)}")
+        return match[1].removeprefix(self._base_url)
 
     def _describe(self, method: str, path: str, answer: HostAnswer) -> str:
-        said = _words_of(answer.body)
+        message = _words_of(answer.body)
         advice = self._advice.get(answer.status, "Start the job again later." if answer.status >= 500 else "")
         what = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
-        return f"{what}{f': {said}' if said else ''}. {advice}".rstrip().replace("..", ".")
+        return f"{what}{f': {message}' if message else ''}. {advice}".rstrip().replace("..", ".")
 
 
 def _with_query(path: str, query: Mapping[str, Any]) -> str:
@@ -195,8 +195,8 @@ def _wait_of(answer: HostAnswer) -> float | None:
     if after.isdigit():
         return float(after)
     reset = answer.headers.get("x-ratelimit-reset", answer.headers.get("ratelimit-reset", ""))
-    left = answer.headers.get("x-ratelimit-remaining", answer.headers.get("ratelimit-remaining"))
-    if left == "0" and reset.isdigit():
+    remaining = answer.headers.get("x-ratelimit-remaining", answer.headers.get("ratelimit-remaining"))
+    if remaining == "0" and reset.isdigit():
         return max(float(reset) - time.time(), 0.0) + 1.0
     return CI_RETRY.seconds * 60 if answer.status == 429 else None
 

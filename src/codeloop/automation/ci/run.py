@@ -82,8 +82,8 @@ async def _begin(job: CiJob, event: CiEvent, plan: Task | Review, say: Say) -> T
     if not event.number:
         return ThreadRecord()
     while True:
-        found = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
-        record = read_record(found.text) if found is not None else ThreadRecord()
+        comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
+        record = read_record(comment.text) if comment is not None else ThreadRecord()
         if event.key in record.done:
             say(f"Nothing to do: {event.key} was carried out before.")
             return None
@@ -99,9 +99,9 @@ async def _begin(job: CiJob, event: CiEvent, plan: Task | Review, say: Say) -> T
 async def _take(job: CiJob, event: CiEvent, plan: Task | Review, record: ThreadRecord) -> bool:
     """Take a free thread; return whether it is this job's. Of two jobs that do so at once, one gets it."""
     until = int(time.time() + 2 * (job.settings.limits.seconds + CI_END.seconds))
-    taken = replace(record, run=job.settings.run_id, until=until)
+    thread_record = replace(record, run=job.settings.run_id, until=until)
     title = "reviewing" if isinstance(plan, Review) else "working on it"
-    mine = await _write(job, event, write_comment_text(taken, title, "", ()))
+    mine = await _write(job, event, write_comment_text(thread_record, title, "", ()))
     await asyncio.sleep(CI_SETTLE.seconds)
     found = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
     if found is not None and found.id != mine.id:  # both saw none, and made one
@@ -113,12 +113,12 @@ async def _take(job: CiJob, event: CiEvent, plan: Task | Review, record: ThreadR
 async def _end(job: CiJob, event: CiEvent, record: ThreadRecord, outcome: CiOutcome, say: Say) -> None:
     """Say how it ended: in the thread, in a file, and in the log."""
     total = round(record.cost + outcome.cost, 6)
-    kept = (
+    thread_record = (
         add_done(record, event.key, outcome.cost) if outcome.is_done else replace(record, cost=total, run="", until=0)
     )
     more = f"{describe_cost(total)} for all of this thread" if record.cost and outcome.cost else ""
     facts = (*outcome.facts, describe_cost(outcome.cost) if outcome.cost else "", more)
-    text = write_comment_text(kept, outcome.title, outcome.text, facts)
+    text = write_comment_text(thread_record, outcome.title, outcome.text, facts)
     write_output(job.settings.output, "result.md", text)
     say(f"{outcome.title}{f' ({describe_cost(outcome.cost)})' if outcome.cost else ''}")
     if event.number:
@@ -131,8 +131,8 @@ async def _write(job: CiJob, event: CiEvent, text: str) -> Comment:
 
 async def _refuse_fork(host: Host, event: CiEvent) -> None:
     """Answer the asker with why nothing is done; keep the record of a comment that is there."""
-    found = await host.find_comment(event.number, is_pull=True, marker=MARKER)
-    record = add_done(read_record(found.text) if found is not None else ThreadRecord(), event.key, 0.0)
+    comment = await host.find_comment(event.number, is_pull=True, marker=MARKER)
+    record = add_done(read_record(comment.text) if comment is not None else ThreadRecord(), event.key, 0.0)
     await host.write_comment(
         event.number, write_comment_text(record, "not run", _FORK, ()), is_pull=True, marker=MARKER
     )

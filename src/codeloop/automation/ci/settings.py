@@ -34,21 +34,21 @@ class Asked(Struct, frozen=True, kw_only=True):
     key: str = ""
 
 
-def find_host(asked: str, environment: Mapping[str, str]) -> HostName:
+def find_host(name: str, environment: Mapping[str, str]) -> HostName:
     """Return which host a job runs on."""
-    match asked:
+    match name:
         case "github" | "gitlab" | "git":
-            return asked
+            return name
         case _ if environment.get("GITHUB_REPOSITORY"):
             return "github"
         case _:
             return "gitlab" if environment.get("CI_PROJECT_ID") else "git"
 
 
-def make_host(name: HostName, asked: Asked, environment: Mapping[str, str], output: Path) -> Host:
+def make_host(name: HostName, options: Asked, environment: Mapping[str, str], output: Path) -> Host:
     """Return the host. Raises UsageProblem for a variable that is missing."""
 
-    def need(variable: str) -> str:
+    def require(variable: str) -> str:
         if not environment.get(variable):
             raise UsageProblem(f"{variable} is not set. `codeloop ci setup` writes a file that sets it.")
         return environment[variable]
@@ -56,38 +56,38 @@ def make_host(name: HostName, asked: Asked, environment: Mapping[str, str], outp
     match name:
         case "github":
             server = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
-            repository, token = need("GITHUB_REPOSITORY"), need("GITHUB_TOKEN")
+            repository, token = require("GITHUB_REPOSITORY"), require("GITHUB_TOKEN")
             api = environment.get("GITHUB_API_URL", "https://api.github.com")
-            remote, login = asked.remote or f"{server}/{repository}.git", environment.get("CODELOOP_BOT_LOGIN", "")
+            remote, login = options.remote or f"{server}/{repository}.git", environment.get("CODELOOP_BOT_LOGIN", "")
             return GitHub(api, repository, token, remote, login)
         case "gitlab":
-            server, project = need("CI_SERVER_URL").rstrip("/"), need("CI_PROJECT_ID")
-            remote = asked.remote or f"{server}/{need('CI_PROJECT_PATH')}.git"
-            return GitLab(need("CI_API_V4_URL"), project, need("CODELOOP_GITLAB_TOKEN"), remote)
+            server, project = require("CI_SERVER_URL").rstrip("/"), require("CI_PROJECT_ID")
+            remote = options.remote or f"{server}/{require('CI_PROJECT_PATH')}.git"
+            return GitLab(require("CI_API_V4_URL"), project, require("CODELOOP_GITLAB_TOKEN"), remote)
         case "git":
-            if not asked.remote:
+            if not options.remote:
                 raise UsageProblem("--remote is missing: where branches are fetched from and pushed to.")
-            return PlainGit(asked.remote, asked.base or "main", asked.head, output)
+            return PlainGit(options.remote, options.base or "main", options.head, output)
 
 
-def read_event(name: HostName, asked: Asked, environment: Mapping[str, str]) -> CiEvent | Skip:
+def read_event(name: HostName, options: Asked, environment: Mapping[str, str]) -> CiEvent | Skip:
     """Return the event of the job. Raises UsageProblem for one that can't be read."""
-    task = asked.task or environment.get("CODELOOP_TASK", "")
-    key = asked.key or run_of(name, environment)
-    if asked.is_review and (asked.number or name == "git"):
-        return CiEvent(kind="pull", key=f"review-{asked.number}-{key}", number=asked.number, is_pull=True)
+    task = options.task or environment.get("CODELOOP_TASK", "")
+    key = options.key or run_of(name, environment)
+    if options.is_review and (options.number or name == "git"):
+        return CiEvent(kind="pull", key=f"review-{options.number}-{key}", number=options.number, is_pull=True)
     if name == "git":
         return CiEvent(kind="dispatch", key=f"dispatch-{key}", text=task)
     try:
         if name == "github":
-            event = asked.event or environment.get("GITHUB_EVENT_NAME", "")
-            path = asked.event_path or environment.get("GITHUB_EVENT_PATH")
+            event = options.event or environment.get("GITHUB_EVENT_NAME", "")
+            path = options.event_path or environment.get("GITHUB_EVENT_PATH")
             if not event or (not path and event != "schedule"):
                 raise UsageProblem(
                     "There is no event: set GITHUB_EVENT_NAME and GITHUB_EVENT_PATH, or --event and --event-path."
                 )
             return read_github_event(event, _read_json(Path(path)) if path else {}, key, task)
-        path = asked.event_path or environment.get("TRIGGER_PAYLOAD")
+        path = options.event_path or environment.get("TRIGGER_PAYLOAD")
         return read_gitlab_event(environment, _read_json(Path(path)) if path else None, task)
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageProblem(f"The event has no {error} where one is expected, so it is none of {name}'s.") from None

@@ -43,7 +43,7 @@ def make_setup(host: str, model: str, trigger: str, secret: str, minutes: int, m
         "flags": " ".join(flags),
     }
     text = files("codeloop.automation.ci").joinpath("templates", f"{host}.yml").read_text(encoding="utf-8")
-    text = re.sub(r"(?<!\{)\{(\w+)\}(?!\})", lambda found: values.get(found[1], found[0]), text)
+    text = re.sub(r"(?<!\{)\{(\w+)\}(?!\})", lambda match: values.get(match[1], match[0]), text)
     return SetupFile(Path(_PLACES[host]), re.sub(r" +$", "", text, flags=re.MULTILINE), _steps(host, secret, trigger))
 
 

@@ -40,9 +40,9 @@ class Start(Struct, frozen=True):
 async def do_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
     """Carry out a request. Raises HostProblem, GitProblem and UsageProblem; what was done by then is in the output."""
     start = await _find_start(job, event)
-    done = await job.repository.find_request(event.key, start.commit, start.base_commit)
-    if done is not None:  # a run before this one pushed it, and ended before it could say so
-        return await _show(job, event, start, done[0], _answer_of(done[1]), CiOutcome("done", "", 0))
+    request = await job.repository.find_request(event.key, start.commit, start.base_commit)
+    if request is not None:  # a run before this one pushed it, and ended before it could say so
+        return await _show(job, event, start, request[0], _answer_of(request[1]), CiOutcome("done", "", 0))
     await job.repository.check_out(start.commit, start.branch)
     before = await job.repository.record_files(start.commit)
     thread = await job.host.read_thread(event.number, is_pull=event.is_pull) if event.number else NO_THREAD
@@ -105,9 +105,9 @@ async def _push(job: CiJob, commit: str, branch: str, key: str) -> str:
     try:
         await job.repository.push(commit, branch)
     except PushRejected:
-        beside = branch if branch.startswith("codeloop/") else f"codeloop/{branch}"
-        await job.repository.push(commit, f"{beside}-{key}")
-        return f"{beside}-{key}"
+        branch_name = branch if branch.startswith("codeloop/") else f"codeloop/{branch}"
+        await job.repository.push(commit, f"{branch_name}-{key}")
+        return f"{branch_name}-{key}"
     return branch
 
 

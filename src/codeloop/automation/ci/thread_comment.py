@@ -27,17 +27,17 @@ class ThreadRecord(Struct, frozen=True, omit_defaults=True):
 
 def read_record(text: str) -> ThreadRecord:
     """Return the record in a comment of ours; an empty one where there is none that can be read."""
-    found = _RECORD.match(text)
+    match = _RECORD.match(text)
     try:
-        return msgspec.json.decode(found[1], type=ThreadRecord) if found else ThreadRecord()
+        return msgspec.json.decode(match[1], type=ThreadRecord) if match else ThreadRecord()
     except msgspec.DecodeError:
         return ThreadRecord()
 
 
 def add_done(record: ThreadRecord, key: str, cost: float) -> ThreadRecord:
     """Return a record in which a request is carried out, and no job works any more."""
-    done = (*(each for each in record.done if each != key), key)[-CI_REQUESTS.value :]
-    return ThreadRecord(done=done, cost=round(record.cost + cost, 6))
+    keys = (*(each for each in record.done if each != key), key)[-CI_REQUESTS.value :]
+    return ThreadRecord(done=keys, cost=round(record.cost + cost, 6))
 
 
 def write_comment_text(record: ThreadRecord, title: str, text: str, facts: Sequence[str]) -> str:
@@ -54,11 +54,11 @@ def quote_answer(text: str) -> str:
     A host acts on `@names`, on lines that begin with `/`, and shows pictures of any address; a model may have been
     talked into writing them.
     """
-    shown = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _CUT
-    shown = shown.replace("<!--", "&lt;!--")
-    shown = re.sub(r"(?<![\w`/.])@(?=\w)", "@\u200b", shown)
-    shown = re.sub(r"^(\s*)/(?=\w)", "\\1\u200b/", shown, flags=re.MULTILINE)
-    return re.sub(r"!\[([^\]\n]*)\](?=[(\[])", r"[\1]", re.sub(r"<(?=img\b)", "&lt;", shown, flags=re.IGNORECASE))
+    text_shown = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _CUT
+    text_shown = text_shown.replace("<!--", "&lt;!--")
+    text_shown = re.sub(r"(?<![\w`/.])@(?=\w)", "@\u200b", text_shown)
+    text_shown = re.sub(r"^(\s*)/(?=\w)", "\\1\u200b/", text_shown, flags=re.MULTILINE)
+    return re.sub(r"!\[([^\]\n]*)\](?=[(\[])", r"[\1]", re.sub(r"<(?=img\b)", "&lt;", text_shown, flags=re.IGNORECASE))
 
 
 def describe_cost(cost: float) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeloop.automation.fleet.ledger import Cursor, Ledger
-from codeloop.kit.processes import lives, pid_scope, start_time
+from codeloop.kit.processes import is_alive, pid_scope, start_time
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.bounds.automation import FLEET_BUSY
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -77,7 +77,7 @@ class SqliteFile:
     def is_gone(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
         """See FleetDatabase."""
         del cursor
-        return not lives(*owner)
+        return not is_alive(*owner)
 
     def is_here(self, owner: tuple[int, str]) -> bool:
         """See FleetDatabase."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 import msgspec
 
 from codeloop.automation.fleet.driver import RESULT_KEYS, JobTask, Stopped
-from codeloop.kit.processes import lives, with_absolute_path
+from codeloop.kit.processes import is_alive, with_absolute_path
 from codeloop.schema.bounds.automation import FLEET_END, FLEET_LOOK
 from codeloop.schema.wire import JSON
 
@@ -66,12 +66,12 @@ class LocalDriver:
 
 def end_program(pid: int, started: str = "") -> None:
     """End a program that leads its own session, with all of it: asked first, then killed."""
-    if not pid or not lives(pid, started):
+    if not pid or not is_alive(pid, started):
         return
     deadline = time.monotonic() + FLEET_END.seconds
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGTERM)
-        while time.monotonic() < deadline and lives(pid, started) and not _is_over(pid):
+        while time.monotonic() < deadline and is_alive(pid, started) and not _is_over(pid):
             time.sleep(FLEET_LOOK.seconds / 4)
         os.killpg(pid, signal.SIGKILL)
 

@@ -49,16 +49,16 @@ class CronTime(Struct, frozen=True):
     def next_due(self, after: datetime) -> datetime:
         """Return the first due time after this one. Raises UsageProblem if there is none."""
         for day in (after.date() + timedelta(days=days) for days in range(_DAYS)):
-            if self.is_day(day) and (found := next((at for at in self._times(day) if at > after), None)):
-                return found
+            if self.is_day(day) and (time_found := next((at for at in self._times(day) if at > after), None)):
+                return time_found
         raise UsageProblem(f"{self.text!r} is never due: no month has such a day. {EXAMPLE}.")
 
     def latest_due(self, after: datetime, until: datetime) -> datetime | None:
         """Return the last due time after one time and not after another; None: there is none between."""
         day = until.date()
         while day >= after.date():
-            if self.is_day(day) and (found := [at for at in self._times(day) if after < at <= until]):
-                return found[-1]
+            if self.is_day(day) and (times := [at for at in self._times(day) if after < at <= until]):
+                return times[-1]
             day -= timedelta(days=1)
         return None
 
@@ -102,10 +102,10 @@ def parse_cron(text: str) -> CronTime:
 def _parse(field: str, name: str, least: int, most: int) -> tuple[int, ...]:
     values: set[int] = set()
     for piece in field.lower().split(","):
-        found = _PIECE.fullmatch(piece)
-        if found is None:
+        match = _PIECE.fullmatch(piece)
+        if match is None:
             raise UsageProblem(f"{piece!r} is no {name} for cron. {EXAMPLE}.")
-        first, last, step = found.groups()
+        first, last, step = match.groups()
         if first == "*":
             low, high = least, most
         else:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.automation.schedule.cron import local_now
 from codeloop.automation.schedule.store import Schedule, ScheduledRun, ScheduleStore
 from codeloop.automation.schedule.timers import PROGRAM
-from codeloop.kit.processes import leave_out_project, which, with_absolute_path
+from codeloop.kit.processes import find_program, leave_out_project, with_absolute_path
 from codeloop.kit.small_files import lock
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_NOTIFY, SCHEDULE_TEXT
@@ -33,15 +33,15 @@ class _Result(Struct):
 
 def run_due(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun]]:
     """Run what is due, one after the other, and return how each ended. Where another process does that, nothing."""
-    ended: list[tuple[Schedule, ScheduledRun]] = []
-    while any(each.due(local_now()) is not None for each in store.list_all()):
+    finished: list[tuple[Schedule, ScheduledRun]] = []
+    while any(each.latest_due(local_now()) is not None for each in store.list_all()):
         try:
             with lock(store.run_lock, 0):
                 while (schedule := store.begin(local_now())) is not None:
-                    ended.append((schedule, _run(store, schedule)))
+                    finished.append((schedule, _run(store, schedule)))
         except TimeoutError:
-            return ended  # whoever holds it runs that, too
-    return ended
+            return finished  # whoever holds it runs that, too
+    return finished
 
 
 def run_now(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
@@ -58,10 +58,10 @@ def run_now(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
 
 
 def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
-    begun, start = schedule.runs[-1], time.monotonic()
+    scheduled_run, start = schedule.runs[-1], time.monotonic()
     result = _start(schedule)
     ended = msgspec.structs.replace(
-        begun,
+        scheduled_run,
         state="failed" if result.is_error else "done",
         session_id=result.session_id,
         text=(result.result or "\n".join(result.errors))[: SCHEDULE_TEXT.value],
@@ -114,11 +114,11 @@ def notify(title: str, text: str, environment: dict[str, str]) -> None:
         if "DBUS_SESSION_BUS_ADDRESS" not in environment and bus.exists():
             environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"
         command = ["notify-send", "--app-name=codeloop", "--", title, text]
-    if (found := which(command[0], environment["PATH"])) is None:
+    if (program := find_program(command[0], environment["PATH"])) is None:
         return
     with suppress(OSError, subprocess.TimeoutExpired):
         subprocess.run(
-            [found, *command[1:]],
+            [program, *command[1:]],
             cwd="/",
             env=environment,
             stdin=subprocess.DEVNULL,

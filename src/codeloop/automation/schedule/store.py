@@ -49,10 +49,10 @@ class Schedule(Struct, frozen=True, kw_only=True):
     last_due: int
     runs: list[ScheduledRun] = []
 
-    def due(self, now: datetime) -> int | None:
+    def latest_due(self, now: datetime) -> int | None:
         """Return the latest due time that was not run, in ms since the epoch; None: nothing is due."""
-        found = parse_cron(self.when).latest_due(local_time(self.last_due), now)
-        return int(found.timestamp() * 1000) if found is not None else None
+        latest = parse_cron(self.when).latest_due(local_time(self.last_due), now)
+        return int(latest.timestamp() * 1000) if latest is not None else None
 
     def next_due(self, now: datetime) -> datetime:
         """Return when it runs next."""
@@ -79,10 +79,10 @@ class ScheduleStore:
 
     def find(self, wanted: str) -> Schedule:
         """Return the one with this id. Raises UsageProblem."""
-        found = next((each for each in self.list_all() if each.id == wanted), None)
-        if found is None:
+        schedule = next((each for each in self.list_all() if each.id == wanted), None)
+        if schedule is None:
             raise UsageProblem(f"Nothing is scheduled as {wanted}. `codeloop schedule list` shows what is.")
-        return found
+        return schedule
 
     def add(self, schedule: Schedule) -> None:
         """Add one. Raises UsageProblem if its id is taken."""
@@ -95,30 +95,30 @@ class ScheduleStore:
         make_private(self.folder)
         self._change(append)
 
-    def remove(self, wanted: str) -> None:
+    def remove(self, name: str) -> None:
         """Remove one; with the last one, the folder, unless something runs."""
-        left = self._change(lambda schedules: [each for each in schedules if each.id != wanted])
-        if not left:
+        rest = self._change(lambda schedules: [each for each in schedules if each.id != name])
+        if not rest:
             with suppress(TimeoutError, FileNotFoundError), lock(self.run_lock, 0):
                 shutil.rmtree(self.folder)
 
-    def begin(self, now: datetime, wanted: str | None = None) -> Schedule | None:
+    def begin(self, now: datetime, name: str | None = None) -> Schedule | None:
         """Note that the run of something that is due begins, and return it; None: nothing is due.
 
-        What was missed several times is run once. `wanted`: only this one, due or not. Raises UsageProblem.
+        What was missed several times is run once. `name`: only this one, due or not. Raises UsageProblem.
         """
         begun: list[Schedule] = []
 
         def note(schedules: list[Schedule]) -> list[Schedule]:
             changed: list[Schedule] = []
             for each in schedules:
-                is_wanted = each.id == wanted if wanted else each.due(now) is not None
+                is_wanted = each.id == name if name else each.latest_due(now) is not None
                 if begun or not is_wanted:
                     changed.append(each)
                     continue
-                due = now_ms() if wanted else each.due(now) or 0
+                due = now_ms() if name else each.latest_due(now) or 0
                 runs = [*each.runs, ScheduledRun(due=due, started=now_ms())][-SCHEDULE_RESULTS.value :]
-                last = each.last_due if wanted else due
+                last = each.last_due if name else due
                 begun.append(msgspec.structs.replace(each, runs=runs, last_due=last))
                 changed.append(begun[0])
             return changed
@@ -126,12 +126,12 @@ class ScheduleStore:
         self._change(note)
         return begun[0] if begun else None
 
-    def end(self, wanted: str, run: ScheduledRun) -> None:
+    def end(self, name: str, run: ScheduledRun) -> None:
         """Store how the run that began last has ended; nothing, if it was removed meanwhile."""
 
         def note(schedules: list[Schedule]) -> list[Schedule]:
             return [
-                msgspec.structs.replace(each, runs=[*each.runs[:-1], run]) if each.id == wanted and each.runs else each
+                msgspec.structs.replace(each, runs=[*each.runs[:-1], run]) if each.id == name and each.runs else each
                 for each in schedules
             ]
 

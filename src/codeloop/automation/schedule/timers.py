@@ -9,7 +9,7 @@ from typing import Protocol
 
 from codeloop.automation.schedule.cron import parse_cron
 from codeloop.automation.schedule.store import Schedule
-from codeloop.kit.processes import which, with_absolute_path
+from codeloop.kit.processes import find_program, with_absolute_path
 from codeloop.schema.bounds.automation import SCHEDULE_TIMER
 from codeloop.schema.errors import CodeloopError
 
@@ -45,11 +45,11 @@ def keep_environment() -> dict[str, str]:
 def choose_timers() -> str:
     """Return `systemd` where user timers work, else `cron`. Raises CodeloopError if there is neither."""
     path = os.environ.get("PATH")
-    if which("systemctl", path) is not None:
+    if find_program("systemctl", path) is not None:
         answer = _run(["systemctl", "--user", "is-system-running"], checked=False)
         if answer.stdout.strip() in {"running", "degraded", "starting", "initializing"}:
             return "systemd"
-    if which("crontab", path) is not None:
+    if find_program("crontab", path) is not None:
         return "cron"
     raise CodeloopError(
         "This machine has no timers for users: systemd does not run for you, and cron is not installed."
@@ -149,12 +149,12 @@ def _quote_unit(word: str) -> str:
 
 def _run(command: list[str], *, stdin: str = "", checked: bool = True) -> subprocess.CompletedProcess[str]:
     environment = with_absolute_path(os.environ)
-    found = which(command[0], environment["PATH"])
-    if found is None:
+    program = find_program(command[0], environment["PATH"])
+    if program is None:
         raise CodeloopError(f"{command[0]} is not installed.")
     try:
-        done = subprocess.run(
-            [found, *command[1:]],
+        completed = subprocess.run(
+            [program, *command[1:]],
             input=stdin,
             capture_output=True,
             text=True,
@@ -165,6 +165,6 @@ def _run(command: list[str], *, stdin: str = "", checked: bool = True) -> subpro
         )
     except subprocess.TimeoutExpired:
         raise CodeloopError(f"{' '.join(command)} did not answer. Try again.") from None
-    if checked and done.returncode != 0:
-        raise CodeloopError(f"{' '.join(command)} failed: {done.stderr.strip() or done.returncode}.")
-    return done
+    if checked and completed.returncode != 0:
+        raise CodeloopError(f"{' '.join(command)} failed: {completed.stderr.strip() or completed.returncode}.")
+    return completed

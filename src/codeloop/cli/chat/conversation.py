@@ -70,7 +70,7 @@ class PendingCalls:
         task.add_done_callback(self._take_result)
         return task
 
-    def aside(self, call: Coroutine[Any, Any, Any]) -> None:
+    def start_unawaited(self, call: Coroutine[Any, Any, Any]) -> None:
         """Do something that nothing waits for."""
         task = asyncio.create_task(call)
         self._asides.add(task)
@@ -105,7 +105,7 @@ class Chat:
         self._screen = screen
         self._answerer = Answerer(screen.typing if screen.is_attended else None, auto=options.auto)
         self._open: OpenSession | None = None
-        self._pending = PendingCalls(self._show_failure, self._over)
+        self._pending = PendingCalls(self._show_failure, self._note_call_done)
         self._idle = asyncio.Event()
         self._is_warned = False
         self._code = exit_codes.DONE
@@ -136,20 +136,20 @@ class Chat:
 
         Raises CodeloopError if the conversation can't begin.
         """
-        found = await choose_session(self._target, self.options)
-        client = self._target.client if found is None else self._target.client_of(found)
+        session = await choose_session(self._target, self.options)
+        client = self._target.client if session is None else self._target.client_of(session)
         await check_agent(client, self.agent)
         if self.model is not None:
             await check_model(client, self.model)
-        if found is not None:
-            found = await session_of(client, self.options, found)
+        if session is not None:
+            session = await session_of(client, self.options, session)
         loop = asyncio.get_running_loop()
         for number in list_end_signals():
             loop.add_signal_handler(number, self.interrupt if number == signal.SIGINT else self.leave)
         typing = self._screen.typing
         typing.start()
         try:
-            await self._greet(found)
+            await self._greet(session)
             while (line := await typing.lines.take()) is not None:
                 self._is_warned = False
                 try:
@@ -163,14 +163,14 @@ class Chat:
             await self._stop()
         return self._code
 
-    async def _greet(self, found: Session | None) -> None:
+    async def _greet(self, session: Session | None) -> None:
         if self._target.link is not None:
             self._target.link.heard = lambda text: self.say(f"codeloop: {text}", "yellow")
         for note in self._target.notes:
             self.say(note, "yellow")
         if self._screen.is_attended:
             self.say(f"{self.place}  /help lists the commands, Ctrl-D leaves.")
-        await self.enter(found)
+        await self.enter(session)
         if first := " ".join(self.options.message).strip():
             self.say("\n".join(f"> {line}" for line in first.splitlines()), "cyan")
             self._screen.typing.lines.put(first)
@@ -188,26 +188,26 @@ class Chat:
         self._open = None
         if session is not None:
             client = self.client = self._target.client_of(session)
-            shown = ListMessages(session_id=session.id, limit=ATTACH_SHOWN.value)
-            await self._screen.show_transcript(session, await client.call(SESSION_MESSAGES, shown))
+            list_messages = ListMessages(session_id=session.id, limit=ATTACH_SHOWN.value)
+            await self._screen.show_transcript(session, await client.call(SESSION_MESSAGES, list_messages))
             await self._follow(session)
         self._update()
 
-    async def begin(self, send: Send, shown: str = "", message_id: str | None = None) -> None:
+    async def begin(self, send: Send, draw: str = "", message_id: str | None = None) -> None:
         """Send something that is answered when a turn ends, to a session that may have to be created.
 
-        `shown`: the prompt, which may have to wait; `message_id`: the id it will be stored under.
+        `draw`: the prompt, which may have to wait; `message_id`: the id it will be stored under.
         """
-        opened = self._open or await self._follow(await session_of(self.client, self.options, None))
+        session_open = self._open or await self._follow(await session_of(self.client, self.options, None))
         is_kept = self._target.link is not None and self._target.link.is_down
-        if shown and (is_kept or self.is_busy):
+        if draw and (is_kept or self.is_busy):
             self.say("  sent as soon as the server is back" if is_kept else "  queued")
         if not self.is_busy:
-            self._pending.answer, opened.follower.tally = None, Tally(self.session)
+            self._pending.answer, session_open.follower.tally = None, Tally(self.session)
         waits: set[asyncio.Future[Any]] = set()
         if message_id is not None:  # the next prompt comes after this one, not beside it
-            waits.add(opened.prompts.expect(message_id, shown if opened.follower.is_running else ""))
-        task = self._pending.start(send(self.client, opened.prompts.session.id))
+            waits.add(session_open.prompts.expect(message_id, draw if session_open.follower.is_running else ""))
+        task = self._pending.start(send(self.client, session_open.prompts.session.id))
         self._update()
         if waits:
             await asyncio.wait({task, *waits}, return_when=asyncio.FIRST_COMPLETED)
@@ -225,7 +225,7 @@ class Chat:
         if self._is_warned:
             self.leave()
         elif self.is_busy and self.session is not None:
-            self._pending.aside(self.client.call(ABORT, SessionId(session_id=self.session.id)))
+            self._pending.start_unawaited(self.client.call(ABORT, SessionId(session_id=self.session.id)))
             self.say("Stopping the turn; press Ctrl-C again to leave.", "yellow")
         elif self._screen.is_attended:
             self.say("Press Ctrl-C again to leave, or use Ctrl-D or /exit.", "yellow")
@@ -243,10 +243,12 @@ class Chat:
             heard=prompts.take,
             changed=self._update,
         )
-        opened = self._open = OpenSession(view, prompts, RunFollower(self.client, session, view, self._answerer, on))
-        await opened.follower.start()
-        await opened.follower.catch_up()
-        return opened
+        open_session = self._open = OpenSession(
+            view, prompts, RunFollower(self.client, session, view, self._answerer, on)
+        )
+        await open_session.follower.start()
+        await open_session.follower.catch_up()
+        return open_session
 
     def _end_if_lost(self, error: BaseException) -> None:
         """End the conversation if nothing can be shown any more."""
@@ -277,10 +279,10 @@ class Chat:
         if (is_end or self._pending.is_given_up) and self.session is not None and not self._screen.is_attended:
             self.say(self._resume(self.session), "red")
 
-    def _over(self) -> None:
+    def _note_call_done(self) -> None:
         """Hear that a call is over; after the last one the session should become idle."""
         if self._pending.is_empty and self._open is not None and self._open.follower.is_running:
-            self._pending.aside(self._open.follower.settle())
+            self._pending.start_unawaited(self._open.follower.settle())
         self._update()
 
     def _update(self) -> None:
@@ -296,7 +298,7 @@ class Chat:
         else:
             self._idle.set()
 
-    def _sum_up(self, opened: OpenSession) -> None:
+    def _sum_up(self, open_session: OpenSession) -> None:
         reason, code, message, window = "done", exit_codes.DONE, "", 0
         if (answer := self._pending.answer) is not None:
             code, stop = exit_codes.of_turn(answer), answer.stop
@@ -306,13 +308,13 @@ class Chat:
         self._is_warned = False
         if code == exit_codes.DONE and self._answerer.refused:
             code = exit_codes.DENIED
-        session, began = opened.prompts.session, self._pending.began
-        tally, opened.follower.tally = opened.follower.tally, Tally(session)
+        session, began = open_session.prompts.session, self._pending.began
+        tally, open_session.follower.tally = open_session.follower.tally, Tally(session)
         seconds = time.monotonic() - began if began else 0.0
         outcome = tally.outcome(reason, code, message, session_id=session.id, seconds=seconds, window=window)
         self._code = self._code if self._screen.is_attended else code or self._code
         self._pending.answer, self._pending.began = None, 0.0
-        opened.view.finish(outcome)
+        open_session.view.finish(outcome)
 
     async def _stop(self) -> None:
         busy, session = "", self.session

@@ -109,8 +109,8 @@ class Plain:
             data = os.read(descriptor, 65_536)
         except OSError:  # the terminal is gone
             data = b""
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        for line in whole if data else filter(None, [*whole, self._rest]):
+        *complete, self._rest = (self._rest + data).split(b"\n")
+        for line in complete if data else filter(None, [*complete, self._rest]):
             self._is_prompted = False
             self._put(line.decode("utf-8", "replace").removesuffix("\r"))
         if not data:

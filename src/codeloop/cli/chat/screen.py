@@ -6,7 +6,7 @@ from codeloop.cli.output.style import Look, has_colour, paint
 from codeloop.cli.output.text import TextView
 from codeloop.cli.output.transcript import transcript
 from codeloop.cli.output.view import ViewAbove
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.message import Session
 
@@ -27,12 +27,12 @@ class Screen:
 
     def say(self, text: str, look: Look = "dim") -> None:
         """Show lines, with nothing in them that could control the terminal."""
-        shown = paint(inert(text), look, colour=has_colour(self._notes.stream))
-        self.typing.above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + shown + "\n"))
+        text_painted = paint(escape_controls(text), look, colour=has_colour(self._notes.stream))
+        self.typing.above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + text_painted + "\n"))
 
     def write(self, text: str) -> None:
         """Show lines after the input has stopped."""
-        self._notes.write(inert(text))
+        self._notes.write(escape_controls(text))
 
     async def show_transcript(self, session: Session, messages: list[MessageWithParts]) -> None:
         """Show a session's last messages at a terminal."""

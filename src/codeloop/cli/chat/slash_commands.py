@@ -11,7 +11,7 @@ from codeloop.cli.chat.mcp_servers import show_servers
 from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
-from codeloop.client.numbers import dollars, when
+from codeloop.client.numbers import dollars, format_time
 from codeloop.client.slash.commands import BY_ANY_NAME, BY_NAME
 from codeloop.client.slash.goal import parse_goal
 from codeloop.client.slash.names import similar_names
@@ -19,8 +19,8 @@ from codeloop.client.slash.reports import context_lines, cost_lines, memory_line
 from codeloop.client.slash.waiting import find_waiting
 from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.kit.suggest import near, suggest_names
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import (
     InvokeCommand,
@@ -108,7 +108,7 @@ async def _prompt(chat: Chat, line: str, goal: Goal | None = None) -> None:
 
 
 async def _memory(chat: Chat, _words: str) -> None:
-    chat.say("\n".join(map(inert, memory_lines(await chat.client.call(MEMORY_LIST, NoArguments())))))
+    chat.say("\n".join(map(escape_controls, memory_lines(await chat.client.call(MEMORY_LIST, NoArguments())))))
 
 
 async def _goal(chat: Chat, words: str) -> None:
@@ -167,7 +167,7 @@ async def _help(chat: Chat, _words: str) -> None:
     chat.say("Ctrl-C stops the turn, twice it leaves; Ctrl-D leaves. Prompts typed during a turn are queued.")
 
 
-async def _new(chat: Chat, words: str) -> None:
+async def _start_new(chat: Chat, words: str) -> None:
     await chat.enter(None)
     if words:
         await take_line(chat, words)
@@ -176,13 +176,15 @@ async def _new(chat: Chat, words: str) -> None:
 
 
 async def _sessions(chat: Chat, _words: str) -> None:
-    found = await chat.client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=ATTACH_LISTED.value))
+    sessions = await chat.client.call(
+        SESSION_LIST, ListSessions(scope="project", roots=True, limit=ATTACH_LISTED.value)
+    )
     own = chat.session.id if chat.session else ""
-    several = len({row.directory for row in found}) > 1
+    several = len({row.directory for row in sessions}) > 1
     lines = [
-        f"{'*' if row.id == own else ' '} {row.id}  {when(row.time.updated)}  {one_line(row.title, WIDTH)}"
+        f"{'*' if row.id == own else ' '} {row.id}  {format_time(row.time.updated)}  {one_line(row.title, WIDTH)}"
         + (f"  {row.directory}" if several else "")
-        for row in found
+        for row in sessions
     ]
     chat.say("\n".join(lines) or "No sessions yet.")
 
@@ -222,7 +224,7 @@ async def _profile(chat: Chat, words: str) -> None:
     profile: Profile | None = next((each for each in PROFILES if each == words), None)
     if profile is None:
         raise UsageProblem(
-            f"There is no profile {words}.{suggest_names(near(words, PROFILES))} Choose {', '.join(PROFILES)}."
+            f"There is no profile {words}.{suggest_names(find_similar(words, PROFILES))} Choose {', '.join(PROFILES)}."
         )
     chat.options = replace(chat.options, profile=profile)
     if chat.session is not None:
@@ -256,8 +258,8 @@ async def _status(chat: Chat, _words: str) -> None:
         agent = agent or session.agent
         if model is None and session.model is not None:
             model = ModelRef(provider_id=session.model.provider_id, model_id=session.model.id)
-    chosen = f"{model.provider_id}/{model.model_id}" if model else "as configured"
-    lines.append(f"agent {agent or 'as configured'}, model {chosen}, {'working' if chat.is_busy else 'idle'}")
+    model_name = f"{model.provider_id}/{model.model_id}" if model else "as configured"
+    lines.append(f"agent {agent or 'as configured'}, model {model_name}, {'working' if chat.is_busy else 'idle'}")
     chat.say("\n".join(lines))
 
 
@@ -274,13 +276,13 @@ async def _queue(chat: Chat, words: str) -> None:
         raise UsageProblem("Usage: /queue, /queue edit N NEW WORDS, or /queue cancel N.")
     if len(number) > 6 or not 0 < int(number) <= len(waiting):
         raise UsageProblem(f"There is no queued prompt {number[:6]}. /queue lists them.")
-    chosen = waiting[int(number) - 1]
-    ids = {"session_id": session.id, "message_id": chosen.info.id}
+    message = waiting[int(number) - 1]
+    ids = {"session_id": session.id, "message_id": message.info.id}
     if action == "cancel":
         await chat.client.call(MESSAGE_DELETE, MessageId(**ids))
         chat.say("Cancelled.")
         return
-    part = next((part for part in chosen.parts if isinstance(part, TextPart) and not part.synthetic), None)
+    part = next((part for part in message.parts if isinstance(part, TextPart) and not part.synthetic), None)
     if part is None:
         raise UsageProblem("That prompt has no text. Cancel it with /queue cancel N.")
     await chat.client.call(PART_UPDATE, UpdatePart(**ids, part_id=part.id, part=replace(part, text=text.strip())))
@@ -288,13 +290,13 @@ async def _queue(chat: Chat, words: str) -> None:
 
 
 async def _context(chat: Chat, _words: str) -> None:
-    found = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await _current(chat)).id))
-    chat.say(inert("\n".join(context_lines(found))))
+    session_context = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await _current(chat)).id))
+    chat.say(escape_controls("\n".join(context_lines(session_context))))
 
 
 async def _cost(chat: Chat, _words: str) -> None:
-    found = await chat.client.call(SESSION_COST, SessionId(session_id=(await _current(chat)).id))
-    chat.say(inert("\n".join(cost_lines(found))))
+    session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await _current(chat)).id))
+    chat.say(escape_controls("\n".join(cost_lines(session_cost))))
 
 
 async def _permissions(chat: Chat, words: str) -> None:
@@ -305,8 +307,10 @@ async def _permissions(chat: Chat, words: str) -> None:
     elif words:
         raise UsageProblem("Usage: /permissions, or /permissions revoke ID.")
     else:
-        asked = PermissionQuery(session_id=chat.session.id if chat.session else None, agent=chat.agent)
-        chat.say(inert("\n".join(permission_lines(await chat.client.call(PERMISSION_RULES, asked)))))
+        permission_query = PermissionQuery(session_id=chat.session.id if chat.session else None, agent=chat.agent)
+        chat.say(
+            escape_controls("\n".join(permission_lines(await chat.client.call(PERMISSION_RULES, permission_query))))
+        )
 
 
 async def _find(chat: Chat, words: str) -> None:
@@ -314,24 +318,24 @@ async def _find(chat: Chat, words: str) -> None:
         raise UsageProblem("Name the text: /find TEXT.")
     result = await chat.client.call(SESSION_FIND, FindInSession(session_id=(await _current(chat)).id, query=words))
     rows = [
-        f"  {when(each.created)}  {each.tool or each.kind:10} {one_line(each.text, WIDTH * 2)}"
+        f"  {format_time(each.created)}  {each.tool or each.kind:10} {one_line(each.text, WIDTH * 2)}"
         for each in result.found[-ATTACH_LISTED.value :]
     ]
     chat.say("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
 
 
-async def _next(chat: Chat, _words: str) -> None:
+async def _enter_waiting(chat: Chat, _words: str) -> None:
     await chat.enter(await find_waiting(chat.client, {chat.session.id} if chat.session else ()))
 
 
 async def _worktree(chat: Chat, words: str) -> None:
     if is_verb(words):
-        chat.say(inert("\n".join(await run_worktree(chat.client, words))))
+        chat.say(escape_controls("\n".join(await run_worktree(chat.client, words))))
         return
     name, _, prompt = words.partition(" ")
     tree, is_new = await enter_worktree(chat.client, name)
     await chat.enter(None, tree.directory)
-    chat.say(inert("\n".join(made_lines(tree, is_new=is_new))))
+    chat.say(escape_controls("\n".join(made_lines(tree, is_new=is_new))))
     if prompt.strip():
         await take_line(chat, prompt.strip())
 
@@ -353,7 +357,7 @@ def _text(message: MessageWithParts) -> str:
 
 COMMANDS: dict[str, LineCommand] = {
     "help": LineCommand(_help, text="List the commands"),
-    "new": LineCommand(_new),
+    "new": LineCommand(_start_new),
     "sessions": LineCommand(_sessions, text="List this project's sessions"),
     "session": LineCommand(_session, "ID", "Switch session"),
     "agents": LineCommand(_agent, "NAME"),
@@ -368,7 +372,7 @@ COMMANDS: dict[str, LineCommand] = {
     "memory": LineCommand(_memory),
     "permissions": LineCommand(_permissions, "[revoke ID]"),
     "find": LineCommand(_find, "TEXT"),
-    "next": LineCommand(_next),
+    "next": LineCommand(_enter_waiting),
     "worktree": LineCommand(_worktree),
     "status": LineCommand(_status),
     "queue": LineCommand(_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"),

@@ -20,7 +20,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.target.target import OpenTarget, asks_trust
 from codeloop.kit.small_files import from_home
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.schema.errors import UsageProblem
 
 COMMAND = re.compile(r"[a-z][a-z-]*")
@@ -84,7 +84,7 @@ def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | Non
     if first in commands:
         raise UsageProblem(f"`{first}` is a command: put it before its options. {as_prompt}")
     if rest and (first not in NO_PROMPT or len(rest) > 1):
-        close = [f"codeloop {name}" for name in near(first, commands, most_edits=1)]
+        close = [f"codeloop {name}" for name in find_similar(first, commands, most_edits=1)]
     else:
         close = find_commands(context, first, parts=True)
     if close or not rest:

@@ -10,7 +10,7 @@ from codeloop.cli.commands.access.sign_in import sign_in
 from codeloop.cli.group import Group
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.model.catalog.vendors import DEPLOYED
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import ApiKey, KeyringKey, StoredKey, is_key, mask_key
@@ -61,17 +61,17 @@ def login(
         if sign_in(provider, given):
             return
     url = base_url or _own_url(providers, provider)
-    place = origin(url)
-    key = str(click.prompt(f"Key for {place}", hide_input=True, err=True)) if interactive else _from_stdin()
+    address = origin(url)
+    key = str(click.prompt(f"Key for {address}", hide_input=True, err=True)) if interactive else _from_stdin()
     key = key.strip()
     if not key:
         raise UsageProblem("That is not a valid key: it is empty. Nothing was stored.")
     if not is_key(key):
         raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
     untried = _try_key(providers, provider, url, key) if interactive else "the key came from stdin"
-    stored = providers.credentials.put(provider, key, url, in_keyring=keyring)
-    where = _where(providers, stored)
-    click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored.origin} in {where}.")
+    stored_key = providers.credentials.put(provider, key, url, in_keyring=keyring)
+    where = _locate_key(providers, stored_key)
+    click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored_key.origin} in {where}.")
     if untried:
         why = f"It was stored, not tried ({untried})"
         click.echo(f"{why}: `codeloop doctor --online` tries the key of the model in use.")
@@ -87,25 +87,31 @@ def list_keys() -> None:
     """List keys, masked, each with its address and its source."""
     settings, providers = open_providers()
     rows: list[tuple[str, ...]] = []
-    stored = providers.credentials.entries()
-    for provider in providers.every():
-        place, note = _place(provider, provider.url), _note(providers, provider, stored.keys())
+    stored_keys = providers.credentials.entries()
+    for provider in providers.all_with_disabled():
+        origin, note = _place(provider, provider.url), _note(providers, provider, stored_keys.keys())
         if provider.configured_key:
             found = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
             rows.append(
-                (provider.id, mask_key(provider.configured_key), place, found[0] if found else "configuration", note)
+                (provider.id, mask_key(provider.configured_key), origin, found[0] if found else "configuration", note)
             )
-        held = environment_key(provider.env, os.environ)
-        if held is not None:
-            rows.append((provider.id, mask_key(held[1]), place, f"environment {held[0]}", note))
+        environment_value = environment_key(provider.env, os.environ)
+        if environment_value is not None:
+            rows.append(
+                (provider.id, mask_key(environment_value[1]), origin, f"environment {environment_value[0]}", note)
+            )
         if is_signed_in(providers, provider):
-            rows.append((provider.id, "signed in", place, str(providers.credentials.path), note))
-    known = {provider.id: provider for provider in providers.every()}
-    for provider_id, entry in sorted(stored.items()):
-        place = entry.origin or _home(providers, provider_id)
-        note = _note(providers, known[provider_id], stored.keys()) if provider_id in known else "unknown provider"
-        shown = mask_key(entry.key) if isinstance(entry, ApiKey) else "in the keyring"
-        rows.append((provider_id, shown, place, _where(providers, entry), note))
+            rows.append((provider.id, "signed in", origin, str(providers.credentials.path), note))
+    providers_by_id = {provider.id: provider for provider in providers.all_with_disabled()}
+    for provider_id, entry in sorted(stored_keys.items()):
+        origin = entry.origin or _home(providers, provider_id)
+        note = (
+            _note(providers, providers_by_id[provider_id], stored_keys.keys())
+            if provider_id in providers_by_id
+            else "unknown provider"
+        )
+        masked = mask_key(entry.key) if isinstance(entry, ApiKey) else "in the keyring"
+        rows.append((provider_id, masked, origin, _locate_key(providers, entry), note))
     if not rows:
         click.echo("No key is stored or set. Store one: `codeloop auth login PROVIDER`.")
         return
@@ -122,8 +128,8 @@ def logout(provider: str) -> None:
     credentials = open_providers()[1].credentials
     before = credentials.entries().get(provider)
     if not credentials.remove(provider):
-        known = ", ".join(sorted(credentials.entries())) or "none"
-        raise UnknownModel(f"No key for `{provider}` is stored in {credentials.path} (stored: {known}).")
+        names = ", ".join(sorted(credentials.entries())) or "none"
+        raise UnknownModel(f"No key for `{provider}` is stored in {credentials.path} (stored: {names}).")
     click.echo(
         f"Removed the key for {provider} from {_KEYRING if isinstance(before, KeyringKey) else credentials.path}."
     )
@@ -139,13 +145,13 @@ def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
         npm = providers.provider(provider).npm
     except UnknownModel:
         npm = ""
-    found = asyncio.run(check_key(provider, url, key_headers(npm, provider, key)))
-    if found.state == "refused":
+    key_check = asyncio.run(check_key(provider, url, key_headers(npm, provider, key)))
+    if key_check.state == "refused":
         raise ModelUnavailable(
-            f"{provider} refuses this key at {origin(url)} ({found.reason}). Nothing was stored.\n"
+            f"{provider} refuses this key at {origin(url)} ({key_check.reason}). Nothing was stored.\n"
             "Check that it was copied whole, that it is of the right account, and that it is for this address."
         )
-    return found.reason
+    return key_check.reason
 
 
 def _own_url(providers: Providers, provider: str) -> str:
@@ -166,13 +172,13 @@ def _own_url(providers: Providers, provider: str) -> str:
     return url
 
 
-def _note(providers: Providers, provider: Provider, stored: AbstractSet[str]) -> str:
+def _note(providers: Providers, provider: Provider, names: AbstractSet[str]) -> str:
     """Return why a key can't be used, if so."""
-    why = providers.why_not(provider, stored)
+    why = providers.why_not(provider, names)
     return "" if why == NO_KEY else why
 
 
-def _where(providers: Providers, entry: StoredKey) -> str:
+def _locate_key(providers: Providers, entry: StoredKey) -> str:
     return _KEYRING if isinstance(entry, KeyringKey) else str(providers.credentials.path)
 
 
@@ -185,8 +191,8 @@ def _home(providers: Providers, provider: str) -> str:
 
 
 def _place(provider: Provider, url: str) -> str:
-    resolved = resolve_url(url, settings_of(provider, os.environ))
-    return origin(resolved) if resolved else "unknown address"
+    address = resolve_url(url, settings_of(provider, os.environ))
+    return origin(address) if address else "unknown address"
 
 
 def _from_stdin() -> str:
@@ -200,4 +206,4 @@ def _show_precedence(providers: Providers, provider: str) -> None:
         click.echo(f"Now add provider.{provider} to codeloop.json, with options.baseURL and models.")
         return
     if preferred := hints_of(providers, row).preferred_key():
-        click.echo(f"codeloop: The key of {inert(preferred)} takes precedence over it.", err=True)
+        click.echo(f"codeloop: The key of {escape_controls(preferred)} takes precedence over it.", err=True)

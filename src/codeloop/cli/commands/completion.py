@@ -44,17 +44,17 @@ class Bash(BashComplete):
         """Return the words before the one that is being typed, and that one."""
         line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]
         words = split_arg_string(line)
-        typed = words.pop() if words and not line[-1].isspace() else ""
-        return words[1:], typed
+        incomplete = words.pop() if words and not line[-1].isspace() else ""
+        return words[1:], incomplete
 
 
 def script(shell: str, command: Command) -> str:
     """Return the script that completes `codeloop` in a shell; its errors never show at the prompt."""
     if shell == "bash":
         return _BASH
-    made: ShellComplete = (ZshComplete if shell == "zsh" else FishComplete)(command, {}, "codeloop", VARIABLE)
-    called = f"{VARIABLE}={shell}_complete"
-    text = re.sub(rf"({called}.*?codeloop)(?=\)[;}}])", r"\1 2>/dev/null", made.source(), flags=re.DOTALL)
+    completion: ShellComplete = (ZshComplete if shell == "zsh" else FishComplete)(command, {}, "codeloop", VARIABLE)
+    variable = f"{VARIABLE}={shell}_complete"
+    text = re.sub(rf"({variable}.*?codeloop)(?=\)[;}}])", r"\1 2>/dev/null", completion.source(), flags=re.DOTALL)
     text = text.replace('string split ","', 'string split -m 1 ","')  # fish: a help text may hold commas
     return text if text.endswith("\n") else text + "\n"
 

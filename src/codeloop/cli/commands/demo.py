@@ -46,7 +46,7 @@ def play(folder: Path, *, in_ui: bool = False) -> int:
     """Put the project into `folder`, replay the recording on it, and return the exit code."""
     colour = has_colour(sys.stderr)
     project = folder / "project"
-    pace = 1.0 if sys.stderr.isatty() else 0.0
+    speed = 1.0 if sys.stderr.isatty() else 0.0
     data = files("codeloop.cli.commands.data").joinpath("demo")
     with as_file(data) as source:
         shutil.copytree(source / "project", project)
@@ -56,7 +56,7 @@ def play(folder: Path, *, in_ui: bool = False) -> int:
         os.environ["CODELOOP_HOME"] = str(folder / "home")
         os.environ["CODELOOP_CONFIG_CONTENT"] = ALLOWED
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        options = Options(message=(TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
+        options = Options(message=(TASK,), directory=project, replay=source / "recording.jsonl", pace=speed)
         if in_ui:
             from codeloop.cli.terminal_ui import show_terminal_ui
 

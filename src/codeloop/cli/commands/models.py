@@ -40,23 +40,23 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
     """
     settings, providers = open_providers()
     if refresh:
-        found = asyncio.run(fetch(settings.paths.cache, os.environ, Catalog()))
-        click.echo(f"codeloop: Fetched the catalog: {found} providers.", err=True)
+        count = asyncio.run(fetch(settings.paths.cache, os.environ, Catalog()))
+        click.echo(f"codeloop: Fetched the catalog: {count} providers.", err=True)
         settings, providers = open_providers()
     every, reasons, default = asyncio.run(_find_models(settings, providers, provider, everything=everything))
-    listed = every if everything else [each for each in every if not each.why and each.model.status != "deprecated"]
+    offers = every if everything else [each for each in every if not each.why and each.model.status != "deprecated"]
     if not provider and not everything:
         for line in _explain_unusable(providers, reasons):
             click.echo(f"codeloop: {line}", err=True)
-    if not listed and provider:
+    if not offers and provider:
         raise ModelUnavailable(_none_of(provider, every))
-    if not listed:
+    if not offers:
         raise NoModel(NO_MODEL)
     if as_json:
-        rows = [_row(each, default) for each in listed]
+        rows = [_row(each, default) for each in offers]
         click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
     else:
-        lines = [HEAD, *(_cells(each, default) for each in listed)]
+        lines = [HEAD, *(_cells(each, default) for each in offers)]
         click.echo(columns(lines, right=frozenset({2, 3, 4, 5, 6})))
 
 
@@ -68,33 +68,44 @@ async def _find_models(
         default = await providers.default()
     except ModelUnavailable:
         default = ""
-    known = {each.id for each in providers.every()}
-    untrusted = _find_untrusted(settings, known)
-    if provider and provider not in known and provider not in {each.provider_id for each in untrusted}:
+    provider_ids = {each.id for each in providers.all_with_disabled()}
+    untrusted = _find_untrusted(settings, provider_ids)
+    if provider and provider not in provider_ids and provider not in {each.provider_id for each in untrusted}:
         providers.provider(provider)  # raises, naming near ones
-    found, reasons = await offers(providers, [provider] if provider else known if everything else None)
-    wanted = [each for each in untrusted if provider in {None, each.provider_id}]
-    return [*found, *(Offer(each, UNTRUSTED) for each in wanted)], reasons, default
+    rows, reasons = await offers(providers, [provider] if provider else provider_ids if everything else None)
+    models = [each for each in untrusted if provider in {None, each.provider_id}]
+    return [*rows, *(Offer(each, UNTRUSTED) for each in models)], reasons, default
 
 
-def _find_untrusted(settings: ProjectSettings, known: set[str]) -> list[ModelInfo]:
+def _find_untrusted(settings: ProjectSettings, provider_ids: set[str]) -> list[ModelInfo]:
     """Return the models of providers that only an untrusted project's configuration has."""
     if not any(name.startswith("provider") for name in settings.loaded.ignored):
         return []
     with suppress(CodeloopError):
         trusted = providers_of(find_settings(Startup(directory=Path.cwd(), trust=True)))
-        return [model for each in trusted.every() if each.id not in known for model in trusted.listing(each).values()]
+        return [
+            model
+            for each in trusted.all_with_disabled()
+            if each.id not in provider_ids
+            for model in trusted.listing(each).values()
+        ]
     return []
 
 
 def _explain_unusable(providers: Providers, reasons: dict[str, str]) -> Iterator[str]:
     """Yield a line for each provider that has a key or is configured, and still can't be used."""
-    stored = providers.credentials.entries()
-    for provider in providers.every():
+    stored_keys = providers.credentials.entries()
+    for provider in providers.all_with_disabled():
         if provider.id not in reasons:
             continue
-        held = environment_key(provider.env, os.environ) if provider.id not in NEEDS_CHOICE else None
-        has = f"{held[0]} is set" if held else "a key is stored" if provider.id in stored else ""
+        environment_value = environment_key(provider.env, os.environ) if provider.id not in NEEDS_CHOICE else None
+        has = (
+            f"{environment_value[0]} is set"
+            if environment_value
+            else "a key is stored"
+            if provider.id in stored_keys
+            else ""
+        )
         if has or provider.config is not NO_PROVIDER_CONFIG:
             although = f", although {has}" if has else ""
             yield f"{provider.id} is not listed: {reasons[provider.id]}{although}. See: codeloop models --all"

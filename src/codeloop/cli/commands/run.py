@@ -44,11 +44,11 @@ class JsonUsageCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options."""
-        given = list(args)
+        arguments = list(args)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if form := wants_json(given):
+            if form := wants_json(arguments):
                 from codeloop.cli.run.signals import show_result
 
                 show_result(form, error.exit_code, "error", problem_of(error))

@@ -18,7 +18,7 @@ from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.config.files import reason
 from codeloop.config.server_credential import PASSWORDS, first_set, publish, username_of, withdraw
 from codeloop.extend.mcp.sign_in.callback import open_browser
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
 from codeloop.schema.permission import Profile
@@ -126,19 +126,19 @@ def web(*, no_open: bool, **flags: Any) -> None:
     _serve(ServeOptions(**flags, opens_browser=not no_open))
 
 
-def _serve(asked: ServeOptions) -> None:
+def _serve(serve_options: ServeOptions) -> None:
     """Serve until a signal. Raises UsageProblem, CodeloopError."""
     _fill_descriptors()
-    secret = _secret(asked)
-    chosen = {"profile": asked.profile} if asked.profile else {}
-    startup = Startup(directory=Path.cwd(), settings=chosen, trust=asked.trust)
+    secret = _secret(serve_options)
+    metadata = {"profile": serve_options.profile} if serve_options.profile else {}
+    startup = Startup(directory=Path.cwd(), settings=metadata, trust=serve_options.trust)
     settings = find_settings(startup)
     stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
     for warning in settings.loaded.warnings:
-        stderr.write(f"codeloop: {inert(warning)}\n")
-    listening = _listening(asked, secret, settings, stderr)
-    with log_to_file(settings.paths.log, asked.log_level or settings.config.log_level or "INFO"):
-        browse = open_browser if asked.opens_browser else None
+        stderr.write(f"codeloop: {escape_controls(warning)}\n")
+    listening = _listening(serve_options, secret, settings, stderr)
+    with log_to_file(settings.paths.log, serve_options.log_level or settings.config.log_level or "INFO"):
+        browse = open_browser if serve_options.opens_browser else None
         asyncio.run(_run_server(startup, settings, listening, secret, Outputs(stdout, stderr, browse)))
 
 
@@ -149,25 +149,25 @@ def _fill_descriptors() -> None:
     os.close(descriptor)
 
 
-def _secret(asked: ServeOptions) -> Secret:
+def _secret(serve_options: ServeOptions) -> Secret:
     """Return the server's password. Raises UsageProblem."""
-    if asked.password is not None:
-        if asked.no_password:
+    if serve_options.password is not None:
+        if serve_options.no_password:
             raise UsageProblem("--password and --no-password contradict each other. Leave one of them out.")
-        if not asked.password:
+        if not serve_options.password:
             raise UsageProblem("--password is empty. Set one, or leave it out for a random one.")
-        return Secret(asked.password, "--password")
-    if asked.no_password:
+        return Secret(serve_options.password, "--password")
+    if serve_options.no_password:
         return Secret(None, "--no-password")
     name = first_set(os.environ, PASSWORDS)
     return Secret(os.environ[name], name) if name else Secret(secrets.token_urlsafe(32))
 
 
-def _listening(asked: ServeOptions, secret: Secret, settings: ProjectSettings, stderr: Output) -> ListenOptions:
+def _listening(serve_options: ServeOptions, secret: Secret, settings: ProjectSettings, stderr: Output) -> ListenOptions:
     """Merge options and configuration. Raises UsageProblem, CodeloopError."""
     configured = settings.config.server
-    host = asked.hostname if asked.hostname is not None else configured.hostname or "127.0.0.1"
-    port = asked.port if asked.port is not None else configured.port
+    host = serve_options.hostname if serve_options.hostname is not None else configured.hostname or "127.0.0.1"
+    port = serve_options.port if serve_options.port is not None else configured.port
     if port is not None and not 0 <= port <= 65535:
         raise CodeloopError(f"server.port is {port}, which is not a port. Choose one from 0 to 65535.")
     username = username_of(os.environ)
@@ -180,14 +180,14 @@ def _listening(asked: ServeOptions, secret: Secret, settings: ProjectSettings, s
             f"Other machines can reach {host}, and whoever gets in can run any command as you. Set a long password in "
             "CODELOOP_SERVER_PASSWORD (or --password) first, or listen on 127.0.0.1."
         )
-    web_app = _find_web_app(asked.web_dir)
+    web_app = _find_web_app(serve_options.web_dir)
     return ListenOptions(
         host=host,
         port=PORT if port is None else port,
         is_port_free=port is None,
         username=username,
         password=secret.password,
-        origins=_origins(asked.cors, configured.cors, stderr),
+        origins=_origins(serve_options.cors, configured.cors, stderr),
         pages=FILES if web_app is None else None,
         web_dir=web_app,
     )
@@ -200,16 +200,16 @@ def _find_web_app(folder: Path | None) -> Path | None:
     return None if folder is None else folder.resolve()
 
 
-def _origins(asked: Sequence[str], configured: Sequence[str], stderr: Output) -> tuple[str, ...]:
+def _origins(origins: Sequence[str], configured: Sequence[str], stderr: Output) -> tuple[str, ...]:
     """Return the origins that may send requests. Raises UsageProblem for an invalid option."""
-    found: list[str] = []
+    origins_allowed: list[str] = []
     for text in configured:
         try:
-            found.append(origin_of(text))
+            origins_allowed.append(origin_of(text))
         except CodeloopError as error:
-            stderr.write(f"codeloop: server.cors: {inert(str(error))} Ignored.\n")
+            stderr.write(f"codeloop: server.cors: {escape_controls(str(error))} Ignored.\n")
     try:
-        return (*found, *(origin_of(text) for text in asked))
+        return (*origins_allowed, *(origin_of(text) for text in origins))
     except CodeloopError as error:
         raise UsageProblem(f"--cors: {error}") from error
 
@@ -221,7 +221,7 @@ async def _run_server(
     secret: Secret,
     outputs: Outputs,
 ) -> None:
-    ended = _watch_signals()
+    event = _watch_signals()
     server = Server(App(startup), listening)
     try:
         await server.start()
@@ -232,7 +232,7 @@ async def _run_server(
         outputs.stderr.write("".join(f"codeloop: {line}\n" for line in words))
         if outputs.browse is not None and not await outputs.browse(link):
             outputs.stderr.write("codeloop: There is no browser to open here. Open the link in yours.\n")
-        await ended.wait()
+        await event.wait()
     finally:
         withdraw(settings.paths, server.url)
         await server.stop()
@@ -251,20 +251,20 @@ def _watch_signals() -> asyncio.Event:
     Programs that also forward a terminal's signal (`timeout`, `npm`) make one signal two, so that needs a delay.
     """
     loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
+    event = asyncio.Event()
     first = 0.0
 
     def end_on_signal() -> None:
         nonlocal first
-        if not ended.is_set():
+        if not event.is_set():
             first = loop.time()
-            ended.set()
+            event.set()
         elif loop.time() - first > SERVER_SIGNAL.seconds:
             raise KeyboardInterrupt
 
     for number in list_end_signals():
         loop.add_signal_handler(number, end_on_signal)
-    return ended
+    return event
 
 
 def _publish(server: Server, secret: Secret, settings: ProjectSettings) -> str:

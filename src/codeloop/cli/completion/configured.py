@@ -11,23 +11,23 @@ from codeloop.extend.commands import commands_of
 from codeloop.extend.rulebook import Rulebook
 
 
-def agents(typed: str) -> list[CompletionItem[str]]:
+def agents(prefix: str) -> list[CompletionItem[str]]:
     """Return the agents that are not hidden."""
-    return complete_from(_agents, typed)
+    return complete_from(_agents, prefix)
 
 
-def commands(typed: str) -> list[CompletionItem[str]]:
+def commands(prefix: str) -> list[CompletionItem[str]]:
     """Return the commands."""
-    return complete_from(_commands, typed)
+    return complete_from(_commands, prefix)
 
 
-def models(typed: str) -> list[CompletionItem[str]]:
+def models(prefix: str) -> list[CompletionItem[str]]:
     """Return the models of the providers that have a key."""
-    return complete_from(_models, typed)
+    return complete_from(_models, prefix)
 
 
-def _agents(typed: str) -> Iterator[Choice]:
-    del typed
+def _agents(prefix: str) -> Iterator[Choice]:
+    del prefix
     settings = find_settings(Startup(directory=Path.cwd()))
     scratch = settings.place.scratch(settings.paths.project(settings.place.project_id))
     for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).agents().items()):
@@ -35,18 +35,18 @@ def _agents(typed: str) -> Iterator[Choice]:
             yield name, agent.description or ""
 
 
-def _commands(typed: str) -> Iterator[Choice]:
-    del typed
+def _commands(prefix: str) -> Iterator[Choice]:
+    del prefix
     settings = find_settings(Startup(directory=Path.cwd()))
     for name, command in sorted(commands_of(settings.config, settings.skills).items()):
         yield name, command.description or ""
 
 
-def _models(typed: str) -> Iterator[Choice]:
+def _models(prefix: str) -> Iterator[Choice]:
     """Yield the models of each provider that has a key and may be meant."""
     providers = providers_of(find_settings(Startup(directory=Path.cwd())))
     for usable in providers.usable():
         start = f"{usable.provider.id}/"
-        if start.startswith(typed) or typed.startswith(start):
+        if start.startswith(prefix) or prefix.startswith(start):
             for name, info in sorted(providers.models(usable.provider.id).items()):
                 yield start + name, info.name

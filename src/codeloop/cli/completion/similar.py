@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from codeloop.kit.suggest import MOST, near
+from codeloop.kit.suggest import MOST, find_similar
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "chat": (),
@@ -93,7 +93,7 @@ def similar_commands(group: click.Group, context: click.Context, name: str) -> l
     names, root = group.list_commands(context), context.find_root()
     own = [each for each in WITHIN.get(name.lower(), ()) if each in names][:1]
     if not own and name.lower() not in COMMANDS:
-        own = near(name, names, parts=True)
+        own = find_similar(name, names, parts=True)
     return [f"{context.command_path.strip()} {each}" for each in own] or find_commands(root, name, parts=True)
 
 
@@ -103,30 +103,30 @@ def find_commands(root: click.Context, name: str, *, parts: bool = False) -> lis
     if not isinstance(group, click.Group):
         return []
     if name.lower() in COMMANDS:
-        meant = COMMANDS[name.lower()]
-        return [f"{program} {each}" for each in meant] or [program]
-    if close := near(name, group.list_commands(root), parts=parts):
+        names = COMMANDS[name.lower()]
+        return [f"{program} {each}" for each in names] or [program]
+    if close := find_similar(name, group.list_commands(root), parts=parts):
         return [f"{program} {each}" for each in close]
     lines = [*_lines(group, root)]
-    leaves = near(name, (line.rpartition(" ")[2] for line in lines), most_edits=1)
+    leaves = find_similar(name, (line.rpartition(" ")[2] for line in lines), most_edits=1)
     return [f"{program} {line}" for leaf in leaves for line in lines if line.endswith(f" {leaf}")][:MOST]
 
 
 def similar_options(context: click.Context, name: str) -> list[str]:
     """Return suggestions for an unknown option: options of this command, else commands that have it."""
     own = [*_options(context.command, context)]
-    if (meant := OPTIONS.get(name)) is not None and (meant in own or not meant.startswith("-")):
-        return [meant]
-    close = near(name.lstrip("-"), (each.lstrip("-") for each in own if each.startswith("--")))
+    if (equivalent := OPTIONS.get(name)) is not None and (equivalent in own or not equivalent.startswith("-")):
+        return [equivalent]
+    close = find_similar(name.lstrip("-"), (each.lstrip("-") for each in own if each.startswith("--")))
     if close or not name.startswith("--"):
         return [f"--{each}" for each in close]
     root = context.find_root()
-    wanted, program = OPTIONS.get(name, name), root.command_path.strip() or "codeloop"
+    spelling, program = OPTIONS.get(name, name), root.command_path.strip() or "codeloop"
     group = root.command if isinstance(root.command, click.Group) else None
     if group is None:
         return []
-    lines = [line for line in _lines(group, root) if wanted in _options(_command(group, root, line), root)]
-    return [f"{program} {line} {wanted}" for line in sorted(lines, key=lambda line: line != "run")[:MOST]]
+    lines = [line for line in _lines(group, root) if spelling in _options(_command(group, root, line), root)]
+    return [f"{program} {line} {spelling}" for line in sorted(lines, key=lambda line: line != "run")[:MOST]]
 
 
 def _lines(group: click.Group, context: click.Context) -> Iterator[str]:
@@ -142,8 +142,8 @@ def _lines(group: click.Group, context: click.Context) -> Iterator[str]:
 def _command(group: click.Group, context: click.Context, line: str) -> click.Command:
     command: click.Command = group
     for name in line.split(" "):
-        found = command.get_command(context, name) if isinstance(command, click.Group) else None
-        command = found or command
+        subcommand = command.get_command(context, name) if isinstance(command, click.Group) else None
+        command = subcommand or command
     return command
 
 

@@ -73,10 +73,10 @@ class RunFollower:
 
     async def wait_settled(self) -> None:
         """Wait until the turn is shown to its end; from a server, events may come after the prompt's answer."""
-        ended = asyncio.create_task(self._idle.wait())
-        tasks = {ended, *([self._following] if self._following else [])}
+        task = asyncio.create_task(self._idle.wait())
+        tasks = {task, *([self._following] if self._following else [])}
         await asyncio.wait(tasks, timeout=TURN_SETTLE.seconds, return_when=asyncio.FIRST_COMPLETED)
-        ended.cancel()
+        task.cancel()
 
     async def settle(self) -> None:
         """Ask whether the session still works, if the events do not say soon that it stopped."""
@@ -112,8 +112,8 @@ class RunFollower:
     async def _follow(self) -> None:
         while True:
             try:
-                async for stamped in self._client.follow():
-                    await self._take(stamped.event)
+                async for event in self._client.follow():
+                    await self._take(event.event)
             except GapError as error:
                 self._view.note(f"Some events are not shown: {error}")
                 await self.catch_up()

@@ -31,10 +31,10 @@ class Prompts:
 
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
         """Return a future for the storing of the prompt of this id; `text` is shown when its turn comes, "" never."""
-        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._stored[message_id] = stored
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stored[message_id] = future
         self._waiting[message_id] = text
-        return stored
+        return future
 
     def take(self, event: Event) -> None:
         """Take in an event of the session."""
@@ -44,10 +44,10 @@ class Prompts:
             case SessionDeleted():
                 self._say(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
-                stored = self._stored.pop(p.info.id, None)
-                if stored is not None and not stored.done():
-                    stored.set_result(None)
-                elif stored is None and p.info.id not in self._waiting:
+                future = self._stored.pop(p.info.id, None)
+                if future is not None and not future.done():
+                    future.set_result(None)
+                elif future is None and p.info.id not in self._waiting:
                     self._others.add(p.info.id)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 if text := self._waiting.get(p.info.parent_id):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.event import Event, SessionCreated, SessionUpdated, session_of
 from codeloop.schema.limits import BACKGROUND_WAIT
 from codeloop.schema.message import Session
@@ -32,8 +32,8 @@ class Subagents:
         """Take in an event; return the title of the subagent that it belongs to, None if it is another session's."""
         if isinstance(event, SessionCreated | SessionUpdated):
             self.learn(event.properties.info)
-        known = self.known.get(session_of(event) or "")
-        return None if known is None else known.title
+        session = self.known.get(session_of(event) or "")
+        return None if session is None else session.title
 
     def learn(self, session: Session) -> None:
         """Take in a session as it is now, if it is a subagent's of ours."""
@@ -56,8 +56,8 @@ def standing_of(session: Session) -> SubagentStanding | None:
 
 def works_in_background(session: Session) -> bool:
     """Return whether a subagent is at work and no call waits for it."""
-    standing = standing_of(session)
-    return standing is not None and standing.background and standing.state in WORKING
+    subagent_standing = standing_of(session)
+    return subagent_standing is not None and subagent_standing.background and subagent_standing.state in WORKING
 
 
 class Background(Struct, frozen=True):
@@ -67,27 +67,31 @@ class Background(Struct, frozen=True):
     on_server: bool = False
 
 
-async def wait_for(subagents: Subagents, ended: asyncio.Event, note: Note, background: Background) -> bool:
-    """Wait until none works any more or `ended` is set, noting what happens; return whether the time ran out."""
+async def wait_for(subagents: Subagents, event: asyncio.Event, note: Note, background: Background) -> bool:
+    """Wait until none works any more or `event` is set, noting what happens; return whether the time ran out."""
     working = dict(subagents.background)
     if not working:
         return False
     is_over = False
     if background.waits:
         note(f"Waiting for background work: {_join_names(working.values())}. Ctrl-C stops it; --no-wait never waits.")
-        waits = {asyncio.create_task(subagents.at_rest.wait()), asyncio.create_task(ended.wait())}
+        waits = {asyncio.create_task(subagents.at_rest.wait()), asyncio.create_task(event.wait())}
         done, _ = await asyncio.wait(waits, timeout=BACKGROUND_WAIT.seconds, return_when=asyncio.FIRST_COMPLETED)
         is_over = not done
         for wait in waits:
             wait.cancel()
     for session in (subagents.known[session_id] for session_id in working if session_id not in subagents.background):
-        standing = standing_of(session)
-        how = f"{standing.state}{f' ({standing.reason})' if standing.reason else ''}" if standing else "ended"
-        note(inert(f"{session.title}: {how}. See: codeloop session show {session.id}"))
-    if left := list(subagents.background.values()):
-        note(f"{'Still working on the server' if background.on_server else 'Stopped'}: {_join_names(left)}.")
+        subagent_standing = standing_of(session)
+        how = (
+            f"{subagent_standing.state}{f' ({subagent_standing.reason})' if subagent_standing.reason else ''}"
+            if subagent_standing
+            else "ended"
+        )
+        note(escape_controls(f"{session.title}: {how}. See: codeloop session show {session.id}"))
+    if sessions := list(subagents.background.values()):
+        note(f"{'Still working on the server' if background.on_server else 'Stopped'}: {_join_names(sessions)}.")
     return is_over
 
 
 def _join_names(sessions: Iterable[Session]) -> str:
-    return ", ".join(inert(f"{session.title} [{session.id}]") for session in sessions)
+    return ", ".join(escape_controls(f"{session.title} [{session.id}]") for session in sessions)

@@ -7,7 +7,7 @@ from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.tool_call import heading
 from codeloop.client.numbers import cut_to
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionCreated, SessionUpdated
 from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, StatusChanged
 from codeloop.schema.message import AssistantMessage
@@ -41,15 +41,15 @@ class Activity:
         """Take in an event of the session."""
         match event:
             case StatusChanged(properties=p) if isinstance(p.status, Idle):
-                self._rest()
+                self._remove_foreground()
             case StatusChanged(properties=p) if isinstance(p.status, Busy | Retry):
                 self.begin(MODEL, "Waiting to retry" if isinstance(p.status, Retry) else "Waiting for the model")
             case SessionIdle():
-                self._rest()
+                self._remove_foreground()
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
                 self.begin(MODEL, "Summarizing the conversation")
             case PartUpdated(properties=p):
-                self._part(p.part)
+                self._show_part(p.part)
             case PartRemoved(properties=p):
                 self._labels.pop(p.part_id, None)
             case _:
@@ -81,11 +81,11 @@ class Activity:
         """Remove it."""
         self._labels.pop(key, None)
 
-    def _rest(self) -> None:
+    def _remove_foreground(self) -> None:
         """Remove all but background work."""
         self._labels = {key: label for key, label in self._labels.items() if key in self._background}
 
-    def _part(self, part: object) -> None:
+    def _show_part(self, part: object) -> None:
         match part:
             case StepStartPart():
                 self.begin(MODEL, "Waiting for the model")
@@ -101,7 +101,7 @@ class Activity:
                 if child := (metadata or {}).get("sessionId"):
                     self._sessions[str(child)] = part.id
                 elif output := str((metadata or {}).get("output", "")).strip():
-                    self._details[part.id] = inert(output.splitlines()[-1])
+                    self._details[part.id] = escape_controls(output.splitlines()[-1])
                 elif title and "progress" in (metadata or {}):  # of an MCP server's tool
                     self._details[part.id] = one_line(title, 200)
             case ToolPart():

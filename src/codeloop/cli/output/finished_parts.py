@@ -62,10 +62,10 @@ class FinishedParts:
 
     def release(self, message_id: str | None = None) -> list[FinishedPart]:
         """Return the held rest of a message (None: of all): it is final."""
-        found = [each for each in self._held.values() if message_id in {None, each.part.message_id}]
-        for each in found:
+        finished_parts = [each for each in self._held.values() if message_id in {None, each.part.message_id}]
+        for each in finished_parts:
             del self._held[each.part.id]
-        return found
+        return finished_parts
 
 
 def _kind(part: object) -> str | None:

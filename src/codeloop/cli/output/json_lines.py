@@ -7,7 +7,7 @@ import msgspec
 from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import Output
-from codeloop.kit.terminal_text import inert_json
+from codeloop.kit.terminal_text import escape_json_controls
 from codeloop.schema.event import Event
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import Retry, SessionErrored, StatusChanged
@@ -58,4 +58,4 @@ class JsonView:
         self._write({"type": kind, "timestamp": time, "sessionID": self._session_id, **rest})
 
     def _write(self, line: Any) -> None:
-        self._answer.write(inert_json(msgspec.json.encode(line).decode()) + "\n")
+        self._answer.write(escape_json_controls(msgspec.json.encode(line).decode()) + "\n")

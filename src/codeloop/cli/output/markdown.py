@@ -48,19 +48,19 @@ class Markdown:
         """Take more text; return the part that can be printed now."""
         if not self._styled:
             return text
-        *whole, last = text.split("\n")
-        shown = ""
-        for line in whole:
+        *complete, last = text.split("\n")
+        rendered = ""
+        for line in complete:
             self._line += line
-            shown += self._end_line("\n")
+            rendered += self._end_line("\n")
         self._line += last
-        return shown + self._partial()
+        return rendered + self._settled_part()
 
     def end(self) -> str:
         """Return the rest, at the end of a text."""
         return self._end_line("") + self._table() if self._line or self._rows else ""
 
-    def _partial(self) -> str:
+    def _settled_part(self) -> str:
         """Return the part of an incomplete line that can't change any more."""
         line = self._line
         if not line or self._rows:
@@ -68,16 +68,16 @@ class Markdown:
         if self._fence:
             if not self._is_begun and self._fence.startswith(line.strip()[:3]):
                 return ""
-            shown = ("" if self._is_begun else "  ") + paint(line, "cyan", colour=True)
+            rendered = ("" if self._is_begun else "  ") + paint(line, "cyan", colour=True)
             self._line, self._is_begun = "", True
-            return shown
-        shown = ""
+            return rendered
+        rendered = ""
         if not self._is_begun:
             if re.fullmatch(UNDECIDED, line) or re.match(WHOLE_LINES, line):
                 return ""
-            shown = self._begin()
+            rendered = self._begin()
         spans, self._line = self._inline(self._line, is_final=len(self._line) > HELD)
-        return shown + spans
+        return rendered + spans
 
     def _end_line(self, end: str) -> str:
         line, is_begun = self._line, self._is_begun
@@ -97,12 +97,12 @@ class Markdown:
             if special is not None:
                 self._line = ""
                 return before + special + (end if special else "")
-            shown = before + self._begin()
+            rendered = before + self._begin()
         else:
-            shown = ""
+            rendered = ""
         spans, _ = self._inline(self._line, is_final=True)
         self._line, self._is_begun, self._before = "", False, " "
-        return shown + spans + end
+        return rendered + spans + end
 
     def _special(self, line: str) -> str | None:
         """Return a fence, a rule or a heading; None for text."""
@@ -112,7 +112,7 @@ class Markdown:
         if re.fullmatch(RULE, line):
             return paint("─" * min(self._columns - 1, 40), "dim", colour=True)
         if heading := re.fullmatch(HEADING, line):
-            return paint(_plain(_inline(heading[1])), "bold", colour=True)
+            return paint(_strip_styles(_inline(heading[1])), "bold", colour=True)
         return None
 
     def _begin(self) -> str:
@@ -128,10 +128,10 @@ class Markdown:
         return f"{indent}{number}" if number else indent + paint("│ ", "dim", colour=True)
 
     def _inline(self, text: str, *, is_final: bool) -> tuple[str, str]:
-        shown, rest = _spans(text, self._before, is_final=is_final)
-        taken = text[: len(text) - len(rest)]
-        self._before = taken[-1:] or self._before
-        return shown, rest
+        rendered, rest = _spans(text, self._before, is_final=is_final)
+        consumed = text[: len(text) - len(rest)]
+        self._before = consumed[-1:] or self._before
+        return rendered, rest
 
     def _table(self) -> str:
         """Return the rows that were held back, as a table if they are one."""
@@ -158,32 +158,32 @@ def _inline(text: str) -> str:
     return _spans(text, " ", is_final=True)[0]
 
 
-def _plain(text: str) -> str:
+def _strip_styles(text: str) -> str:
     return re.sub(SGR, "", text)
 
 
 def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
     """Return text with emphasis, code and links, and what has to wait for more of the line."""
-    shown, at = "", 0
+    rendered, at = "", 0
     unclosed: set[str] = set()
     marks = re.compile(MARK)
-    while (found := marks.search(text, at)) is not None:
-        start, run = found.start(), found.group()
-        shown += text[at:start]
+    while (match := marks.search(text, at)) is not None:
+        start, run = match.start(), match.group()
+        rendered += text[at:start]
         at = start + len(run)
         if run in unclosed or not _can_open(text, start, run, text[start - 1] if start else before):
-            shown += run
+            rendered += run
             continue
         span, end = _read_span(text, start, run)
         if not is_final and (span is None or end == len(text)):
-            return shown, text[start:]
+            return rendered, text[start:]
         if span is None:
-            shown += run
+            rendered += run
             if run not in {"[", "\\"}:
                 unclosed.add(run)  # nothing further on closes the next one either
         else:
-            shown, at = shown + span, end
-    return shown + text[at:], ""
+            rendered, at = rendered + span, end
+    return rendered + text[at:], ""
 
 
 def _can_open(text: str, start: int, run: str, before: str) -> bool:
@@ -227,4 +227,4 @@ def _match(pattern: str, text: str, at: int) -> re.Match[str] | None:
 
 def _emphasis(inner: str, marks: int) -> str:
     look: Look = "italic" if marks == 1 else "bold"
-    return paint(_plain(_inline(inner)), look, colour=True)
+    return paint(_strip_styles(_inline(inner)), look, colour=True)

@@ -9,7 +9,7 @@ from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
 from codeloop.cli.output.partial_messages import PartialMessages, message_of, usage_of
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import Output
-from codeloop.kit.terminal_text import inert_json
+from codeloop.kit.terminal_text import escape_json_controls
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, session_of
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import Retry, StatusChanged
@@ -83,7 +83,7 @@ class StreamJsonView:
     def write_line(self, line: JSON) -> None:
         """Write an object as a line."""
         if not self._is_result_only or line["type"] == "result":
-            self._answer.write(inert_json(msgspec.json.encode(line).decode()) + "\n")
+            self._answer.write(escape_json_controls(msgspec.json.encode(line).decode()) + "\n")
 
     def finish(self, outcome: Outcome) -> None:
         """Write the result of a turn; the next one starts counting anew."""
@@ -204,8 +204,8 @@ class _Steps:
 
     def measure_model(self) -> int:
         """Return how long the model has answered, in ms, without the calls that it made."""
-        known = ((self.messages.get(each), time) for each, time in self._answered.items())
-        return sum(max(time - info.time.created, 0) for info, time in known if info is not None)
+        calls = ((self.messages.get(each), time) for each, time in self._answered.items())
+        return sum(max(time - info.time.created, 0) for info, time in calls if info is not None)
 
     def sum_models(self) -> JSON:
         """Return the usage of each model, by `PROVIDER/MODEL`."""

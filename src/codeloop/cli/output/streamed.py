@@ -5,7 +5,7 @@ from collections.abc import Callable
 from codeloop.cli.output.markdown import Markdown
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour
-from codeloop.kit.terminal_text import inert_answer
+from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.schema.event import Event, PartRemoved, PartUpdated
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.part import TextPart
@@ -56,7 +56,7 @@ class Streamed:
     def _grow(self, part_id: str, more: str) -> None:
         self._printed[part_id] = self._printed.get(part_id, 0) + len(more)
         if more:
-            self._output.write(self._open[part_id].feed(inert_answer(more, self._last.get(part_id, ""))))
+            self._output.write(self._open[part_id].feed(escape_answer_controls(more, self._last.get(part_id, ""))))
             self._last[part_id] = more[-1]
 
     def _close(self, part_id: str) -> None:

@@ -140,7 +140,7 @@ class Outlet:
             self._emptied.clear()
             await self._emptied.wait()
 
-    def hurry(self) -> None:
+    def shorten_waits(self) -> None:
         """From now on wait for a reader only as long as it keeps reading; else it counts as gone."""
         self._is_hurried = True
         if self._waiting:
@@ -155,15 +155,15 @@ class Outlet:
         while self._waiting:
             output, data = self._waiting[0]
             try:
-                taken = output.take(data)
+                count = output.take(data)
             except OSError:
                 self._give_up(output)
                 continue
-            self._taken += taken
-            if taken == len(data):
+            self._taken += count
+            if count == len(data):
                 self._waiting.popleft()
-            elif taken:
-                self._waiting[0] = (output, data[taken:])
+            elif count:
+                self._waiting[0] = (output, data[count:])
             elif self._loop is not None:
                 self._watch(output.descriptor)
                 self._arm()

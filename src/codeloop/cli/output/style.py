@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from codeloop.client.numbers import Look
-from codeloop.kit.terminal_text import inert_json
+from codeloop.kit.terminal_text import escape_json_controls
 
 CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
@@ -35,8 +35,8 @@ def columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) 
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if index in right else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     )
@@ -45,4 +45,4 @@ def columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) 
 
 def print_json(value: object) -> None:
     """Print a value as JSON that is safe to show in a terminal."""
-    click.echo(inert_json(msgspec.json.encode(value).decode()))
+    click.echo(escape_json_controls(msgspec.json.encode(value).decode()))

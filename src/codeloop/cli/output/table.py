@@ -43,7 +43,7 @@ def draw_table(rows: Sequence[Sequence[str]], sides: Sequence[str], columns: int
     cells = [[cell.split("\n") for cell in [*row, *[""] * count][:count]] for row in rows]
     widths = _fit([max(_width(line) for row in cells for line in row[at]) for at in range(count)], columns - 1)
     if not widths:
-        return "".join(_below(rows[0], row) for row in rows[1:])
+        return "".join(_stack_row(rows[0], row) for row in rows[1:])
     lines: list[str] = []
     for number, row in enumerate(cells):
         lines += _side_by_side(row, widths, sides, is_header=number == 0)
@@ -52,17 +52,17 @@ def draw_table(rows: Sequence[Sequence[str]], sides: Sequence[str], columns: int
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _fit(wanted: Sequence[int], room: int) -> list[int]:
+def _fit(widths_wanted: Sequence[int], room: int) -> list[int]:
     """Return the columns' widths: narrow ones as they are, the others share the rest; none without room for columns."""
-    room -= BETWEEN * (len(wanted) - 1)
-    widths = [max(width, 1) for width in wanted]
+    room -= BETWEEN * (len(widths_wanted) - 1)
+    widths = [max(width, 1) for width in widths_wanted]
     if sum(widths) <= room:
         return widths
-    if room < NARROWEST * len(wanted):
+    if room < NARROWEST * len(widths_wanted):
         return []
-    left = sorted(range(len(wanted)), key=lambda at: widths[at])
-    for place, at in enumerate(left):
-        widths[at] = min(widths[at], room // (len(left) - place))
+    columns = sorted(range(len(widths_wanted)), key=lambda at: widths[at])
+    for order, at in enumerate(columns):
+        widths[at] = min(widths[at], room // (len(columns) - order))
         room -= widths[at]
     return widths
 
@@ -87,12 +87,12 @@ def _side_by_side(
     return lines
 
 
-def _below(names: Sequence[str], row: Sequence[str]) -> str:
+def _stack_row(names: Sequence[str], row: Sequence[str]) -> str:
     """Return a row as `name: value` lines, where there is no room for columns."""
-    shown = (
+    lines = (
         f"{paint(re.sub(SGR, '', name), 'bold', colour=True)}: {cell}\n" for name, cell in zip(names, row, strict=False)
     )
-    return "".join(shown) + "\n"
+    return "".join(lines) + "\n"
 
 
 def wrap_painted(text: str, width: int) -> list[str]:

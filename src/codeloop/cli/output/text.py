@@ -10,7 +10,7 @@ from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, has_redraw, paint
 from codeloop.cli.output.withheld import Withheld
 from codeloop.client.numbers import duration
-from codeloop.kit.terminal_text import inert, inert_json, one_line
+from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import PartDelta, Retry, StatusChanged, ToastShown
@@ -102,14 +102,14 @@ class TextView:
                 if isinstance(p.part, TextPart) and self._hidden[p.part.message_id]:
                     self._summary(p.part)
             case PartUpdated(properties=p):
-                self._part(event, p.part)
+                self._show_part(event, p.part)
             case PartDelta(properties=p) if p.part_id in self._thoughts:
                 self._think(p.part_id, p.delta)
             case ToastShown(properties=p):
-                self.note(inert(p.message))
+                self.note(escape_controls(p.message))
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
                 wait = max(0, p.status.next - now_ms())
-                reason = inert(p.status.message)
+                reason = escape_controls(p.status.message)
                 self.note(f"{reason} Retrying in {duration(wait)} (attempt {p.status.attempt}).")
             case _:
                 self._clear()
@@ -147,7 +147,7 @@ class TextView:
             self._answer.write(_as_json(outcome.structured, indent=2 if self._answer.stream.isatty() else -1) + "\n")
         if outcome.message:
             look = "red" if outcome.exit_code else "yellow"
-            self._line(paint(f"codeloop: {inert(outcome.message)}", look, colour=self._colour))
+            self._line(paint(f"codeloop: {escape_controls(outcome.message)}", look, colour=self._colour))
         if outcome.session_id:
             self._line(paint(summary(outcome), "dim", colour=self._colour))
 
@@ -156,9 +156,9 @@ class TextView:
         answering = f"{prompt.agent} · {prompt.model.provider_id}/{prompt.model.model_id}"
         if answering != self._answering:
             self._answering = answering
-            self._line(paint(inert(answering), "dim", colour=self._colour))
+            self._line(paint(escape_controls(answering), "dim", colour=self._colour))
 
-    def _part(self, event: Event, part: object) -> None:
+    def _show_part(self, event: Event, part: object) -> None:
         match part:
             case TextPart() if not part.synthetic:
                 self._clear()
@@ -173,10 +173,10 @@ class TextView:
                     self._shown.add(part.id)
                     from codeloop.cli.output.tool_call import lines
 
-                    shown = lines(part, colour=self._colour)
+                    lines_shown = lines(part, colour=self._colour)
                     is_answer = self._as_data and part.tool == STRUCTURED_OUTPUT
                     accepted = is_answer and isinstance(part.state, ToolStateCompleted)
-                    self._line("\n".join(shown[:1] if accepted else shown))
+                    self._line("\n".join(lines_shown[:1] if accepted else lines_shown))
             case _:
                 pass
 
@@ -191,10 +191,10 @@ class TextView:
         self._thoughts[part_id] = self._thoughts.get(part_id, 0) + len(more)
         self._clear()
         line = more.rstrip("\n")
-        self._progress.write(paint(inert(line), "dim", colour=self._colour) + more[len(line) :])
+        self._progress.write(paint(escape_controls(line), "dim", colour=self._colour) + more[len(line) :])
 
     def _narrate(self, text: str) -> None:
-        self._line(paint(inert(text), "dim", colour=self._colour))
+        self._line(paint(escape_controls(text), "dim", colour=self._colour))
 
     def _line(self, text: str) -> None:
         """Write whole lines to stderr, below what the terminal shows."""
@@ -211,4 +211,4 @@ class TextView:
 
 def _as_json(value: Any, indent: int) -> str:
     """Return JSON that is safe to show; `indent`: -1 for one line without spaces."""
-    return inert_json(msgspec.json.format(msgspec.json.encode(value), indent=indent).decode())
+    return escape_json_controls(msgspec.json.format(msgspec.json.encode(value), indent=indent).decode())

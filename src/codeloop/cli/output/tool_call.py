@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from codeloop.cli.output.style import Look, paint
 from codeloop.client.numbers import command_ending, duration, span
-from codeloop.kit.terminal_text import arguments, inert, lay_out, one_line
+from codeloop.kit.terminal_text import arguments, escape_controls, lay_out, one_line
 from codeloop.schema.part import STRUCTURED_OUTPUT, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 
@@ -38,11 +38,11 @@ def lines(part: ToolPart, *, colour: bool) -> list[str]:
             failed = bool(ending) or part.tool == "invalid"
             body = _body(part.tool, metadata, part.state.for_user, failed=failed)
             if part.tool == STRUCTURED_OUTPUT:
-                body = _looking("dim", inert(lay_out(part.state.input)).splitlines()[:DATA_LINES])
+                body = _looking("dim", escape_controls(lay_out(part.state.input)).splitlines()[:DATA_LINES])
         case ToolStateError(error=error, time=time):
             notes = [duration(span(time.start, time.end))]
             failed = True
-            body = _looking("red", inert(error).splitlines()[:OUTPUT_LINES])
+            body = _looking("red", escape_controls(error).splitlines()[:OUTPUT_LINES])
         case _:
             return [heading(part)]
     mark = paint("✗", "red", colour=colour) if failed else paint("✓", "green", colour=colour)
@@ -63,14 +63,17 @@ def _body(tool: str, metadata: JSON, output: str, *, failed: bool) -> list[tuple
     if isinstance(diff, str) and diff:
         return _diff(diff)
     if tool == "todowrite":
-        return [("dim", f"{MARKS.get(todo['status'], ' ')} {inert(todo['content'])}") for todo in metadata["todos"]]
+        return [
+            ("dim", f"{MARKS.get(todo['status'], ' ')} {escape_controls(todo['content'])}")
+            for todo in metadata["todos"]
+        ]
     if tool in {"bash", "invalid"} or failed:
-        notes = [inert(str(note)) for note in metadata.get("notes", ())] if tool == "bash" else []
-        shown = inert(output).strip().splitlines()
-        whole = metadata.get("lines") if metadata.get("truncated") else None
-        before = (whole if isinstance(whole, int) else len(shown)) - OUTPUT_LINES
+        notes = [escape_controls(str(note)) for note in metadata.get("notes", ())] if tool == "bash" else []
+        rows = escape_controls(output).strip().splitlines()
+        line_count = metadata.get("lines") if metadata.get("truncated") else None
+        before = (line_count if isinstance(line_count, int) else len(rows)) - OUTPUT_LINES
         more = [f"… {before:,} line{'' if before == 1 else 's'} above"] if before > 0 else []
-        return _looking("dim", [*more, *(line[:WIDTH] for line in shown[-OUTPUT_LINES:]), *notes])
+        return _looking("dim", [*more, *(line[:WIDTH] for line in rows[-OUTPUT_LINES:]), *notes])
     return []
 
 
@@ -82,14 +85,14 @@ MARKS = {"completed": "[x]", "in_progress": "[>]", "cancelled": "[-]", "pending"
 
 
 def _diff(diff: str) -> list[tuple[Look, str]]:
-    shown: list[tuple[Look, str]] = []
+    rows: list[tuple[Look, str]] = []
     inside = False
-    for line in inert(diff).splitlines():
+    for line in escape_controls(diff).splitlines():
         inside = inside or line.startswith("@@")
         if not inside:
             continue
         look: Look = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-        shown.append((look, line))
-    if len(shown) > DIFF_LINES:
-        shown = [*shown[:DIFF_LINES], ("dim", f"… {len(shown) - DIFF_LINES} more lines")]
-    return shown
+        rows.append((look, line))
+    if len(rows) > DIFF_LINES:
+        rows = [*rows[:DIFF_LINES], ("dim", f"… {len(rows) - DIFF_LINES} more lines")]
+    return rows

@@ -9,7 +9,7 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.text import COMPACTED
 from codeloop.cli.output.tool_call import heading, lines
 from codeloop.client.numbers import describe_spending
-from codeloop.kit.terminal_text import as_block, inert, inert_answer
+from codeloop.kit.terminal_text import as_block, escape_answer_controls, escape_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage
@@ -44,7 +44,7 @@ def transcript(
     """
     out, notes = standard(Outlet())
     colour = has_colour(out.stream)
-    out.write(paint(inert(session.title), "bold", colour=colour) + "\n")
+    out.write(paint(escape_controls(session.title), "bold", colour=colour) + "\n")
     for message in messages:
         match message.info:
             case UserMessage():
@@ -55,13 +55,15 @@ def transcript(
                 text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
                 notes.write(paint(COMPACTED.format(len(text)), "yellow", colour=has_colour(notes.stream)) + "\n")
                 if thinking and text:
-                    notes.write(paint(inert(text), "dim", colour=has_colour(notes.stream)) + "\n")
+                    notes.write(paint(escape_controls(text), "dim", colour=has_colour(notes.stream)) + "\n")
             case AssistantMessage(error=error, time=times):
                 for part in message.parts:
                     out.write(_assistant(part, out, colour=colour, thinking=thinking))
-                    out.write("".join(f"{line}\n" for line in _below(part, children, "    ", colour=colour)))
+                    out.write(
+                        "".join(f"{line}\n" for line in _list_subagent_lines(part, children, "    ", colour=colour))
+                    )
                 if error is not None:
-                    out.write(paint(f"! {inert(error_message(error))}", "red", colour=colour) + "\n")
+                    out.write(paint(f"! {escape_controls(error_message(error))}", "red", colour=colour) + "\n")
                 elif times.completed is None:
                     out.write(paint(UNFINISHED, "yellow", colour=colour) + "\n")
     sums = " · ".join((*describe_spending(session.tokens or NO_TOKENS, session.cost or 0), session.id))
@@ -71,9 +73,11 @@ def transcript(
 def _user(part: Part, *, colour: bool) -> str:
     match part:
         case TextPart(text=text) if not part.synthetic:
-            return "".join(paint(f"> {line}", "cyan", colour=colour) + "\n" for line in inert(text).splitlines())
+            return "".join(
+                paint(f"> {line}", "cyan", colour=colour) + "\n" for line in escape_controls(text).splitlines()
+            )
         case FilePart(filename=name, url=url):
-            return paint(f"> [{inert(name or url[:80])}]", "cyan", colour=colour) + "\n"
+            return paint(f"> [{escape_controls(name or url[:80])}]", "cyan", colour=colour) + "\n"
         case _:
             return ""
 
@@ -82,17 +86,17 @@ def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
     match part:
         case TextPart(text=text) if text.strip():
             markdown = Markdown(styled=colour and out.stream.isatty(), columns=out.columns)
-            shown = markdown.feed(inert_answer(as_block(text)).rstrip("\n"))
-            return shown + markdown.end() + "\n"
+            answer = markdown.feed(escape_answer_controls(as_block(text)).rstrip("\n"))
+            return answer + markdown.end() + "\n"
         case ReasoningPart(text=text) if thinking and text.strip():
-            return paint(inert_answer(text).rstrip("\n"), "dim", colour=colour) + "\n"
+            return paint(escape_answer_controls(text).rstrip("\n"), "dim", colour=colour) + "\n"
         case ToolPart():
             return "\n".join(lines(part, colour=colour)) + "\n"
         case _:
             return ""
 
 
-def _below(part: Part, children: Children, indent: str, *, colour: bool) -> Iterator[str]:
+def _list_subagent_lines(part: Part, children: Children, indent: str, *, colour: bool) -> Iterator[str]:
     """Yield the calls of the subagent that a call started, one line each, and how to show its session."""
     if not isinstance(part, ToolPart) or part.tool != "task" or isinstance(part.state, ToolStatePending):
         return
@@ -101,7 +105,7 @@ def _below(part: Part, children: Children, indent: str, *, colour: bool) -> Iter
         for call in message.parts:
             if isinstance(call, ToolPart):
                 yield f"{indent}{_mark(call, colour=colour)} {paint(heading(call), 'dim', colour=colour)}"
-                yield from _below(call, children, indent + "    ", colour=colour)
+                yield from _list_subagent_lines(call, children, indent + "    ", colour=colour)
     if child in children:
         yield indent + paint(f"codeloop session show {child}", "dim", colour=colour)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from codeloop.cli.output.result import FinalAnswer
 from codeloop.cli.output.streams import Output
-from codeloop.kit.terminal_text import inert_answer
+from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ToolPart
@@ -27,7 +27,7 @@ class Withheld:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self._shown.setdefault(p.info.id, 0)
                 if is_answer:
-                    self._write(self._more(p.info.id))
+                    self._write(self._unshown_text(p.info.id))
                 elif p.info.time.completed is not None:
                     self._narrate_rest(p.info.id)
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown:
@@ -42,13 +42,13 @@ class Withheld:
 
     def _write(self, text: str) -> None:
         if text and self._output is not None:
-            self._output.write(inert_answer(text) + "\n")
+            self._output.write(escape_answer_controls(text) + "\n")
 
     def _narrate_rest(self, message_id: str) -> None:
-        if text := self._more(message_id).strip("\n"):
+        if text := self._unshown_text(message_id).strip("\n"):
             self._narrate(text)
 
-    def _more(self, message_id: str) -> str:
+    def _unshown_text(self, message_id: str) -> str:
         text = self._answer.of(message_id)
-        shown, self._shown[message_id] = self._shown[message_id], len(text)
-        return text[shown:].removeprefix("\n") if shown else text
+        start, self._shown[message_id] = self._shown[message_id], len(text)
+        return text[start:].removeprefix("\n") if start else text

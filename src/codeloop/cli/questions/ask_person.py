@@ -26,17 +26,17 @@ OURS, LEAST = 9, 6
 async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> tuple[Reply, str | None]:
     """Ask for a permission and return the reply, with words for the model if it is denied with some."""
     asking = await origin(client, request)
-    shown, letters, has_always = _permission(request, asking, whole=False)
+    text, letters, has_always = _permission(request, asking, is_full=False)
     problem = ""
     while True:
-        line = await prompter.ask(f"{shown}{problem}{letters}, or what to do instead: ")
+        line = await prompter.ask(f"{text}{problem}{letters}, or what to do instead: ")
         if line is None:
             return "reject", None
         if (answer_first := _command_problem(prompter, line)) is not None:
             problem = answer_first
             continue
         if _wants_all(line) and letters.endswith("v"):
-            shown, letters, has_always = _permission(request, asking, whole=True)
+            text, letters, has_always = _permission(request, asking, is_full=True)
             problem = ""
             continue
         match meaning(line, always=has_always):
@@ -52,21 +52,21 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
 
-def _permission(request: PermissionRequest, asking: Asking, *, whole: bool) -> tuple[str, str, bool]:
+def _permission(request: PermissionRequest, asking: Asking, *, is_full: bool) -> tuple[str, str, bool]:
     """Return a question, the letters that answer it, and whether `always` does. The end is always our own."""
-    words = in_words(request, asking, shutil.get_terminal_size().columns, EVERYTHING if whole else _room())
+    words = in_words(request, asking, shutil.get_terminal_size().columns, EVERYTHING if is_full else _room())
     colour = has_colour(sys.stderr)
     title = paint(words.title, "yellow", colour=colour) + "\n"
-    shown = title + "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
-    shown += title if whole else ""
-    shown += "  y  allow once\n"
+    text = title + "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
+    text += title if is_full else ""
+    text += "  y  allow once\n"
     if words.always:
-        shown += f"  a  allow always: {words.always}\n"
-    shown += f"  n  deny, and stop the {'subagent' if asking.subagent else 'turn'}\n"
-    has_more = words.is_cut and not whole
-    shown += SHOW_ALL if has_more else ""
+        text += f"  a  allow always: {words.always}\n"
+    text += f"  n  deny, and stop the {'subagent' if asking.subagent else 'turn'}\n"
+    has_more = words.is_cut and not is_full
+    text += SHOW_ALL if has_more else ""
     letters = ["y", *(["a"] if words.always else []), "n", *(["v"] if has_more else [])]
-    return shown, ", ".join(letters), bool(words.always)
+    return text, ", ".join(letters), bool(words.always)
 
 
 def _command_problem(prompter: Prompter, line: str) -> str | None:
@@ -106,17 +106,17 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> 
     how = "Your answer: "
     if labels:
         how = ("Numbers (such as 1 3)" if several else "A number") + (", or your own words: " if free else ": ")
-    shown = _question(question, who, _room())
+    text = _question(question, who, _room())
     problem = ""
     while True:
-        line = await prompter.ask(f"{shown}{problem}{how}")
+        line = await prompter.ask(f"{text}{problem}{how}")
         if line is None:
             return None
         if (answer_first := _command_problem(prompter, line)) is not None:
             problem = answer_first
             continue
-        if _wants_all(line) and shown.endswith(SHOW_ALL):
-            shown, problem = _question(question, who, EVERYTHING), ""
+        if _wants_all(line) and text.endswith(SHOW_ALL):
+            text, problem = _question(question, who, EVERYTHING), ""
             continue
         answer = choose_options(line, labels, several=several, free=free)
         if answer.labels:

@@ -39,8 +39,8 @@ class HostAnswerer(Answerer):
         if self._is_auto or self._is_closed:
             await super().answer(client, view, request)
             return
-        found = self._find_call(request.tool.call_id) if request.tool is not None else None
-        tool, arguments = found or (request.permission, request.metadata)
+        call = self._find_call(request.tool.call_id) if request.tool is not None else None
+        tool, arguments = call or (request.permission, request.metadata)
         answer = await self._ask(tool, arguments, request)
         reply, message = _read_answer(answer, arguments)
         if answer is None:

@@ -76,28 +76,28 @@ def choose_options(line: str, labels: Sequence[str], *, several: bool, free: boo
     pieces = [piece.strip().lower() for piece in re.split(r"[,;&]|\band\b|\n", text) if piece.strip()]
     if all(re.fullmatch(r"[\d\s.#)]+", piece) for piece in pieces):
         pieces = [number for piece in pieces for number in re.findall(r"\d+", piece)]
-    found: list[str] = []
+    chosen_labels: list[str] = []
     for piece in pieces:
         if piece.isdecimal() and labels:
             if not (len(piece) < 4 and 0 < int(piece) <= len(labels)):
                 return Chosen(problem=f"There is no option {piece[:20]}. Choose from 1 to {len(labels)}.")
-            found.append(labels[int(piece) - 1])
+            chosen_labels.append(labels[int(piece) - 1])
         elif piece in by_words:
-            found.append(by_words[piece])
+            chosen_labels.append(by_words[piece])
         elif free:
             return Chosen([text])
         else:
             return Chosen(problem="That is not one of the options. Answer with a number.")
-    found = list(dict.fromkeys(found))
-    if len(found) > 1 and not several:
+    chosen_labels = list(dict.fromkeys(chosen_labels))
+    if len(chosen_labels) > 1 and not several:
         return Chosen(problem="Only one can be chosen.")
-    return Chosen(found) if found else Chosen(problem="Answer with a number." if labels else "")
+    return Chosen(chosen_labels) if chosen_labels else Chosen(problem="Answer with a number." if labels else "")
 
 
-def _is_only(form: str, known: set[str]) -> bool:
+def _is_only(form: str, words_known: set[str]) -> bool:
     """Return whether a text consists only of these words and phrases."""
     rest = form
-    for phrase in known:
+    for phrase in words_known:
         if " " in phrase:
             rest = re.sub(rf"\b{phrase}\b", " ", rest)
-    return bool(form) and all(word in known for word in rest.split())
+    return bool(form) and all(word in words_known for word in rest.split())

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from codeloop.cli.options import Options
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import COMMAND_LIST, NoArguments
@@ -107,18 +107,18 @@ async def parse_words(client: Client, options: Options, words: str) -> tuple[str
     """
     if options.command is not None:
         return options.command.removeprefix("/"), words
-    found = re.match(r"/([^\s/]+)(?:\s+(.*))?$", words, re.DOTALL)
-    if found is None or not options.message or not options.message[0].startswith("/"):
+    match = re.match(r"/([^\s/]+)(?:\s+(.*))?$", words, re.DOTALL)
+    if match is None or not options.message or not options.message[0].startswith("/"):
         return None, words
-    name = found[1]
+    name = match[1]
     commands = {command.name for command in await client.call(COMMAND_LIST, NoArguments())}
     if name in commands or name == COMPACT.name:
-        return name, found[2] or ""
+        return name, match[2] or ""
     if name in ELSEWHERE:
         raise UsageProblem(f"/{name} works in a conversation only. Use instead: {ELSEWHERE[name]}.")
     if os.path.lexists(f"/{name}"):
         return None, words
-    close = suggest_names(f"/{each}" for each in near(name, [COMPACT.name, *sorted(commands)]))
+    close = suggest_names(f"/{each}" for each in find_similar(name, [COMPACT.name, *sorted(commands)]))
     raise UsageProblem(
         f"Unknown command: /{name}.{close} `codeloop command list` lists them. "
         "To send it as a prompt, put a space first."

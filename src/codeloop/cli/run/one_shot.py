@@ -51,7 +51,7 @@ async def execute(options: Options, message: RunMessage, open_target: OpenTarget
 async def _execute(options: Options, message: RunMessage, open_target: OpenTarget, outlet: Outlet) -> int:
     start = time.monotonic()
     task = asyncio.current_task()
-    signals = Signals(task.cancel if task is not None else lambda: False, outlet.hurry)
+    signals = Signals(task.cancel if task is not None else lambda: False, outlet.shorten_waits)
     running = OneShot(options, open_target, signals, outlet)
     running.stdout.watch(asyncio.get_running_loop())
     try:
@@ -117,23 +117,23 @@ class OneShot:
         options = self._options
         attachments = [target.attachment(path) for path in options.files]
         model_of(options.model)  # refuses an invalid name before a session is made
-        found = await choose_session(target, options)
-        client = target.client if found is None else target.client_of(found)
+        choice = await choose_session(target, options)
+        client = target.client if choice is None else target.client_of(choice)
         await check_agent(client, options.agent)
         command, arguments = await parse_words(client, options, message.words)
         if command == COMPACT.name and self._wanted is not None:
             raise UsageProblem("`compact` gives no answer. Leave --schema out.")
-        if command == COMPACT.name and found is None:
+        if command == COMPACT.name and choice is None:
             raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
         try:
-            session = await session_of(client, options, found)
+            session = await session_of(client, options, choice)
             self.session_id = session.id
             self.view = self._view()
             prompter = QuestionPrompter(self._stderr)
             answerer = Answerer(prompter if self._terminal is not None else None, auto=options.auto)
             background = Background(waits=not options.no_wait, on_server=options.attach is not None)
-            attached = f" --attach {options.attach}" if options.attach is not None else ""
-            resume = f"codeloop run{attached} --session {session.id}"
+            attach_flag = f" --attach {options.attach}" if options.attach is not None else ""
+            resume = f"codeloop run{attach_flag} --session {session.id}"
             turn = RunTurn(client, session, ViewAbove(self.view, prompter), answerer, self.stdout, resume, background)
             if command is None:
                 send = partial(self._prompt, client, message, attachments)

@@ -42,12 +42,12 @@ def check_flags(options: Options) -> None:
 def check_stream_flags(options: Options) -> None:
     """Raise UsageProblem if the options of stream-json do not go together."""
     if options.format != "stream-json":
-        given = {
+        flags = {
             "--input-format stream-json": options.input_format != "text",
             "--include-partial-messages": options.partial,
             "--permission-prompt-tool": options.permission_tool is not None,
         }
-        for name in (name for name, is_given in given.items() if is_given):
+        for name in (name for name, is_given in flags.items() if is_given):
             raise UsageProblem(f"{name} needs --output-format stream-json. Add that, or leave it out.")
     if options.input_format == "text":
         for name, is_given in {
@@ -62,16 +62,16 @@ def check_stream_flags(options: Options) -> None:
         )
 
 
-def run_once(given: Options) -> int:
+def run_once(run_options: Options) -> int:
     """Run one turn as the options say and return the exit code; how it ended is always shown."""
 
     def command() -> int:
-        check_flags(given)
-        options = given
-        if given.worktree is not None or given.base is not None:
+        check_flags(run_options)
+        options = run_options
+        if run_options.worktree is not None or run_options.base is not None:
             from codeloop.cli.target.worktree import in_worktree, split_worktree
 
-            options = in_worktree(split_worktree(given))
+            options = in_worktree(split_worktree(run_options))
         if options.attach is None:
             from codeloop.cli.target.local import open_local as open_target
         else:
@@ -82,4 +82,4 @@ def run_once(given: Options) -> int:
             return asyncio.run(execute_stream(options, open_target))
         return asyncio.run(execute(options, message_of(options), open_target))
 
-    return to_the_end(given.format, command)
+    return to_the_end(run_options.format, command)

@@ -29,13 +29,13 @@ class StreamMessage(NamedTuple):
 class StreamInput:
     """Reads lines; a message waits in `queue` until it is taken, None there is the end.
 
-    `control` takes the lines that are no messages, `ended` is called at the end of stdin.
+    `control` takes the lines that are no messages, `on_end` is called at the end of stdin.
     """
 
-    def __init__(self, control: TakeControl, ended: Callable[[], None]) -> None:
+    def __init__(self, control: TakeControl, on_end: Callable[[], None]) -> None:
         self.queue: asyncio.Queue[StreamMessage | None] = asyncio.Queue(STREAM_WAITING.value)
         self._control = control
-        self._ended = ended
+        self._ended = on_end
         self._count = 0
 
     def start(self, source: int) -> None:
@@ -63,12 +63,12 @@ class StreamInput:
 
 def _decode(line: bytes) -> JSON:
     try:
-        given = msgspec.json.decode(line)
+        message = msgspec.json.decode(line)
     except msgspec.DecodeError as error:
         raise UsageProblem(f"the line is not JSON ({error}). A message is one line, as {EXAMPLE}") from None
-    if not is_object(given):
+    if not is_object(message):
         raise UsageProblem(f"the line is not an object. A message is one, as {EXAMPLE}")
-    return given
+    return message
 
 
 def read_parts(given: JSON) -> list[PartInput]:

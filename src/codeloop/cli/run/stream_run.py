@@ -50,7 +50,7 @@ async def execute_stream(options: Options, open_target: OpenTarget) -> int:
     """Run a turn for each message and return the exit code. Each message has a result, whatever happens."""
     outlet = Outlet(asyncio.get_running_loop())
     task = asyncio.current_task()
-    signals = Signals(task.cancel if task is not None else lambda: False, outlet.hurry)
+    signals = Signals(task.cancel if task is not None else lambda: False, outlet.shorten_waits)
     running = StreamRun(options, open_target, signals, outlet)
     try:
         try:
@@ -110,10 +110,10 @@ class StreamRun:
             for note in target.notes:
                 self._view.note(note)
             model_of(options.model)  # refuses an invalid name before a session is made
-            found = await choose_session(target, options)
-            client = target.client if found is None else target.client_of(found)
+            choice = await choose_session(target, options)
+            client = target.client if choice is None else target.client_of(choice)
             await check_agent(client, options.agent)
-            session = await session_of(client, options, found)
+            session = await session_of(client, options, choice)
             self._view.session_id = session.id
             self._controls.client, self._controls.session = client, session
             try:
@@ -144,8 +144,8 @@ class StreamRun:
         if isinstance(message, StreamMessage) and self._options.replay_messages:
             self._view.write("user", message=message.line["message"], parent_tool_use_id=None, isReplay=True)
         client, session = self._controls.require_session()
-        attached = f" --attach {self._options.attach}" if self._options.attach is not None else ""
-        resume = f"codeloop run{attached} --session {session.id}"
+        attach_flag = f" --attach {self._options.attach}" if self._options.attach is not None else ""
+        resume = f"codeloop run{attach_flag} --session {session.id}"
         background = Background(waits=not self._options.no_wait, on_server=self._options.attach is not None)
         prompt_id = new_id("msg")
         self._answerer.refused = 0

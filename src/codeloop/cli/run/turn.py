@@ -93,8 +93,8 @@ class RunTurn:
         except asyncio.CancelledError:
             if self._ended_by is None or not turn.cancelled() or signals.is_second:
                 raise
-            lost = "The server does not answer, so the turn may still be running there."
-            return self._end_unsent(CodeloopError(f"{self._ended_by.message} {lost}"), time.monotonic() - start)
+            hint = "The server does not answer, so the turn may still be running there."
+            return self._end_unsent(CodeloopError(f"{self._ended_by.message} {hint}"), time.monotonic() - start)
         finally:
             await asyncio.sleep(0)
             await self._follower.stop()

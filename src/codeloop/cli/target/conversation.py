@@ -36,7 +36,7 @@ async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[
             if await wait_settled(project):
                 project = with_warnings(await app.project(directory), project)
             yield in_process(
-                AppClient(app, directory), project, options, lambda named: AppClient(app, Path(named).resolve())
+                AppClient(app, directory), project, options, lambda name: AppClient(app, Path(name).resolve())
             )
         finally:
             await app.close()

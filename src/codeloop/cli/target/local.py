@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
     """Open the project of `--dir`, after asking for trust where a person can be asked."""
-    kept = _open_recording(options)
-    with log_of(options), kept as record:
+    recording = _open_recording(options)
+    with log_of(options), recording as record:
         async with _open(options, ask_trust, record) as target:
             yield target
 

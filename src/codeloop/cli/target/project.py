@@ -10,7 +10,7 @@ import click
 from codeloop.app.project import open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
 from codeloop.client.local import LocalClient
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.model.providers import Providers
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ def open_settings() -> ProjectSettings:
     """Read the configuration and show its warnings. Raises CodeloopError."""
     settings = find_settings(Startup(directory=Path.cwd()))
     for warning in settings.loaded.warnings:
-        click.echo(f"codeloop: {inert(warning)}", err=True)
+        click.echo(f"codeloop: {escape_controls(warning)}", err=True)
     return settings
 
 

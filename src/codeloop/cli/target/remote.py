@@ -20,15 +20,17 @@ async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> A
     """Connect to the server of `--attach`; the directory is that of `--dir`, else the server's own."""
     client = connect(options.attach or "", options.directory, options.username, options.password)
     try:
-        place = await client.call(PATH_GET, NoArguments())
-        client = client.at(place.directory)
+        path_info = await client.call(PATH_GET, NoArguments())
+        client = client.for_directory(path_info.directory)
         notes = [CLEAR] if client.sends_in_clear else []
         with suppress(OperationError):  # a server of another version
             notes += [f"codeloop: {line}" for line in await client.call(CONFIG_WARNINGS, NoArguments())]
 
         def client_of(session: Session) -> HttpClient:
-            return client if session.directory == client.directory else client.at(session.directory)
+            return client if session.directory == client.directory else client.for_directory(session.directory)
 
-        yield Target(client, place.directory, client_of, file_sent, tuple(notes), client.link, client_at=client.at)
+        yield Target(
+            client, path_info.directory, client_of, file_sent, tuple(notes), client.link, client_at=client.for_directory
+        )
     finally:
         await client.close()

@@ -8,7 +8,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.kit.suggest import MOST, near, suggest_names
+from codeloop.kit.suggest import MOST, find_similar, suggest_names
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import ToolListQuery
 from codeloop.schema.api.session_inputs import MessageWithParts
@@ -66,12 +66,12 @@ async def find(client: Client, wanted: str | None) -> Session:
         with suppress(OperationError):
             return await client.call(SESSION_GET, SessionId(session_id=wanted))
     sessions = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
-    found = _matching(sessions, wanted)
-    if len(found) > 1:
-        names = ", ".join(session.id for session in found[:3])
-        raise UsageProblem(f"{wanted} matches {len(found)} sessions: {names}. Give more of the id.")
-    if found:
-        return found[0]
+    matching = _matching(sessions, wanted)
+    if len(matching) > 1:
+        names = ", ".join(session.id for session in matching[:3])
+        raise UsageProblem(f"{wanted} matches {len(matching)} sessions: {names}. Give more of the id.")
+    if matching:
+        return matching[0]
     what = f"There is no session {wanted} in this project."
     elsewhere = _matching(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), wanted)
     if elsewhere:
@@ -79,15 +79,16 @@ async def find(client: Client, wanted: str | None) -> Session:
     raise UsageProblem(f"{what}{_suggest(sessions, wanted)} `codeloop session list` shows them.")
 
 
-async def find_here(client: Client, wanted: str | None) -> Session:
+async def find_here(client: Client, name: str | None) -> Session:
     """Do as `find`, for commands that change files. Raises UsageProblem also for a session of another directory."""
-    found = await find(client, wanted)
-    place = await client.call(PATH_GET, NoArguments())
-    if found.directory != place.directory:
+    session = await find(client, name)
+    paths = await client.call(PATH_GET, NoArguments())
+    if session.directory != paths.directory:
         raise UsageProblem(
-            f"Session {found.id} belongs to {found.directory}, not to {place.directory}. Nothing was changed: go there."
+            f"Session {session.id} belongs to {session.directory}, not to {paths.directory}. "
+            "Nothing was changed: go there."
         )
-    return found
+    return session
 
 
 async def latest(client: Client, directory: str) -> Session:
@@ -96,17 +97,17 @@ async def latest(client: Client, directory: str) -> Session:
     Raises UsageProblem if there is none; it names the one elsewhere that may be meant.
     """
     sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=EVERY))
-    kept = [session for session in sessions if not session.time.archived]
-    found = next((session for session in kept if session.directory == directory), None)
-    if found is not None:
-        return found
+    active = [session for session in sessions if not session.time.archived]
+    session_here = next((session for session in active if session.directory == directory), None)
+    if session_here is not None:
+        return session_here
     what = f"There is no session in this directory, {directory}."
     if any(session.directory == directory for session in sessions):
         raise UsageProblem(f"{what} `codeloop session list --archived` shows the archived ones.")
-    if not kept:
+    if not active:
         raise UsageProblem(f"{what} `codeloop run MESSAGE` starts one.")
-    title = one_line(kept[0].title, 50)
-    raise UsageProblem(f"{what} The latest one, {kept[0].id}, “{title}”, belongs to {kept[0].directory}.")
+    title = one_line(active[0].title, 50)
+    raise UsageProblem(f"{what} The latest one, {active[0].id}, “{title}”, belongs to {active[0].directory}.")
 
 
 async def choose_session(target: Target, options: Options) -> Session | None:
@@ -123,18 +124,18 @@ async def choose_session(target: Target, options: Options) -> Session | None:
         raise UsageProblem(f"{error} Leave --continue out to start a new one.") from None
 
 
-async def session_of(client: Client, options: Options, found: Session | None) -> Session:
+async def session_of(client: Client, options: Options, session: Session | None) -> Session:
     """Return the session to work in: the one that was found, a copy of it, or a new one. Raises UsageProblem."""
     if options.at is not None and not options.fork:
         raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
     if not options.fork:
-        if found is not None:
-            return await with_profile(client, found, options.profile)
-        chosen = {PROFILE: options.profile} if options.profile else None
-        return await client.call(SESSION_CREATE, CreateSession(title=options.title, metadata=chosen))
-    if found is None:
+        if session is not None:
+            return await with_profile(client, session, options.profile)
+        metadata = {PROFILE: options.profile} if options.profile else None
+        return await client.call(SESSION_CREATE, CreateSession(title=options.title, metadata=metadata))
+    if session is None:
         raise UsageProblem("--fork copies a session: choose one with --continue or --session ID.")
-    made = await with_profile(client, await fork(client, found, options.at), options.profile)
+    made = await with_profile(client, await fork(client, session, options.at), options.profile)
     if not options.title:
         return made
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=made.id, title=options.title))
@@ -162,14 +163,14 @@ async def message_at(client: Client, session: Session, at: str) -> MessageWithPa
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     if at.isdecimal() and len(at) < 8:
         prompts = [message for message in messages if _is_prompt(message)]
-        found = prompts[int(at) - 1 : int(at)] if int(at) else []
+        prompt_chosen = prompts[int(at) - 1 : int(at)] if int(at) else []
         hint = f"It has {len(prompts)} prompt{'' if len(prompts) == 1 else 's'}."
     else:
-        found = [m for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
+        prompt_chosen = [m for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
         hint = f"`codeloop export {session.id}` shows their ids."
-    if len(found) != 1:
+    if len(prompt_chosen) != 1:
         raise UsageProblem(f"There is no message {at} in {session.id}. {hint}")
-    return found[0]
+    return prompt_chosen[0]
 
 
 async def check_agent(client: Client, name: str | None) -> None:
@@ -178,8 +179,10 @@ async def check_agent(client: Client, name: str | None) -> None:
         return
     agents = await client.call(AGENT_LIST, NoArguments())
     if all(agent.name != name for agent in agents):
-        known = sorted(agent.name for agent in agents if not agent.hidden)
-        raise UsageProblem(f"Agent not found: {name}.{suggest_names(near(name, known))} Available: {', '.join(known)}")
+        names = sorted(agent.name for agent in agents if not agent.hidden)
+        raise UsageProblem(
+            f"Agent not found: {name}.{suggest_names(find_similar(name, names))} Available: {', '.join(names)}"
+        )
 
 
 async def check_model(client: Client, model: ModelRef) -> None:
@@ -196,24 +199,24 @@ def model_of(name: str | None) -> ModelRef | None:
     return model
 
 
-def _matching(sessions: list[Session], wanted: str) -> list[Session]:
+def _matching(sessions: list[Session], name: str) -> list[Session]:
     """Return the sessions with this id or slug, else those whose id begins or ends with it."""
-    exact = [each for each in sessions if wanted in {each.id, each.slug}]
-    if exact or len(wanted) < 4:
+    exact = [each for each in sessions if name in {each.id, each.slug}]
+    if exact or len(name) < 4:
         return exact
-    return [each for each in sessions if each.id.startswith(wanted) or each.id.endswith(wanted)]
+    return [each for each in sessions if each.id.startswith(name) or each.id.endswith(name)]
 
 
 def _suggest(sessions: list[Session], wanted: str) -> str:
     """Return a suggestion of the sessions whose id, slug or title is similar."""
     by_id = {each.id: each for each in sessions}
     by_name = {name.lower(): each for each in reversed(sessions) for name in (each.title, each.slug)}
-    close = [by_id[name] for name in near(wanted, by_id, most_edits=ID_EDITS)]
-    close += [by_name[name] for name in near(wanted, by_name)]
+    close = [by_id[name] for name in find_similar(wanted, by_id, most_edits=ID_EDITS)]
+    close += [by_name[name] for name in find_similar(wanted, by_name)]
     return suggest_names(list(dict.fromkeys(each.id for each in close))[:MOST])
 
 
 def _is_prompt(message: MessageWithParts) -> bool:
     """Return whether a person wrote this: not a request for a summary, and not what the program added."""
-    written = (part for part in message.parts if not (isinstance(part, TextPart) and part.synthetic))
-    return isinstance(message.info, UserMessage) and any(not isinstance(part, CompactionPart) for part in written)
+    parts = (part for part in message.parts if not (isinstance(part, TextPart) and part.synthetic))
+    return isinstance(message.info, UserMessage) and any(not isinstance(part, CompactionPart) for part in parts)

@@ -11,7 +11,7 @@ from codeloop.cli.output.streams import has_terminal
 from codeloop.cli.target.local import startup_of
 from codeloop.client.local import LocalClient
 from codeloop.client.slash.worktrees import enter_worktree, made_lines
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import CopyToWorktree, GenerateCopyName
 from codeloop.schema.errors import UsageProblem
@@ -44,18 +44,18 @@ def in_worktree(options: Options) -> Options:
 async def _enter(options: Options) -> Path:
     project = await open_project(startup_of(replace(options, record=None, replay=None), None))
     try:
-        client, place = LocalClient(project), project.settings.place
+        client, project_root = LocalClient(project), project.settings.place
         name = options.worktree or ""
         if not name and options.message:
             words = " ".join(options.message)
-            asked = GenerateCopyName(project_id=place.project_id, context=words)
-            name = (await client.call(COPY_NAME, asked)).name
+            generate_copy_name = GenerateCopyName(project_id=project_root.project_id, context=words)
+            name = (await client.call(COPY_NAME, generate_copy_name)).name
         tree, is_new = await enter_worktree(client, name, options.base)
         for line in made_lines(tree if not has_terminal() else replace(tree, asks=[]), is_new=is_new):
-            click.echo(f"codeloop: {inert(line)}", err=True)
+            click.echo(f"codeloop: {escape_controls(line)}", err=True)
         if has_terminal():
             await _ask_to_copy(client, tree)
-        inside = Path(tree.directory, place.path)
+        inside = Path(tree.directory, project_root.path)
         return inside if inside.is_dir() else Path(tree.directory)
     finally:
         await project.close()
@@ -64,6 +64,6 @@ async def _enter(options: Options) -> Path:
 async def _ask_to_copy(client: LocalClient, tree: Worktree) -> None:
     """Ask for each file that may hold secrets whether it shall be in the work tree, too."""
     for name in tree.asks:
-        question = f"codeloop: {inert(name)} is not in the work tree, as it may hold secrets. Copy it there?"
+        question = f"codeloop: {escape_controls(name)} is not in the work tree, as it may hold secrets. Copy it there?"
         if await asyncio.to_thread(click.confirm, question, default=False, err=True):
             await client.call(WORKTREE_COPY, CopyToWorktree(name=tree.name, files=[name]))

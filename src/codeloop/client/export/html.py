@@ -6,8 +6,8 @@ from html import escape
 import msgspec
 
 from codeloop.client.export.markdown import call_line, call_result
-from codeloop.client.numbers import when
-from codeloop.kit.terminal_text import inert, inert_answer, one_line
+from codeloop.client.numbers import format_time
+from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
@@ -38,27 +38,27 @@ def as_html(session: Session, messages: Sequence[MessageWithParts]) -> str:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>\n'
-        f'<body><h1>{title}</h1><p class="about">{when(session.time.created)} · {escape(session.id)}</p>\n'
+        f'<body><h1>{title}</h1><p class="about">{format_time(session.time.created)} · {escape(session.id)}</p>\n'
         f"{body}\n</body></html>\n"
     )
 
 
 def _message(message: MessageWithParts) -> Iterator[str]:
-    pieces = [piece for part in message.parts for piece in _part(part)]
+    pieces = [piece for part in message.parts for piece in _render_part(part)]
     if isinstance(message.info, AssistantMessage) and message.info.error is not None:
-        pieces.append(f'<p class="error">{escape(inert(error_message(message.info.error)))}</p>')
+        pieces.append(f'<p class="error">{escape(escape_controls(error_message(message.info.error)))}</p>')
     if pieces and isinstance(message.info, UserMessage):
         yield f'<section class="prompt">{"".join(pieces)}</section>'
     elif pieces:
         yield f"<section>{''.join(pieces)}</section>"
 
 
-def _part(part: Part) -> Iterator[str]:
+def _render_part(part: Part) -> Iterator[str]:
     match part:
         case TextPart(text=text) if not part.synthetic and text.strip():
-            yield _text(inert_answer(text.strip()))
+            yield _text(escape_answer_controls(text.strip()))
         case ReasoningPart(text=text) if text.strip():
-            yield _fold("Thinking", f'<div class="text">{escape(inert_answer(text.strip()))}</div>')
+            yield _fold("Thinking", f'<div class="text">{escape(escape_answer_controls(text.strip()))}</div>')
         case FilePart():
             yield f'<p class="who">Attached: {escape(one_line(part.filename or part.mime, 200))}</p>'
         case ToolPart():
@@ -69,14 +69,14 @@ def _part(part: Part) -> Iterator[str]:
 
 def _call(part: ToolPart) -> str:
     """Return the arguments of a call, its diff, and its result."""
-    given = msgspec.json.format(msgspec.json.encode(part.state.input), indent=2).decode()
-    shown = f"<pre>{escape(inert(given))}</pre>"
+    arguments = msgspec.json.format(msgspec.json.encode(part.state.input), indent=2).decode()
+    block = f"<pre>{escape(escape_controls(arguments))}</pre>"
     metadata = part.state.metadata if isinstance(part.state, ToolStateCompleted | ToolStateError) else None
     diff = (metadata or {}).get("diff")
     if isinstance(diff, str) and diff:
-        shown += f"<pre>{''.join(map(_diff_line, inert(diff).splitlines()))}</pre>"
+        block += f"<pre>{''.join(map(_diff_line, escape_controls(diff).splitlines()))}</pre>"
     result = call_result(part)
-    return shown + (f"<pre>{escape(result)}</pre>" if result else "")
+    return block + (f"<pre>{escape(result)}</pre>" if result else "")
 
 
 def _diff_line(line: str) -> str:

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from codeloop.client.numbers import when
-from codeloop.kit.terminal_text import inert, inert_answer, one_line
+from codeloop.client.numbers import format_time
+from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
@@ -21,19 +21,19 @@ from codeloop.schema.part import (
 
 def as_markdown(session: Session, messages: Sequence[MessageWithParts]) -> str:
     """Return the whole conversation."""
-    pieces = [f"# {_plain(session.title)}", f"{when(session.time.created)} · `{session.id}`"]
+    pieces = [f"# {_escape_text(session.title)}", f"{format_time(session.time.created)} · `{session.id}`"]
     speaker = ""
     for message in messages:
-        said = "\n\n".join(piece for part in message.parts for piece in _part(part))
+        answer = "\n\n".join(piece for part in message.parts for piece in _render_part(part))
         if isinstance(message.info, AssistantMessage) and message.info.error is not None:
-            said = f"{said}\n\n> **Error:** {_plain(error_message(message.info.error))}".strip()
-        if not said:
+            answer = f"{answer}\n\n> **Error:** {_escape_text(error_message(message.info.error))}".strip()
+        if not answer:
             continue
         who = "You" if isinstance(message.info, UserMessage) else message.info.model_id
         if who != speaker:
-            pieces.append(f"## {_plain(who)}")
+            pieces.append(f"## {_escape_text(who)}")
             speaker = who
-        pieces.append(said)
+        pieces.append(answer)
     return "\n\n".join(pieces) + "\n"
 
 
@@ -47,11 +47,11 @@ def call_result(part: ToolPart) -> str:
     """Format the result of a call."""
     match part.state:
         case ToolStateCompleted(for_user=output, metadata=metadata) if part.tool in {"bash", "bash_output"}:
-            return inert("\n".join([output, *map(str, metadata.get("notes", ()))]))
+            return escape_controls("\n".join([output, *map(str, metadata.get("notes", ()))]))
         case ToolStateCompleted(for_user=output):
-            return inert(output)
+            return escape_controls(output)
         case ToolStateError(error=error):
-            return inert(error)
+            return escape_controls(error)
         case _:
             return ""
 
@@ -64,19 +64,21 @@ def make_code_block(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
-def _part(part: Part) -> Iterator[str]:
+def _render_part(part: Part) -> Iterator[str]:
     match part:
         case TextPart(text=text) if not part.synthetic and text.strip():
-            yield inert_answer(text.strip())
+            yield escape_answer_controls(text.strip())
         case ReasoningPart(text=text) if text.strip():
-            yield _fold("Thinking", inert_answer(text.strip()))
+            yield _fold("Thinking", escape_answer_controls(text.strip()))
         case FilePart():
-            yield f"*Attached: {_plain(part.filename or part.mime)}*"
+            yield f"*Attached: {_escape_text(part.filename or part.mime)}*"
         case ToolPart():
-            given = make_code_block(inert(json.dumps(part.state.input, indent=2, ensure_ascii=False)), "json")
+            code_block = make_code_block(
+                escape_controls(json.dumps(part.state.input, indent=2, ensure_ascii=False)), "json"
+            )
             result = call_result(part)
-            shown = f"{given}\n\n{make_code_block(result)}" if result else given
-            yield _fold(f"<b>{_escape(part.tool)}</b> {_escape(call_line(part))}", shown)
+            block = f"{code_block}\n\n{make_code_block(result)}" if result else code_block
+            yield _fold(f"<b>{_escape(part.tool)}</b> {_escape(call_line(part))}", block)
         case _:
             pass
 
@@ -85,7 +87,7 @@ def _fold(title: str, text: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
 
-def _plain(text: str) -> str:
+def _escape_text(text: str) -> str:
     return one_line(text, 200).replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
 
 

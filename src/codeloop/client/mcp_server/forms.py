@@ -8,7 +8,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from codeloop.client.permission_text import Asking, in_words
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest, asks_for_secret
 from codeloop.schema.wire import JSON
@@ -42,8 +42,8 @@ def form_of(request: Request, asking: Asking) -> ElicitedForm | None:
         return None
     who = f"codeloop asks{f' (its {asking.subagent})' if asking.subagent else ''}:"
     many = len(request.questions) > 1
-    lines = [f"{number}. {inert(each.question)}" for number, each in enumerate(request.questions, 1)]
-    message = "\n".join([who, *(lines if many else [inert(request.questions[0].question)])])
+    lines = [f"{number}. {escape_controls(each.question)}" for number, each in enumerate(request.questions, 1)]
+    message = "\n".join([who, *(lines if many else [escape_controls(request.questions[0].question)])])
     fields: JSON = {}
     required: list[str] = []
     for number, each in enumerate(request.questions, 1):
@@ -55,15 +55,15 @@ def form_of(request: Request, asking: Asking) -> ElicitedForm | None:
 
 def _permission(request: PermissionRequest, asking: Asking) -> ElicitedForm:
     words = in_words(request, asking, _COLUMNS, _ROWS)
-    lines = [f"codeloop asks: {inert(words.title)}", *(row for _, row in words.rows)]
-    choices = [ONCE, *([_always(words.always)] if words.always else []), DENY]
+    lines = [f"codeloop asks: {escape_controls(words.title)}", *(row for _, row in words.rows)]
+    choices = [ONCE, *([_label_always(words.always)] if words.always else []), DENY]
     decision = {"type": "string", "title": "Allow it?", "enum": choices}
     instead = {"type": "string", "title": "If not: what to do instead", "description": "The work then goes on."}
     schema = {"type": "object", "properties": {"decision": decision, _WORDS: instead}, "required": ["decision"]}
     return ElicitedForm("\n".join(lines), schema)
 
 
-def _always(text: str) -> str:
+def _label_always(text: str) -> str:
     line = " ".join(text.split())
     return f"Allow always: {line if len(line) <= _SHORT else f'{line[:_SHORT]}…'}"
 
@@ -80,10 +80,10 @@ def permission_answer(content: JSON | None) -> FormReply:
 
 def _fields(question: QuestionInfo, number: int) -> tuple[JSON, list[str]]:
     """Return the fields of a question, and which of them have to be filled in."""
-    name, title = f"answer_{number}", inert(question.header or question.question)[:_SHORT]
-    labels = [inert(option.label) for option in question.options]
-    described = "; ".join(f"{o.label}: {o.description}" for o in question.options if o.description)
-    about: JSON = {"description": inert(described)} if described else {}
+    name, title = f"answer_{number}", escape_controls(question.header or question.question)[:_SHORT]
+    labels = [escape_controls(option.label) for option in question.options]
+    descriptions = "; ".join(f"{o.label}: {o.description}" for o in question.options if o.description)
+    about: JSON = {"description": escape_controls(descriptions)} if descriptions else {}
     own: JSON = {"type": "string", "title": f"{title}: in your own words"}
     if not labels:
         return {name: {"type": "string", "title": title}}, [name]
@@ -100,16 +100,16 @@ def question_answers(request: QuestionRequest, content: JSON | None) -> list[lis
     """Return the answers to each question; None: declined, or one was left out."""
     if content is None:
         return None
-    found = [_answer(each, number, content) for number, each in enumerate(request.questions, 1)]
-    return found if all(found) else None
+    answers = [_answer(each, number, content) for number, each in enumerate(request.questions, 1)]
+    return answers if all(answers) else None
 
 
 def _answer(question: QuestionInfo, number: int, content: JSON) -> list[str]:
     name = f"answer_{number}"
-    labels = {inert(option.label): option.label for option in question.options}
+    labels = {escape_controls(option.label): option.label for option in question.options}
     own = str(content.get(f"{name}_own") or "").strip()
     if question.multiple and labels:
-        chosen = [label for at, label in enumerate(labels.values(), 1) if content.get(f"{name}_{at}") is True]
-        return [*chosen, *([own] if own else [])]
-    given = str(cast("Any", content.get(name)) or "").strip()
-    return [own] if own else [labels.get(given, given)] if given else []
+        labels_chosen = [label for at, label in enumerate(labels.values(), 1) if content.get(f"{name}_{at}") is True]
+        return [*labels_chosen, *([own] if own else [])]
+    answer = str(cast("Any", content.get(name)) or "").strip()
+    return [own] if own else [labels.get(answer, answer)] if answer else []

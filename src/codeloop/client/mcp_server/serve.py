@@ -114,7 +114,7 @@ class Calls:
         """Return the tools."""
         from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
-        found = [
+        tools = [
             Tool(
                 name=name,
                 title=row.title,
@@ -125,7 +125,7 @@ class Calls:
             )
             for name, row in TOOLS.items()
         ]
-        return ListToolsResult(tools=found)
+        return ListToolsResult(tools=tools)
 
     async def call_tool(
         self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams"
@@ -134,88 +134,90 @@ class Calls:
         if params.name not in TOOLS:
             return _fail(f"There is no tool {params.name!r}. There are: {', '.join(TOOLS)}.")
         try:
-            given = read(params.name, params.arguments or {})
-            return await self._do(context, params, given)
+            arguments = read(params.name, params.arguments or {})
+            return await self._do(context, params, arguments)
         except msgspec.ValidationError as error:
             return _fail(f"The arguments of {params.name} don't fit: {error}.")
         except CodeloopError as error:
             return _fail(str(error))
 
     async def _do(
-        self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", given: Given
+        self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", arguments: Given
     ) -> "CallToolResult | InputRequiredResult":
         turns, can_ask = self._turns, _can_ask(context)
         if params.request_state is not None:  # the same call again, with answers
-            served = await turns.find(params.request_state)
+            served_session = await turns.find(params.request_state)
             for name, response in (params.input_responses or {}).items():
-                if (request := served.open.pop(name, None)) is not None:
+                if (request := served_session.open.pop(name, None)) is not None:
                     await turns.answer(request, _content(response))
-            return await self._wait(context, served, given)
-        match given:
+            return await self._wait(context, served_session, arguments)
+        match arguments:
             case PromptTool():
-                served = await turns.start(given.prompt, can_ask=can_ask)
+                served_session = await turns.start(arguments.prompt, can_ask=can_ask)
             case ContinueTool():
-                served = await turns.go_on(given.session_id, given.prompt, can_ask=can_ask)
+                served_session = await turns.go_on(arguments.session_id, arguments.prompt, can_ask=can_ask)
             case StatusTool(session_id=""):
-                return _several([await turns.report(each) for each in list(turns.known.values())])
+                return _join_reports([await turns.report(each) for each in list(turns.known.values())])
             case StatusTool():
-                served = await turns.find(given.session_id)
+                served_session = await turns.find(arguments.session_id)
             case StopTool():
-                served = await turns.find(given.session_id)
-                await turns.stop(served)
-        return await self._wait(context, served, given)
+                served_session = await turns.find(arguments.session_id)
+                await turns.stop(served_session)
+        return await self._wait(context, served_session, arguments)
 
     async def _wait(
-        self, context: "ServerRequestContext[Any]", served: ServedSession, given: Given
+        self, context: "ServerRequestContext[Any]", served_session: ServedSession, arguments: Given
     ) -> "CallToolResult | InputRequiredResult":
         """Wait for the end of the work as long as was asked for; a cancelled call stops what it began."""
         try:
-            return await self._follow(context, served, None if isinstance(given, StopTool) else given.wait)
+            return await self._follow(
+                context, served_session, None if isinstance(arguments, StopTool) else arguments.wait
+            )
         except asyncio.CancelledError:
-            if isinstance(given, PromptTool | ContinueTool):
-                self._turns.stop_soon(served)
+            if isinstance(arguments, PromptTool | ContinueTool):
+                self._turns.stop_soon(served_session)
             raise
 
     async def _follow(
-        self, context: "ServerRequestContext[Any]", served: ServedSession, wait: float | None
+        self, context: "ServerRequestContext[Any]", served_session: ServedSession, wait: float | None
     ) -> "CallToolResult | InputRequiredResult":
         loop = asyncio.get_running_loop()
-        begun, told, spoken, shown = loop.time(), 0, 0.0, max(len(served.lines) - _LATEST, 0)
+        start, reported, last_report, next_line = loop.time(), 0, 0.0, max(len(served_session.lines) - _LATEST, 0)
         asking: asyncio.Task[None] | None = None
         try:
-            while served.is_working:
-                change = served.change
-                waiting = list(served.open.values())
+            while served_session.is_working:
+                change = served_session.change
+                waiting = list(served_session.open.values())
                 if waiting and not context.session.can_send_request:
-                    return await self._input_required(served, waiting)
-                if asking is not None and served.asked not in served.open:
+                    return await self._input_required(served_session, waiting)
+                if asking is not None and served_session.asked not in served_session.open:
                     asking.cancel()  # it was answered elsewhere, or withdrawn
-                elif waiting and asking is None and served.asked not in served.open:
-                    served.asked = waiting[0].id
-                    asking = asyncio.create_task(self._ask(context, served, waiting[0]))
-                    asking.add_done_callback(lambda _: served.touch())
+                elif waiting and asking is None and served_session.asked not in served_session.open:
+                    served_session.asked = waiting[0].id
+                    asking = asyncio.create_task(self._ask(context, served_session, waiting[0]))
+                    asking.add_done_callback(lambda _: served_session.touch())
                 if asking is not None and asking.done():
                     asking = None
                     continue
-                passed = loop.time() - begun
+                passed = loop.time() - start
                 if wait is not None and passed >= wait and asking is None:
                     break
-                silent = passed - spoken >= MCP_ALIVE.seconds
-                for line in served.lines[shown:] or ([f"works, {passed:.0f} s"] if silent else []):
-                    told, spoken = told + 1, passed
-                    await context.session.report_progress(told, None, line)
-                shown = len(served.lines)
-                left = MCP_ALIVE.seconds if wait is None or asking else min(MCP_ALIVE.seconds, wait - passed)
+                silent = passed - last_report >= MCP_ALIVE.seconds
+                for line in served_session.lines[next_line:] or ([f"works, {passed:.0f} s"] if silent else []):
+                    reported, last_report = reported + 1, passed
+                    await context.session.report_progress(reported, None, line)
+                next_line = len(served_session.lines)
+                seconds_left = MCP_ALIVE.seconds if wait is None or asking else min(MCP_ALIVE.seconds, wait - passed)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(left):
+                    async with asyncio.timeout(seconds_left):
                         await change.wait()
         finally:
             if asking is not None:
                 asking.cancel()
-                served.asked = ""
-        return _result(await self._turns.report(served))
+                served_session.asked = ""
+        return _result(await self._turns.report(served_session))
 
-    async def _ask(self, context: "ServerRequestContext[Any]", served: ServedSession, request: Request) -> None:
+    async def _ask(self, context: "ServerRequestContext[Any]", served_session: ServedSession, request: Request) -> None:
         """Put a request to the client's person; a client that fails to is taken for one that can't."""
         from mcp import MCPError
         from pydantic import ValidationError
@@ -226,16 +228,16 @@ class Calls:
         try:
             answer = await context.session.elicit_form(form.message, form.schema, context.request_id)
         except (MCPError, ValidationError):
-            await self._turns.refuse(served, request, NOBODY)
+            await self._turns.refuse(served_session, request, NOBODY)
         else:
             await self._turns.answer(request, _content(answer))
-        served.open.pop(request.id, None)
+        served_session.open.pop(request.id, None)
 
-    async def _input_required(self, served: ServedSession, waiting: list[Request]) -> "InputRequiredResult":
+    async def _input_required(self, served_session: ServedSession, waiting: list[Request]) -> "InputRequiredResult":
         from mcp_types import InputRequiredResult
 
-        asked: dict[str, Any] = {each.id: await self._elicitation(each) for each in waiting}
-        return InputRequiredResult(input_requests=asked, request_state=served.session.id)
+        requests: dict[str, Any] = {each.id: await self._elicitation(each) for each in waiting}
+        return InputRequiredResult(input_requests=requests, request_state=served_session.session.id)
 
     async def _elicitation(self, request: Request) -> "ElicitRequest":
         from mcp_types import ElicitRequest, ElicitRequestFormParams
@@ -249,8 +251,8 @@ class Calls:
 def _can_ask(context: "ServerRequestContext[Any]") -> bool:
     """Return whether the client shows forms; one that only names elicitation does."""
     able = context.session.client_capabilities
-    found = able.elicitation if able is not None else None
-    return found is not None and (found.form is not None or found.url is None)
+    forms = able.elicitation if able is not None else None
+    return forms is not None and (forms.form is not None or forms.url is None)
 
 
 def _content(response: Any) -> JSON | None:
@@ -268,7 +270,7 @@ def _result(report: Report) -> "CallToolResult":
     return CallToolResult(content=[text], structured_content=_value(report), is_error=report.status == "failed")
 
 
-def _several(reports: list[Report]) -> "CallToolResult":
+def _join_reports(reports: list[Report]) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
     values = [_value(each) for each in reports]

@@ -145,5 +145,5 @@ def gives_of(name: str) -> JSON:
 
 def read(name: str, arguments: JSON) -> Given:
     """Decode a tool's arguments. Raises msgspec.ValidationError."""
-    given: Any = msgspec.convert(arguments, TOOLS[name].takes, strict=False)
-    return given
+    value: Any = msgspec.convert(arguments, TOOLS[name].takes, strict=False)
+    return value

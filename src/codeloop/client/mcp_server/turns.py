@@ -17,7 +17,7 @@ from codeloop.client.mcp_server.forms import (
 )
 from codeloop.client.mcp_server.tools import Report, Status
 from codeloop.client.mentions import find_mentions
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
     AnswerQuestion,
@@ -133,12 +133,12 @@ class Turns:
     def __init__(
         self,
         client: Client,
-        chosen: ServedPrompts,
+        served_prompts: ServedPrompts,
         created: Callable[[], Awaitable[Session]],
         resumed: Callable[[str], Awaitable[Session]],
     ) -> None:
         self._client = client
-        self._chosen = chosen
+        self._chosen = served_prompts
         self._created = created
         self._resumed = resumed
         self.known: dict[str, ServedSession] = {}
@@ -148,35 +148,37 @@ class Turns:
         """Follow the sessions until cancelled."""
         while True:
             with suppress(GapError):
-                async for stamped in self._client.follow():
+                async for event in self._client.follow():
                     with suppress(OperationError):  # what asked is gone
-                        await self._take(stamped.event)
+                        await self._take(event.event)
 
     async def start(self, text: str, *, can_ask: bool) -> ServedSession:
         """Prompt a new session. Raises CodeloopError."""
-        served = self._serve(await self._created())
-        await self._send(served, text, can_ask=can_ask)
-        return served
+        served_session = self._serve(await self._created())
+        await self._send(served_session, text, can_ask=can_ask)
+        return served_session
 
     async def go_on(self, session_id: str, text: str, *, can_ask: bool) -> ServedSession:
         """Prompt a session that there is. Raises CodeloopError."""
-        served = await self.find(session_id)
-        await self._send(served, text, can_ask=can_ask)
-        return served
+        served_session = await self.find(session_id)
+        await self._send(served_session, text, can_ask=can_ask)
+        return served_session
 
     async def find(self, session_id: str) -> ServedSession:
         """Return a session by its id, or by the start of it. Raises CodeloopError."""
         return self.known.get(session_id) or self._serve(await self._resumed(session_id))
 
-    async def stop(self, served: ServedSession) -> None:
+    async def stop(self, served_session: ServedSession) -> None:
         """Stop what it does, and wait until that is stored."""
-        while served.is_working:
-            await self._client.call(ABORT, SessionId(session_id=served.session.id))
-            await asyncio.wait({*served.tasks}, timeout=0.01)  # while a prompt is being stored there is no turn yet
+        while served_session.is_working:
+            await self._client.call(ABORT, SessionId(session_id=served_session.session.id))
+            await asyncio.wait(
+                {*served_session.tasks}, timeout=0.01
+            )  # while a prompt is being stored there is no turn yet
 
-    def stop_soon(self, served: ServedSession) -> None:
+    def stop_soon(self, served_session: ServedSession) -> None:
         """Stop what it does, without waiting."""
-        self._aside(self.stop(served))
+        self._start_in_background(self.stop(served_session))
 
     async def form(self, request: Request) -> ElicitedForm | None:
         """Return the form for a request; None when it asks for a secret."""
@@ -186,17 +188,17 @@ class Turns:
         """Answer a request with what was filled in; None: it was declined."""
         with suppress(OperationError):  # it was answered elsewhere, or withdrawn
             if isinstance(request, PermissionRequest):
-                given = permission_answer(content)
+                form_reply = permission_answer(content)
                 await self._client.call(
                     PERMISSION_REPLY,
-                    AnswerPermission(request_id=request.id, reply=given.reply, message=given.message),
+                    AnswerPermission(request_id=request.id, reply=form_reply.reply, message=form_reply.message),
                 )
             elif (answers := question_answers(request, content)) is not None:
                 await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))
 
-    async def refuse(self, served: ServedSession, request: Request, why: str) -> None:
+    async def refuse(self, served_session: ServedSession, request: Request, why: str) -> None:
         """Refuse a request in words that the model reads; the turn goes on."""
         with suppress(OperationError):
             if isinstance(request, PermissionRequest):
@@ -205,18 +207,20 @@ class Turns:
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=why))
         if why == NOBODY:
-            served.report = replace(served.report, message=_REFUSED.format(_name_request(request)))
+            served_session.report = replace(served_session.report, message=_REFUSED.format(_name_request(request)))
 
-    async def report(self, served: ServedSession) -> Report:
+    async def report(self, served_session: ServedSession) -> Report:
         """Report the state of a session, with its answer when it is done."""
         with suppress(CodeloopError):
-            served.session = await self._client.call(SESSION_GET, SessionId(session_id=served.session.id))
-        found = replace(served.report, cost=round(served.session.cost or 0.0, 6))
-        if served.open:
-            return replace(found, status="asking", asks=_name_request(next(iter(served.open.values()))))
-        if served.is_working:
-            return replace(found, status="working", answer="")
-        return replace(found, answer=await self._last(served)) if found.status == "idle" else found
+            served_session.session = await self._client.call(
+                SESSION_GET, SessionId(session_id=served_session.session.id)
+            )
+        report = replace(served_session.report, cost=round(served_session.session.cost or 0.0, 6))
+        if served_session.open:
+            return replace(report, status="asking", asks=_name_request(next(iter(served_session.open.values()))))
+        if served_session.is_working:
+            return replace(report, status="working", answer="")
+        return replace(report, answer=await self._read_last_text(served_session)) if report.status == "idle" else report
 
     async def close(self) -> None:
         """Stop every session."""
@@ -227,16 +231,16 @@ class Turns:
     def _serve(self, session: Session) -> ServedSession:
         return self.known.setdefault(session.id, ServedSession(session))
 
-    async def _send(self, served: ServedSession, text: str, *, can_ask: bool) -> None:
-        served.can_ask = can_ask
-        if not served.is_working:
-            served.lines = [f"session {served.session.id}"]
-            served.report = Report(session_id=served.session.id)
+    async def _send(self, served_session: ServedSession, text: str, *, can_ask: bool) -> None:
+        served_session.can_ask = can_ask
+        if not served_session.is_working:
+            served_session.lines = [f"session {served_session.session.id}"]
+            served_session.report = Report(session_id=served_session.session.id)
         notes: list[str] = []
         parts = [TextPartInput(text=text), *await find_mentions(self._client, text, notes.append)]
-        served.lines += notes
+        served_session.lines += notes
         prompt = Prompt(
-            session_id=served.session.id,
+            session_id=served_session.session.id,
             message_id=new_id("msg"),
             parts=parts,
             agent=self._chosen.agent,
@@ -244,40 +248,40 @@ class Turns:
             limits=replace(self._chosen.limits, attended=can_ask),
         )
         task = asyncio.create_task(self._client.call(PROMPT, prompt))
-        served.tasks.add(task)
-        task.add_done_callback(lambda done: self._take_end(served, done))
+        served_session.tasks.add(task)
+        task.add_done_callback(lambda task: self._take_end(served_session, task))
 
-    def _take_end(self, served: ServedSession, task: asyncio.Task[MessageWithParts]) -> None:
+    def _take_end(self, served_session: ServedSession, task: asyncio.Task[MessageWithParts]) -> None:
         """Take up how a prompt ended."""
-        served.tasks.discard(task)
+        served_session.tasks.discard(task)
         if task.cancelled():
-            served.report = replace(served.report, status="stopped")
+            served_session.report = replace(served_session.report, status="stopped")
         elif (error := task.exception()) is not None:
-            served.report = replace(served.report, status="failed", message=str(error))
-            if not served.tasks:
-                self._aside(self._forget_empty(served))
+            served_session.report = replace(served_session.report, status="failed", message=str(error))
+            if not served_session.tasks:
+                self._start_in_background(self._forget_empty(served_session))
         else:
             answer = task.result()
             end = answer.stop
             status = _STATUS.get(end.reason, "failed") if end is not None else "done"
-            said = "\n".join(part.text for part in answer.parts if isinstance(part, TextPart) and not part.synthetic)
+            text = "\n".join(part.text for part in answer.parts if isinstance(part, TextPart) and not part.synthetic)
             why = end.message if end is not None and status not in {"done", "stopped"} else ""
-            message = " ".join(filter(None, (served.report.message, why)))
-            served.report = replace(served.report, status=status, answer=said.strip(), message=message)
-        served.open.clear()
-        served.touch()
+            message = " ".join(filter(None, (served_session.report.message, why)))
+            served_session.report = replace(served_session.report, status=status, answer=text.strip(), message=message)
+        served_session.open.clear()
+        served_session.touch()
 
-    async def _forget_empty(self, served: ServedSession) -> None:
+    async def _forget_empty(self, served_session: ServedSession) -> None:
         """Delete a session whose first prompt could not be stored."""
         with suppress(CodeloopError):
-            named = ListMessages(session_id=served.session.id, limit=1)
-            if not await self._client.call(SESSION_MESSAGES, named):
-                self.known.pop(served.session.id, None)
-                await self._client.call(SESSION_DELETE, SessionId(session_id=served.session.id))
+            list_messages = ListMessages(session_id=served_session.session.id, limit=1)
+            if not await self._client.call(SESSION_MESSAGES, list_messages):
+                self.known.pop(served_session.session.id, None)
+                await self._client.call(SESSION_DELETE, SessionId(session_id=served_session.session.id))
 
-    async def _last(self, served: ServedSession) -> str:
+    async def _read_last_text(self, served_session: ServedSession) -> str:
         """Return the model's last text in a session that was prompted elsewhere."""
-        messages = await self._client.call(SESSION_MESSAGES, ListMessages(session_id=served.session.id))
+        messages = await self._client.call(SESSION_MESSAGES, ListMessages(session_id=served_session.session.id))
         texts = (
             "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
             for message in reversed(messages)
@@ -290,35 +294,35 @@ class Turns:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 await self._take_request(request)
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
-                for served in self.known.values():
-                    if served.open.pop(p.request_id, None) is not None:
-                        served.touch()
+                for served_session in self.known.values():
+                    if served_session.open.pop(p.request_id, None) is not None:
+                        served_session.touch()
             case _:
-                served = self.known.get(session_of(event) or "")
-                if served is not None:
-                    served.take(event)
+                served_session = self.known.get(session_of(event) or "")
+                if served_session is not None:
+                    served_session.take(event)
 
     async def _take_request(self, request: Request) -> None:
         """Take up a request of a session, or of a subagent of it."""
         session_id: str | None = request.session_id
         while session_id is not None and session_id not in self.known:
             session_id = (await self._client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
-        served = self.known.get(session_id or "")
-        if served is None or not served.is_working:
+        served_session = self.known.get(session_id or "")
+        if served_session is None or not served_session.is_working:
             return
         if self._chosen.auto and isinstance(request, PermissionRequest):
             approval = AnswerPermission(request_id=request.id, reply="once", message=AUTO)
             with suppress(OperationError):
                 await self._client.call(PERMISSION_REPLY, approval)
-        elif not served.can_ask:
-            await self.refuse(served, request, NOBODY)
+        elif not served_session.can_ask:
+            await self.refuse(served_session, request, NOBODY)
         elif await self.form(request) is None:
-            await self.refuse(served, request, _WITHHELD)
+            await self.refuse(served_session, request, _WITHHELD)
         else:
-            served.open[request.id] = request
-            served.touch()
+            served_session.open[request.id] = request
+            served_session.touch()
 
-    def _aside(self, work: "Awaitable[None]") -> None:
+    def _start_in_background(self, work: "Awaitable[None]") -> None:
         async def finish() -> None:
             await work
 
@@ -328,12 +332,12 @@ class Turns:
 
 
 def _line(part: ToolPart) -> str:
-    given = part.state.input
-    subject = next((str(given[key]) for key in _SUBJECTS if given.get(key)), "")
+    arguments = part.state.input
+    subject = next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
     return one_line(f"{part.tool} {subject}", _LINE)
 
 
 def _name_request(request: Request) -> str:
     if isinstance(request, PermissionRequest):
         return one_line(f"{request.permission} {', '.join(request.patterns)}", _NAMED)
-    return one_line(inert(request.questions[0].question), _NAMED)
+    return one_line(escape_controls(request.questions[0].question), _NAMED)

@@ -50,28 +50,32 @@ class Compared(Wire):
 
 
 async def compare(
-    target: Target, wanted: Comparison, begin: Callable[[Client, Worktree], Awaitable[Session]]
+    target: Target, comparison: Comparison, begin: Callable[[Client, Worktree], Awaitable[Session]]
 ) -> list[Compared]:
     """Make a work tree for each model, and run the turns at once; each is run to its end, whatever the others do.
 
     `begin`: makes the session of a work tree. Raises CodeloopError when a work tree can't be made.
     """
-    models = [model_named(name) for name in wanted.models]
+    models = [model_named(name) for name in comparison.models]
     if len(models) < 2 or None in models:
         raise UsageProblem("Name at least two models as PROVIDER/MODEL: -m A/B -m C/D. `codeloop models` lists them.")
     trees = [
-        await target.client.call(WORKTREE_CREATE, CreateWorktree(name=_name(wanted.prompt, model), base=wanted.base))
-        for model in wanted.models
+        await target.client.call(
+            WORKTREE_CREATE, CreateWorktree(name=_name(comparison.prompt, model), base=comparison.base)
+        )
+        for model in comparison.models
     ]
     turns = [
-        _run(target, wanted, tree, model, begin) for tree, model in zip(trees, models, strict=True) if model is not None
+        _run(target, comparison, tree, model, begin)
+        for tree, model in zip(trees, models, strict=True)
+        if model is not None
     ]
     return list(await asyncio.gather(*turns))
 
 
 async def _run(
     target: Target,
-    wanted: Comparison,
+    comparison: Comparison,
     tree: Worktree,
     model: ModelRef,
     begin: Callable[[Client, Worktree], Awaitable[Session]],
@@ -84,21 +88,23 @@ async def _run(
         directory=tree.directory,
         session_id=session.id,
     )
-    started = time.monotonic()
+    start = time.monotonic()
     try:
         prompt = Prompt(
-            session_id=session.id, parts=[TextPartInput(text=wanted.prompt)], model=model, limits=wanted.limits
+            session_id=session.id, parts=[TextPartInput(text=comparison.prompt)], model=model, limits=comparison.limits
         )
         answer = await client.call(PROMPT, prompt)
-        row = replace(row, seconds=time.monotonic() - started, problem=_find_problem(answer))
-        if wanted.check:
-            ran = await client.call(SESSION_SHELL, RunShell(session_id=session.id, command=wanted.check, model=model))
+        row = replace(row, seconds=time.monotonic() - start, problem=_find_problem(answer))
+        if comparison.check:
+            ran = await client.call(
+                SESSION_SHELL, RunShell(session_id=session.id, command=comparison.check, model=model)
+            )
             row = replace(row, check=_find_code(ran))
-        found = await target.client.call(WORKTREE_DIFF, WorktreeName(name=tree.name))
+        worktree_diff = await target.client.call(WORKTREE_DIFF, WorktreeName(name=tree.name))
         cost = (await client.call(SESSION_GET, SessionId(session_id=session.id))).cost
-        return replace(row, files=found.files, cost=cost or 0.0)
+        return replace(row, files=worktree_diff.files, cost=cost or 0.0)
     except CodeloopError as error:
-        return replace(row, seconds=row.seconds or time.monotonic() - started, problem=row.problem or str(error))
+        return replace(row, seconds=row.seconds or time.monotonic() - start, problem=row.problem or str(error))
 
 
 def compare_lines(rows: Sequence[Compared], *, is_checked: bool) -> list[str]:
@@ -117,7 +123,7 @@ def compare_lines(rows: Sequence[Compared], *, is_checked: bool) -> list[str]:
     if files:
         by_file = [{each.file: f"+{each.additions} -{each.deletions}" for each in row.files} for row in rows]
         matrix = [["file", *(row.name for row in rows)]]
-        matrix += [[one_line(file, 60), *(known.get(file, "") for known in by_file)] for file in files]
+        matrix += [[one_line(file, 60), *(statuses.get(file, "") for statuses in by_file)] for file in files]
         lines += ["", *_columns(matrix)]
     return [
         *lines,

@@ -12,25 +12,25 @@ _LISTS = {"--check": "checks", "--protect": "protect", "--unprotect": "unprotect
 def parse_goal(words: str) -> tuple[str, Goal]:
     """Return the text of a goal and what it is checked by. Raises UsageProblem."""
     try:
-        given = shlex.split(words)
+        arguments = shlex.split(words)
     except ValueError as error:
         raise UsageProblem(f"The goal can't be read: {error}. Write it as in: {EXAMPLE}") from error
     text: list[str] = []
     lists: dict[str, list[str]] = {name: [] for name in _LISTS.values()}
     rounds: int | None = None
-    while given:
-        word = given.pop(0)
+    while arguments:
+        word = arguments.pop(0)
         if word not in {*_LISTS, "--rounds"}:
             text.append(word)
-        elif not given:
+        elif not arguments:
             raise UsageProblem(f"{word} needs a value, as in: {EXAMPLE}")
         elif word == "--rounds":
-            value = given.pop(0)
+            value = arguments.pop(0)
             if not value.isdecimal() or not int(value):
                 raise UsageProblem(f"--rounds is a number from 1 on, not {value}.")
             rounds = int(value)
         else:
-            lists[_LISTS[word]].append(given.pop(0))
+            lists[_LISTS[word]].append(arguments.pop(0))
     if not text:
         raise UsageProblem(f"The goal is missing. Write it as in: {EXAMPLE}")
     return " ".join(text), Goal(**lists, rounds=rounds)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 
-from codeloop.kit.suggest import MOST, near
+from codeloop.kit.suggest import MOST, find_similar
 
 MEANT: dict[str, tuple[str, ...]] = {
     "approvals": ("permissions",),
@@ -46,7 +46,7 @@ def is_command(line: str) -> bool:
     return _COMMAND.match(line) is not None
 
 
-def similar_names(name: str, known: Collection[str], also: Collection[str] = ()) -> list[str]:
+def similar_names(name: str, known_names: Collection[str], also: Collection[str] = ()) -> list[str]:
     """Return the known commands that an unknown one may mean, best first. `also`: their other names."""
-    meant = [each for each in MEANT.get(name.lower(), ()) if each in known]
-    return list(dict.fromkeys([*meant, *near(name, [*known, *also])]))[:MOST]
+    candidates = [each for each in MEANT.get(name.lower(), ()) if each in known_names]
+    return list(dict.fromkeys([*candidates, *find_similar(name, [*known_names, *also])]))[:MOST]

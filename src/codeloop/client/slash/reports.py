@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.client.numbers import count, dollars, when, width_of
+from codeloop.client.numbers import count, dollars, format_time, width_of
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import MemoryNote
 from codeloop.schema.api.session_reports import PermissionsInForce, SessionContext, SessionCost
@@ -49,44 +49,53 @@ def context_lines(context: SessionContext, width: int = WIDE) -> list[str]:
 
     A table that does not fit `width` cells has no bars, and shorter names.
     """
-    whole = context.window or max(context.used, 1)
+    window = context.window or max(context.used, 1)
     about = "" if context.is_counted else "about "
-    of = f" of {count(context.window)} tokens, {context.used * 100 // whole} %" if context.window else " tokens"
+    of = f" of {count(context.window)} tokens, {context.used * 100 // window} %" if context.window else " tokens"
     source = "counted by the service at the last request" if context.is_counted else "estimated from the text"
-    lines = [f"{context.model}: {about}{count(context.used)}{of} ({source})", _bar(context.used, whole), ""]
+    lines = [f"{context.model}: {about}{count(context.used)}{of} ({source})", _bar(context.used, window), ""]
     rows: list[tuple[str, ...]] = []
     group = ""
     for part in sorted(context.parts, key=lambda each: (_GROUPS.index(each.group), -each.tokens)):
         shown = part.group if part.group != group else ""
         group = part.group
-        rows.append((shown, one_line(part.name, WIDTH), f"about {count(part.tokens)}", _bar(part.tokens, whole)))
+        rows.append((shown, one_line(part.name, WIDTH), f"about {count(part.tokens)}", _bar(part.tokens, window)))
     if context.window:
         free = max(context.window - context.used, 0)
-        rows.append(("free", "", count(free), _bar(free, whole)))
+        rows.append(("free", "", count(free), _bar(free, window)))
     table = _table(rows, right=(2,))
     if not _fits(table, width):
-        bare = [row[:3] for row in rows]
-        room = max(width_of(row[1]) for row in bare) - max(*map(width_of, _table(bare)), width) + width
-        table = _table([(group, one_line(name, max(room, 8)), tokens) for group, name, tokens in bare], right=(2,))
+        short_rows = [row[:3] for row in rows]
+        room = max(width_of(row[1]) for row in short_rows) - max(*map(width_of, _table(short_rows)), width) + width
+        table = _table(
+            [(group, one_line(name, max(room, 8)), tokens) for group, name, tokens in short_rows], right=(2,)
+        )
     lines += table
     if context.compacts_at:
-        left = max(context.compacts_at - context.used, 0)
+        tokens_left = max(context.compacts_at - context.used, 0)
         lines += ["", f"A summary takes the place of the conversation from {count(context.compacts_at)} tokens on"]
-        lines[-1] += f": after {count(left)} more." if left else ": at the next step."
+        lines[-1] += f": after {count(tokens_left)} more." if tokens_left else ": at the next step."
     if context.prunable:
         lines.append(f"Before that, about {count(context.prunable)} of old output are left out.")
     return lines
 
 
-def permission_lines(found: PermissionsInForce, decisions: int = 10) -> list[str]:
+def permission_lines(permissions_in_force: PermissionsInForce, decisions: int = 10) -> list[str]:
     """Return the profile, what was always allowed, the rules in their order, and the latest decisions."""
-    lines = [f"profile {found.profile}, agent {one_line(found.agent, WIDTH)}", "", "Always allowed:"]
-    lines += [f"  {grant.id}  {grant_text(grant)}" for grant in found.grants] or ["  nothing"]
+    lines = [
+        f"profile {permissions_in_force.profile}, agent {one_line(permissions_in_force.agent, WIDTH)}",
+        "",
+        "Always allowed:",
+    ]
+    lines += [f"  {grant.id}  {grant_text(grant)}" for grant in permissions_in_force.grants] or ["  nothing"]
     lines += ["", "Rules; the last that matches decides:"]
-    rows = [(f"  {rule.permission}", one_line(rule.pattern, WIDTH), rule.action, rule.origin) for rule in found.rules]
+    rows = [
+        (f"  {rule.permission}", one_line(rule.pattern, WIDTH), rule.action, rule.origin)
+        for rule in permissions_in_force.rules
+    ]
     lines += [one_line(line, 3 * WIDTH) if line[:1].strip() else line for line in _table(rows)] or ["  none"]
     lines += ["", "Latest decisions:"]
-    lines += [f"  {decision_text(each)}" for each in found.decisions[-decisions:]] or ["  none"]
+    lines += [f"  {decision_text(each)}" for each in permissions_in_force.decisions[-decisions:]] or ["  none"]
     return lines
 
 
@@ -104,14 +113,18 @@ def memory_lines(notes: Sequence[MemoryNote]) -> list[str]:
 def grant_text(grant: Grant) -> str:
     """Format an "always" grant: its patterns, its scope, its date."""
     where = grant.place or grant.directory or "its session only"
-    return one_line(f"{grant.permission} {', '.join(grant.patterns)}  in {where}, since {when(grant.time)}", 2 * WIDTH)
+    return one_line(
+        f"{grant.permission} {', '.join(grant.patterns)}  in {where}, since {format_time(grant.time)}", 2 * WIDTH
+    )
 
 
 def decision_text(decision: Decision) -> str:
     """Format a decision: action, subject and reason."""
     what = one_line(", ".join(decision.patterns), WIDTH)
     origin = one_line(decision.origin, WIDTH)
-    return f"{when(decision.time)}  {decision.action:5}  {decision.permission}  {what}  by {decision.by}; {origin}"
+    return (
+        f"{format_time(decision.time)}  {decision.action:5}  {decision.permission}  {what}  by {decision.by}; {origin}"
+    )
 
 
 _GROUPS = ("system prompt", "instructions", "tools", "MCP", "conversation")
@@ -125,12 +138,12 @@ def _money(cost: float, tokens: Tokens, *, is_priced: bool) -> str:
 
 
 def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
-    whole = tokens.input + tokens.cache.read + tokens.cache.write
-    return count(whole), count(tokens.cache.read), count(tokens.output), count(tokens.reasoning)
+    total = tokens.input + tokens.cache.read + tokens.cache.write
+    return count(total), count(tokens.cache.read), count(tokens.output), count(tokens.reasoning)
 
 
-def _bar(tokens: int, whole: int) -> str:
-    filled = round(tokens * BAR / whole)
+def _bar(tokens: int, total: int) -> str:
+    filled = round(tokens * BAR / total)
     return "█" * min(filled, BAR) if filled else "▏" if tokens else ""
 
 

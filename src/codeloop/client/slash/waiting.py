@@ -14,13 +14,13 @@ from codeloop.schema.operation import SESSION_GET, SESSION_OVERVIEW
 _TITLE = 60
 
 
-async def find_waiting(client: Client, shown: Collection[str]) -> Session:
+async def find_waiting(client: Client, excluded: Collection[str]) -> Session:
     """Return a session that waits and is not among those that are shown. Raises UsageProblem: none, or only elsewhere.
 
     What another terminal of this project asks can be answered here: questions are stored.
     """
     rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
-    waiting = [row for row in rows if row.state == "waits" and row.id not in shown]
+    waiting = [row for row in rows if row.state == "waits" and row.id not in excluded]
     if not waiting:
         raise UsageProblem("No other session waits for you.")
     for row in waiting:

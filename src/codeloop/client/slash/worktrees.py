@@ -1,7 +1,7 @@
 """The `/worktree` command for all user interfaces: its actions, and texts about merges and losses."""
 
 from codeloop.client.client import Client
-from codeloop.client.numbers import when
+from codeloop.client.numbers import format_time
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import (
@@ -83,8 +83,8 @@ async def run_worktree(client: Client, words: str) -> list[str]:
         case "rebase":
             return merge_lines(await client.call(WORKTREE_REBASE, WorktreeName(name=names[0])))
         case "copy":
-            copied = await client.call(WORKTREE_COPY, CopyToWorktree(name=names[0], files=names[1:]))
-            return [f"Copied: {' '.join(copied)}"]
+            files = await client.call(WORKTREE_COPY, CopyToWorktree(name=names[0], files=names[1:]))
+            return [f"Copied: {' '.join(files)}"]
         case _:
             return await _remove(client, names[0], is_forced=is_forced)
 
@@ -92,17 +92,20 @@ async def run_worktree(client: Client, words: str) -> list[str]:
 async def find_overview(client: Client, name: str) -> WorktreeOverview:
     """Return the state of the work tree with this name, branch or folder. Raises UsageProblem: there is none."""
     rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
-    found = next((row for row in rows if name in {row.name, row.branch, row.directory}), None)
-    if found is None:
+    worktree_overview = next((row for row in rows if name in {row.name, row.branch, row.directory}), None)
+    if worktree_overview is None:
         names = ", ".join(row.name for row in rows[:8])
         raise UsageProblem(f"There is no work tree {name}." + (f" There are: {names}." if names else ""))
-    return found
+    return worktree_overview
 
 
 async def _remove(client: Client, name: str, *, is_forced: bool) -> list[str]:
     row = await find_overview(client, name)
-    if (held := loss_lines(row)) and not is_forced:
-        return [*held, f"Nothing was removed. To commit that to {row.branch} and remove it: remove {row.name} --force"]
+    if (losses := loss_lines(row)) and not is_forced:
+        return [
+            *losses,
+            f"Nothing was removed. To commit that to {row.branch} and remove it: remove {row.name} --force",
+        ]
     await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=row.directory, force=is_forced))
     return removed_lines(row, is_forced=is_forced)
 
@@ -112,7 +115,10 @@ def overview_lines(rows: list[WorktreeOverview]) -> list[str]:
     if not rows:
         return ["No work trees. `codeloop --worktree NAME` makes one."]
     wide = max(len(row.name) for row in rows)
-    return [f"{row.name:{wide}}  {when(row.created)}  {_describe(row)}  {one_line(row.directory, 200)}" for row in rows]
+    return [
+        f"{row.name:{wide}}  {format_time(row.created)}  {_describe(row)}  {one_line(row.directory, 200)}"
+        for row in rows
+    ]
 
 
 def _describe(row: WorktreeOverview) -> str:
@@ -146,22 +152,25 @@ def removed_lines(row: WorktreeOverview, *, is_forced: bool) -> list[str]:
     return [f"Removed {row.name}." + (f" Its commits are on the branch {row.branch}." if is_kept else "")]
 
 
-def diff_text(found: WorktreeDiff) -> str:
+def diff_text(worktree_diff: WorktreeDiff) -> str:
     """Return the patch of a work tree against its base, uncommitted files too."""
-    missing = [f"{file.file}: its diff is too large to be shown" for file in found.files if file.patch is None]
-    patches = "".join(file.patch or "" for file in found.files)
-    return "\n".join([patches.rstrip("\n"), *missing]).strip("\n") or f"Nothing differs from {found.base}."
+    missing = [f"{file.file}: its diff is too large to be shown" for file in worktree_diff.files if file.patch is None]
+    patches = "".join(file.patch or "" for file in worktree_diff.files)
+    return "\n".join([patches.rstrip("\n"), *missing]).strip("\n") or f"Nothing differs from {worktree_diff.base}."
 
 
-def merge_lines(found: WorktreeMerge) -> list[str]:
+def merge_lines(worktree_merge: WorktreeMerge) -> list[str]:
     """Say what came of a merge or a rebase: where the branch is, or each conflict with its marked lines."""
-    lines = [f"Committed first: {', '.join(found.committed[:_SHOWN])}"] if found.committed else []
-    if found.commit is not None:
-        return [*lines, f"{found.into} holds it: {found.commit[:12]}"]
-    lines.append(f"Nothing was merged: {len(found.conflicts)} files conflict with {found.into}.")
-    for each in found.conflicts:
+    lines = [f"Committed first: {', '.join(worktree_merge.committed[:_SHOWN])}"] if worktree_merge.committed else []
+    if worktree_merge.commit is not None:
+        return [*lines, f"{worktree_merge.into} holds it: {worktree_merge.commit[:12]}"]
+    lines.append(f"Nothing was merged: {len(worktree_merge.conflicts)} files conflict with {worktree_merge.into}.")
+    for each in worktree_merge.conflicts:
         lines += [f"--- {each.file}", *_list_marked(each.text)]
-    return [*lines, f"Have it solved in the work tree: merge {found.into} there, and commit; then merge again."]
+    return [
+        *lines,
+        f"Have it solved in the work tree: merge {worktree_merge.into} there, and commit; then merge again.",
+    ]
 
 
 def _list_marked(text: str | None) -> list[str]:
@@ -169,11 +178,11 @@ def _list_marked(text: str | None) -> list[str]:
     if text is None:
         return ["  not text"]
     lines = text.splitlines()
-    kept: set[int] = set()
+    deleted: set[int] = set()
     start = None
     for at, line in enumerate(lines):
         start = at if line.startswith("<<<<<<< ") else start
         if line.startswith(">>>>>>> ") and start is not None:
-            kept |= set(range(max(start - 3, 0), min(at + 4, len(lines))))
+            deleted |= set(range(max(start - 3, 0), min(at + 4, len(lines))))
             start = None
-    return [lines[at] for at in sorted(kept)]
+    return [lines[at] for at in sorted(deleted)]

@@ -42,13 +42,13 @@ class Remote:
 
     def renew(self) -> bool:
         """Look whether there is another address or credential by now, as after a restart; True: there is."""
-        found = self._renew() if self._renew is not None else None
-        if found is None:
+        renewed = self._renew() if self._renew is not None else None
+        if renewed is None:
             return False
-        url, before = found[0].rstrip("/"), self.credential
-        self.credential = found[1]
+        url, before = renewed[0].rstrip("/"), self.credential
+        self.credential = renewed[1]
         if url == self.url:
-            return before != found[1]
+            return before != renewed[1]
         self.link.heard(f"The server was started again at {url}.")
         self.parts, self.url = _check_url(url), url
         return True

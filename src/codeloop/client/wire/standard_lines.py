@@ -73,9 +73,9 @@ def _read(source: int, hand_on: Callable[[bytes | None], None]) -> None:
         while len(rest) <= MCP_MESSAGE.value and (chunk := os.read(source, 2**16)):
             rest += chunk
             if b"\n" in chunk:
-                *whole, last = bytes(rest).split(b"\n")
+                *complete, last = bytes(rest).split(b"\n")
                 rest = bytearray(last)
-                for line in whole:
+                for line in complete:
                     hand_on(line)
         if len(rest) <= MCP_MESSAGE.value:
             hand_on(bytes(rest))  # a last line without its end

@@ -18,23 +18,23 @@ def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChang
     """
     record = record_of(paths, root)
     try:
-        found = read_contents(paths, root, directory) if record is not None else TrustedContents()
+        trusted_contents = read_contents(paths, root, directory) if record is not None else TrustedContents()
     except TooManyFiles as error:
         raise CodeloopError(f"{error} is more than can be compared with what was trusted.") from error
     if record is None or record.files is None:
         return ()
     return tuple(
-        TrustChange(change.path, change.what, _patch(paths, record, found, change.path))
-        for change in compare_files(record, found, root, directory)
+        TrustChange(change.path, change.what, _patch(paths, record, trusted_contents, change.path))
+        for change in compare_files(record, trusted_contents, root, directory)
     )
 
 
-def _patch(paths: Paths, record: TrustedDirectory, found: TrustedContents, path: str) -> str:
+def _patch(paths: Paths, record: TrustedDirectory, trusted_contents: TrustedContents, path: str) -> str:
     digest = (record.files or {}).get(path)
     before = copy_of(paths, digest) if digest is not None else ""
     try:
-        after = found.files.get(path, b"").decode()
+        after = trusted_contents.files.get(path, b"").decode()
     except UnicodeDecodeError:
         return ""
-    is_hidden = path in found.hidden or before is None
+    is_hidden = path in trusted_contents.hidden or before is None
     return "" if is_hidden else unified_diff(path, before or "", after).patch

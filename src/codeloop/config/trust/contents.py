@@ -162,13 +162,13 @@ def _extensions(step: Path) -> Iterator[Path]:
         except OSError:
             continue
         for name in sorted(present & SKILLS):
-            yield from (file for file in _below(step / home / name) if file.name == "SKILL.md")
-        wanted = PAGES | PROGRAMS if home in OWN_HOMES else CLAUDE_PAGES if home in CLAUDE_HOMES else frozenset[str]()
-        for name in sorted(present & wanted):
-            yield from _below(step / home / name)
+            yield from (file for file in _list_files(step / home / name) if file.name == "SKILL.md")
+        kinds = PAGES | PROGRAMS if home in OWN_HOMES else CLAUDE_PAGES if home in CLAUDE_HOMES else frozenset[str]()
+        for name in sorted(present & kinds):
+            yield from _list_files(step / home / name)
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _list_files(folder: Path) -> Iterator[Path]:
     entries = 0
     for top, folders, files in os.walk(folder):
         entries += len(folders) + len(files)
@@ -188,20 +188,20 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         return
     filled = _substitute(values, file.parent, paths)
     forms = [values] if filled == values else [values, filled]
-    listed: list[Any] = [each.get("instructions") for each in forms if is_object(each)]
+    entries: list[Any] = [each.get("instructions") for each in forms if is_object(each)]
     texts = [
-        each for each in iterate_texts([each for each in listed if is_list(each)]) if not _MAGIC.intersection(each)
+        each for each in iterate_texts([each for each in entries if is_list(each)]) if not _MAGIC.intersection(each)
     ]
     steps = _steps(reading.root, directory)
-    named = [(step / paths.expand(text), False) for text in texts for step in steps]
-    named += [
-        (file.parent / paths.expand(found[2].strip()), True)
+    targets = [(step / paths.expand(text), False) for text in texts for step in steps]
+    targets += [
+        (file.parent / paths.expand(match[2].strip()), True)
         for text in iterate_texts(values)
-        for found in REFERENCE.finditer(text)
-        if found[1] == "file"
+        for match in REFERENCE.finditer(text)
+        if match[1] == "file"
     ]
     names = reading.found.named.setdefault(encode_path(reading.root, file), set())
-    for each, is_hidden in named:
+    for each, is_hidden in targets:
         plain = Path(os.path.normpath(each))
         if plain.is_relative_to(reading.root) and "\0" not in str(plain):
             names.add(encode_path(reading.root, plain))
@@ -218,9 +218,9 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
 def _substitute(value: Any, base: Path, paths: Paths) -> Any:
     """Return values with their references replaced: the name of a program may be made of them."""
 
-    def content(found: re.Match[str]) -> str:
-        name = found[2].strip()
-        if found[1] == "env":
+    def content(match: re.Match[str]) -> str:
+        name = match[2].strip()
+        if match[1] == "env":
             return variable(name, os.environ)
         try:
             return read_start(base / paths.expand(name), CONFIG_BYTES.value).decode("utf-8-sig", "replace").strip()
@@ -236,13 +236,13 @@ def _substitute(value: Any, base: Path, paths: Paths) -> Any:
 
 def _take_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> None:
     """Take the files, and all of the folders, that are plugins by their path."""
-    listed = values.get("plugin") if is_object(values) else None
-    for entry in listed if is_list(listed) else ():
-        place = plugin_path(plugin_name(entry) or "", file.parent, paths)
-        if place is None or not place.is_relative_to(reading.root) or "\0" in str(place):
+    entries = values.get("plugin") if is_object(values) else None
+    for entry in entries if is_list(entries) else ():
+        path = plugin_path(plugin_name(entry) or "", file.parent, paths)
+        if path is None or not path.is_relative_to(reading.root) or "\0" in str(path):
             continue
-        reading.take_program(place)
-        for top, folders, names in os.walk(place):
+        reading.take_program(path)
+        for top, folders, names in os.walk(path):
             folders[:] = sorted(set(folders) - {".git", "__pycache__"})
             for name in sorted(names):
                 reading.take_program(Path(top, name))
@@ -265,9 +265,9 @@ def _read_hook_commands(reading: _Reading, paths: Paths, file: Path, values: Any
     """Yield the words of the commands of `hooks`, and take the file that it names."""
     hooks = values.get("hooks") if is_object(values) else None
     if isinstance(hooks, str):
-        named = Path(os.path.normpath(file.parent / paths.expand(hooks)))
+        path = Path(os.path.normpath(file.parent / paths.expand(hooks)))
         hooks = None
-        if named.is_relative_to(reading.root) and (data := reading.take(named)) is not None:
+        if path.is_relative_to(reading.root) and (data := reading.take(path)) is not None:
             with suppress(JsoncError, UnicodeDecodeError):
                 hooks = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     for text in iterate_texts(hooks):

@@ -32,11 +32,11 @@ def copy_of(paths: Paths, digest: str) -> str | None:
         return None
 
 
-def forget_copies(paths: Paths, wanted: set[str]) -> None:
+def forget_copies(paths: Paths, digests: set[str]) -> None:
     """Remove what no trusted directory refers to."""
     with suppress(OSError):
         for copy in _folder(paths).iterdir():
-            if copy.name not in wanted:
+            if copy.name not in digests:
                 copy.unlink()
 
 

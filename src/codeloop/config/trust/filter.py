@@ -27,48 +27,48 @@ def filter_layer(values: Values, merged: JSON) -> tuple[Values, list[str]]:
 
     Its rules become `restrictions` (see `config.trust.restrict`). Raises CodeloopError when there are too many of them.
     """
-    kept = Values(values.layer, {}, dict(values.written))
+    filtered = Values(values.layer, {}, dict(values.written))
     ignored: list[str] = []
     for key, value in values.values.items():
         if key == "permission":
-            _restrict(kept, kept.values, value, (), ignored)
+            _restrict(filtered, filtered.values, value, (), ignored)
         elif key == "agent":
             for name, agent in value.items():
-                _agent(kept, name, agent, merged, ignored)
+                _agent(filtered, name, agent, merged, ignored)
         else:
             accepted = _ACCEPTED[key](value, merged) if key in _ACCEPTED else None
             if accepted is None or _is_less(accepted, value):
-                ignored.append(format_keys(kept.origin((key,))))
+                ignored.append(format_keys(filtered.origin((key,))))
             if accepted is not None:
-                kept.values[key] = accepted
+                filtered.values[key] = accepted
             if is_list(accepted):
                 for at, each in enumerate(accepted):
-                    kept.written[key, at] = (key, value.index(each)) if each in value else (key,)
-    return kept, ignored
+                    filtered.written[key, at] = (key, value.index(each)) if each in value else (key,)
+    return filtered, ignored
 
 
-def _is_less(accepted: Any, wanted: Any) -> bool:
-    return any(each not in accepted for each in wanted) if is_list(wanted) else accepted != wanted
+def _is_less(accepted: Any, value: Any) -> bool:
+    return any(each not in accepted for each in value) if is_list(value) else accepted != value
 
 
-def _agent(kept: Values, name: str, agent: JSON, merged: JSON, ignored: list[str]) -> None:
+def _agent(values: Values, name: str, agent: JSON, merged: JSON, ignored: list[str]) -> None:
     """Keep an agent's rules as restrictions, and fewer steps than it may otherwise take."""
     narrow: JSON = {}
     for key, value in agent.items():
         keys = ("agent", name, key)
         if key == "permission":
-            _restrict(kept, narrow, value, ("agent", name), ignored)
+            _restrict(values, narrow, value, ("agent", name), ignored)
         elif key == "steps" and _is_count(value) and value <= _present(merged, "agent", name, "steps", value):
             narrow["steps"] = value
-        elif key != "mode" or keys in kept.written:
-            ignored.append(format_keys(kept.origin(keys)))
+        elif key != "mode" or keys in values.written:
+            ignored.append(format_keys(values.origin(keys)))
     if narrow:
-        kept.values.setdefault("agent", {})[name] = narrow
+        values.values.setdefault("agent", {})[name] = narrow
 
 
-def _restrict(kept: Values, section: JSON, rules: list[JSON], keys: Keys, ignored: list[str]) -> None:
+def _restrict(values: Values, section: JSON, rules: list[JSON], keys: Keys, ignored: list[str]) -> None:
     if len(rules) > CONFIG_RULES.value:
-        where = kept.layer.place(kept.origin((*keys, "permission", CONFIG_RULES.value)))
+        where = values.layer.place(values.origin((*keys, "permission", CONFIG_RULES.value)))
         raise CodeloopError(
             f"{where}: more than {CONFIG_RULES.value} permission rules in a project that is not trusted. "
             "Look at them, then trust it with `codeloop trust`, or remove some."
@@ -76,14 +76,15 @@ def _restrict(kept: Values, section: JSON, rules: list[JSON], keys: Keys, ignore
     written = "".join(rule["permission"] + rule["pattern"] for rule in rules)
     if len(written) + _SINGLE * written.count("?") > CONFIG_PATTERNS.value:
         raise CodeloopError(
-            f"{kept.layer.place(kept.origin((*keys, 'permission')))}: the permission rules of a project that is not "
+            f"{values.layer.place(values.origin((*keys, 'permission')))}: "
+            "the permission rules of a project that is not "
             "trusted are too long to be compared with each command. "
             "Look at them, then trust it with `codeloop trust`, or remove some."
         )
     section["restrictions"] = rules
     for index, rule in enumerate(rules):
-        at = kept.origin((*keys, "permission", index))
-        kept.written[*keys, "restrictions", index] = at
+        at = values.origin((*keys, "permission", index))
+        values.written[*keys, "restrictions", index] = at
         if rule["action"] == "allow":
             ignored.append(f"{format_keys(at)} (allow)")
 
@@ -148,20 +149,20 @@ def _sandbox(value: Any, merged: JSON) -> Any:
     present: JSON = before if is_object(before) else {}
     if not is_object(value):
         return None
-    kept: JSON = {}
+    data: JSON = {}
     for key, ranks in _TIGHTER.items():
-        wanted, least = value.get(key), present.get(key, next(iter(ranks)))
-        if isinstance(wanted, str) and ranks.get(wanted, -1) >= ranks.get(least, 0):
-            kept[key] = wanted
+        requested, least = value.get(key), present.get(key, next(iter(ranks)))
+        if isinstance(requested, str) and ranks.get(requested, -1) >= ranks.get(least, 0):
+            data[key] = requested
     if value.get("extensions") is True:
-        kept["extensions"] = True
-    known, more = present.get("hosts", []), value.get("hosts")
+        data["extensions"] = True
+    present_hosts, more = present.get("hosts", []), value.get("hosts")
     if is_list(more):
-        kept["hosts"] = [host for host in more if is_list(known) and host in known]
+        data["hosts"] = [host for host in more if is_list(present_hosts) and host in present_hosts]
     before, hidden = present.get("hidden", []), value.get("hidden")
     if is_list(hidden) and is_list(before):
-        kept["hidden"] = [*before, *(path for path in hidden if isinstance(path, str) and path not in before)]
-    return kept or None
+        data["hidden"] = [*before, *(path for path in hidden if isinstance(path, str) and path not in before)]
+    return data or None
 
 
 def _present(merged: Any, *keys: Any) -> int:

@@ -28,14 +28,14 @@ class Overlaps:
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
         self._left = _WORK
 
-    def of(self, one: str, other: str) -> tuple[str, ...]:
+    def find(self, one: str, other: str) -> tuple[str, ...]:
         """Return the overlap of two wildcards (see `overlap`). Raises TooManyOverlaps."""
         if other in {one, "*"}:
             return (one,)
-        found = self._known.get((one, other))
-        if found is None:
-            found = self._known[one, other] = overlap(one, other, self.spend)
-        return found
+        overlap_known = self._known.get((one, other))
+        if overlap_known is None:
+            overlap_known = self._known[one, other] = overlap(one, other, self.spend)
+        return overlap_known
 
     def spend(self, steps: int) -> None:
         """Use up `steps` of the budget. Raises TooManyOverlaps when none are left."""
@@ -75,7 +75,7 @@ def _limit(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[Per
     for rule in rules:
         for name in names:
             if matches(name, rule.permission):
-                yield _like(rule, name, rule.pattern, rule.action)
+                yield _replace_pattern(rule, name, rule.pattern, rule.action)
             elif matches(rule.permission, name):
                 yield rule
 
@@ -106,38 +106,44 @@ def _of_all(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
     if not is_named(rule.pattern) or rule.action != "ask":
         return rule
     return (
-        _like(rule, rule.permission, rule.pattern, "deny") if is_narrowed else _like(rule, rule.permission, "*", "ask")
+        _replace_pattern(rule, rule.permission, rule.pattern, "deny")
+        if is_narrowed
+        else _replace_pattern(rule, rule.permission, "*", "ask")
     )
 
 
 def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[PermissionRule]:
     """Return `base` within what the rule matches, each part at the stricter action. What nothing matches is asked."""
-    found = [_like(rule, rule.permission, rule.pattern, "ask")]
+    rules = [_replace_pattern(rule, rule.permission, rule.pattern, "ask")]
     try:
         for other in base:
-            permissions = overlaps.of(rule.permission, other.permission)
-            patterns = _both(rule.pattern, other, overlaps) if permissions else ()
+            permissions = overlaps.find(rule.permission, other.permission)
+            patterns = _intersect(rule.pattern, other, overlaps) if permissions else ()
             overlaps.spend(1 + _RULE * len(permissions) * len(patterns))
             action = max(rule.action, other.action, key=_STRICTNESS.__getitem__)
-            parts = [_like(rule, permission, pattern, action) for permission in permissions for pattern in patterns]
+            parts = [
+                _replace_pattern(rule, permission, pattern, action)
+                for permission in permissions
+                for pattern in patterns
+            ]
             is_whole = permissions == (rule.permission,) and patterns == (expand_home(rule.pattern),)
-            found = parts if is_whole else found + parts
+            rules = parts if is_whole else rules + parts
     except TooManyOverlaps:
-        return [_like(rule, rule.permission, rule.pattern, "deny")] if rule.action == "ask" else []
-    return found
+        return [_replace_pattern(rule, rule.permission, rule.pattern, "deny")] if rule.action == "ask" else []
+    return rules
 
 
-def _both(pattern: str, other: PermissionRule, overlaps: Overlaps) -> tuple[str, ...]:
+def _intersect(pattern: str, other: PermissionRule, overlaps: Overlaps) -> tuple[str, ...]:
     """Return patterns that match what both match. No pattern can express "those of these that have the trait".
 
     So a rule about such a kind that asks or denies is taken to be about all of them, and one that allows about none.
     """
     if is_named(other.pattern) and pattern not in {"*", other.pattern}:
         return () if other.action == "allow" else (expand_home(pattern),)
-    return overlaps.of(expand_home(pattern), expand_home(other.pattern))
+    return overlaps.find(expand_home(pattern), expand_home(other.pattern))
 
 
-def _like(rule: PermissionRule, permission: str, pattern: str, action: Action) -> PermissionRule:
+def _replace_pattern(rule: PermissionRule, permission: str, pattern: str, action: Action) -> PermissionRule:
     if (permission, pattern, action) == (rule.permission, rule.pattern, rule.action):
         return rule
     return PermissionRule(permission=permission, pattern=pattern, action=action)
@@ -152,28 +158,28 @@ def overlap(one: str, other: str, spend: Callable[[int], None] = lambda _: None)
         return (one,)
     if one == "*":
         return (other,)
-    found: set[str] = set()
-    for left in _plain(one):
-        for right in _plain(other):
-            found |= _meet(left, right, spend)
-    return tuple(sorted(_restore_stars(found)))
+    overlaps: set[str] = set()
+    for pattern in _spell_out_ending(one):
+        for right in _spell_out_ending(other):
+            overlaps |= _overlap_plain(pattern, right, spend)
+    return tuple(sorted(_restore_stars(overlaps)))
 
 
-def _plain(pattern: str) -> tuple[str, ...]:
+def _spell_out_ending(pattern: str) -> tuple[str, ...]:
     """Spell out that a final ` *` may be missing altogether."""
     return (pattern, pattern[:-2]) if pattern.endswith(" *") else (pattern,)
 
 
 def _restore_stars(plain: Iterable[str]) -> set[str]:
-    """Undo `_plain`: two final stars keep a final ` *` from also matching without it."""
+    """Undo `_spell_out_ending`: two final stars keep a final ` *` from also matching without it."""
     plain = set(plain)
-    found: set[str] = set()
+    patterns: set[str] = set()
     for pattern in plain:
         if pattern.endswith(" *"):
-            found.add(pattern if pattern[:-2] in plain else pattern + "*")
+            patterns.add(pattern if pattern[:-2] in plain else pattern + "*")
         elif pattern + " *" not in plain:
-            found.add(pattern)
-    return found
+            patterns.add(pattern)
+    return patterns
 
 
 def _differ(one: str, other: str) -> bool:
@@ -185,7 +191,7 @@ def _differ(one: str, other: str) -> bool:
     return False
 
 
-def _meet(one: str, other: str, spend: Callable[[int], None]) -> set[str]:
+def _overlap_plain(one: str, other: str, spend: Callable[[int], None]) -> set[str]:
     """Return the overlap of two wildcards in which a star is only a star, by dynamic programming from their ends."""
     if len(one) * len(other) > _LARGEST:
         raise TooManyOverlaps
@@ -204,7 +210,7 @@ def _meet(one: str, other: str, spend: Callable[[int], None]) -> set[str]:
 
 
 def _cell(one: str, other: str, below: list[set[str]], row: list[set[str]], j: int) -> set[str]:
-    """Return one cell of the table in `_meet`.
+    """Return one cell of the table in `_overlap_plain`.
 
     `below[j]` is the overlap without the first character of `one`, `row[j + 1]` without that of `other`.
     """

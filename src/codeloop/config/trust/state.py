@@ -42,28 +42,30 @@ def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     if record is None:
         return TrustState(trusted=False)
     try:
-        found = read_contents(paths, root, directory)
+        contents = read_contents(paths, root, directory)
     except TooManyFiles as error:
         return TrustState(
             trusted=False, why=f"{_format_path(str(error))} is more than can be compared with what was trusted"
         )
-    files = tuple(root / path for path in (*found.files, *found.hidden))
+    files = tuple(root / path for path in (*contents.files, *contents.hidden))
     if record.files is None:
         return TrustState(trusted=True, note=_adopt(paths, root, directory), files=files)
-    changes = compare_files(record, found, root, directory)
+    changes = compare_files(record, contents, root, directory)
     if not changes:
         return TrustState(trusted=True, files=files)
-    named = [f"{_format_path(change.path)} {change.what}" for change in changes]
-    more = f", {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    why = f"{_format_path(str(root))} was trusted, but has changed since ({', '.join(named[:_MOST_NAMED])}{more})"
+    texts = [f"{_format_path(change.path)} {change.what}" for change in changes]
+    more = f", {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+    why = f"{_format_path(str(root))} was trusted, but has changed since ({', '.join(texts[:_MOST_NAMED])}{more})"
     return TrustState(trusted=False, why=why, files=files)
 
 
-def compare_files(record: TrustedDirectory, found: TrustedContents, root: Path, directory: Path) -> list[TrustChange]:
+def compare_files(
+    record: TrustedDirectory, trusted_contents: TrustedContents, root: Path, directory: Path
+) -> list[TrustChange]:
     """Return the files that differ from a record, by path, without patches."""
-    before, now = record.files or {}, found.digests()
-    gone = [path for path in before if path not in now and is_in_view(path, root, directory)]
-    changes = [TrustChange(path, "removed") for path in gone]
+    before, now = record.files or {}, trusted_contents.digests()
+    missing = [path for path in before if path not in now and is_in_view(path, root, directory)]
+    changes = [TrustChange(path, "removed") for path in missing]
     changes += [
         TrustChange(path, "changed" if path in before else "added")
         for path, digest in now.items()

@@ -73,7 +73,7 @@ def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
     Raises CodeloopError when that can't be stored, or there is too much of it.
     """
     place = _resolve(root)
-    found = _contents(paths, place, directory)
+    trusted_contents = _contents(paths, place, directory)
     with _changing(paths) as directories:
         old = directories.get(str(place))
         elsewhere = {
@@ -81,20 +81,20 @@ def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
             for path, digest in ((old and old.files) or {}).items()
             if not is_in_view(path, place, directory or place)
         }
-        _keep_copies(paths, found)
+        _keep_copies(paths, trusted_contents)
         now = int(time.time() * 1000)
-        directories[str(place)] = TrustedDirectory(time=now, files={**elsewhere, **found.digests()})
+        directories[str(place)] = TrustedDirectory(time=now, files={**elsewhere, **trusted_contents.digests()})
 
 
 def adopt(paths: Paths, root: Path, directory: Path) -> None:
     """Keep what the files hold now of a work tree that was trusted before that was kept. Raises as `trust` does."""
-    place = _resolve(root)
-    found = _contents(paths, place, directory)
+    path = _resolve(root)
+    trusted_contents = _contents(paths, path, directory)
     with _changing(paths) as directories:
-        old = directories.get(str(place))
+        old = directories.get(str(path))
         if old is not None and old.files is None:
-            _keep_copies(paths, found)
-            directories[str(place)] = TrustedDirectory(time=old.time, files=found.digests())
+            _keep_copies(paths, trusted_contents)
+            directories[str(path)] = TrustedDirectory(time=old.time, files=trusted_contents.digests())
 
 
 def amend(paths: Paths, root: Path, directory: Path, file: Path) -> None:
@@ -103,14 +103,14 @@ def amend(paths: Paths, root: Path, directory: Path, file: Path) -> None:
     Raises as `trust` does.
     """
     place = _resolve(root)
-    found = _contents(paths, place, directory)
+    trusted_contents = _contents(paths, place, directory)
     key = encode_path(place, file)
-    digests = found.digests()
+    digests = trusted_contents.digests()
     with _changing(paths) as directories:
         old = directories.get(str(place))
         if old is not None and old.files is not None:
-            _keep_copies(paths, found)
-            own = {path: digests[path] for path in (key, *found.named.get(key, ())) if path in digests}
+            _keep_copies(paths, trusted_contents)
+            own = {path: digests[path] for path in (key, *trusted_contents.named.get(key, ())) if path in digests}
             directories[str(place)] = TrustedDirectory(time=old.time, files={**old.files, **own})
 
 
@@ -130,21 +130,21 @@ def distrust(paths: Paths, root: Path) -> bool:
         return directories.pop(str(root.resolve()), None) is not None
 
 
-def _keep_copies(paths: Paths, found: TrustedContents) -> None:
+def _keep_copies(paths: Paths, trusted_contents: TrustedContents) -> None:
     from codeloop.config.trust.copies import keep_copies  # most runs change nothing that is trusted
 
-    keep_copies(paths, found)
+    keep_copies(paths, trusted_contents)
 
 
 def _resolve(root: Path) -> Path:
-    resolved = root.resolve()
-    if not resolved.is_dir():
+    path = root.resolve()
+    if not path.is_dir():
         raise CodeloopError(f"{root} is not a directory, so it can't be trusted.")
     try:
-        str(resolved).encode()
+        str(path).encode()
     except UnicodeEncodeError as error:
         raise CodeloopError(f"The path {str(root)!a} is not UTF-8, so it can't be stored as trusted.") from error
-    return resolved
+    return path
 
 
 @contextmanager
@@ -168,9 +168,9 @@ def _changing(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
 
 
 def _quarantine(file: Path) -> str:
-    aside = file.with_name(f"{file.name}.broken-{int(time.time())}")
+    path = file.with_name(f"{file.name}.broken-{int(time.time())}")
     try:
-        file.replace(aside)
+        file.replace(path)
     except OSError as error:
         return f"{file} is damaged and can't be moved aside ({reason(error)}): no directory is trusted."
-    return f"{file} was damaged and is now {aside.name}: no directory is trusted until `codeloop trust` says so again."
+    return f"{file} was damaged and is now {path.name}: no directory is trusted until `codeloop trust` says so again."

@@ -33,8 +33,8 @@ def answer_file(folder: Path, loaded: Loaded, extensions: Iterable[str]) -> Path
 
     `extensions`: names and digests of the answering ones.
     """
-    asked = msgspec.json.encode((_FORM, redact_config(loaded, ""), sorted(extensions)), order="deterministic")
-    return folder / f"{hashlib.sha256(asked).hexdigest()}.json"
+    key_parts = msgspec.json.encode((_FORM, redact_config(loaded, ""), sorted(extensions)), order="deterministic")
+    return folder / f"{hashlib.sha256(key_parts).hexdigest()}.json"
 
 
 def read_layer(file: Path, base: Path) -> Layer | None:

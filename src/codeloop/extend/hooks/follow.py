@@ -15,20 +15,20 @@ async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
 
     A follower too far behind skips to the newest.
     """
-    place, is_own = str(directory), dict[str, bool]()
+    directory_name, is_own = str(directory), dict[str, bool]()
     while True:
         try:
-            async for stamped in store.follow():
-                session_id = session_of(stamped.event)
+            async for event in store.follow():
+                session_id = session_of(event.event)
                 if session_id is None:
-                    if stamped.directory in {None, place}:
-                        yield stamped.event
+                    if event.directory in {None, directory_name}:
+                        yield event.event
                     continue
                 if session_id not in is_own:
                     session = store.find_session(session_id)
-                    is_own[session_id] = session is None or session.directory == place
+                    is_own[session_id] = session is None or session.directory == directory_name
                 if is_own[session_id]:
-                    yield stamped.event
+                    yield event.event
         except GapError:
             continue
 
@@ -38,12 +38,12 @@ async def notify(hooks: HookRunner, store: Store, directory: Path) -> None:
     async for event in events_in(store, directory):
         told: JSON | None = None
         match event:
-            case PermissionAsked(properties=asked):
-                message = f"codeloop needs your permission: {asked.permission} {', '.join(asked.patterns)}"
-                told = {"sessionID": asked.session_id, "type": "permission_prompt", "message": message}
-            case QuestionAsked(properties=asked):
+            case PermissionAsked(properties=request):
+                message = f"codeloop needs your permission: {request.permission} {', '.join(request.patterns)}"
+                told = {"sessionID": request.session_id, "type": "permission_prompt", "message": message}
+            case QuestionAsked(properties=request):
                 message = "codeloop asks you a question"
-                told = {"sessionID": asked.session_id, "type": "elicitation_dialog", "message": message}
+                told = {"sessionID": request.session_id, "type": "elicitation_dialog", "message": message}
             case _:
                 pass
         if told is not None:

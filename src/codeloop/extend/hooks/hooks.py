@@ -153,11 +153,11 @@ class Hooks:
             answers.setdefault(key, answer)  # a concurrent caller may have asked meanwhile: its answer was used already
         return answers[key]
 
-    async def _ask(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
+    async def _ask(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
         began = time.monotonic()
         outcome: Outcome | None = None
         try:
-            answer = await self._answer(handler, name, given, output)
+            answer = await self._answer(handler, name, payload, output)
             merged: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
             merged = check_output(name, merged)
             outcome = "answered"
@@ -166,27 +166,27 @@ class Hooks:
             raise
         except HookFailed as error:
             outcome = "late" if isinstance(error, HookLate) else "failed"
-            self._pass_over(handler, name, given, str(error))
+            self._pass_over(handler, name, payload, str(error))
             return output
         except (msgspec.MsgspecError, TypeError, RecursionError, OverflowError) as error:
             outcome = "failed"
-            self._pass_over(handler, name, given, f"its answer is invalid: {error}")
+            self._pass_over(handler, name, payload, f"its answer is invalid: {error}")
             return output
         finally:
             if self.timings is not None and outcome is not None:
                 self.timings.note(handler.label, name, (time.monotonic() - began) * 1000, outcome)
         return merged
 
-    async def _answer(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
+    async def _answer(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
         """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
         seconds = self._deadline(handler)
-        working = asyncio.ensure_future(handler.call(name, _copy(given), _copy(output)))
+        working = asyncio.ensure_future(handler.call(name, _copy(payload), _copy(output)))
         working.add_done_callback(retrieve_exception)
         try:
-            done, _ = await asyncio.wait([working], timeout=seconds)
+            tasks, _ = await asyncio.wait([working], timeout=seconds)
         finally:
             working.cancel()
-        if not done:
+        if not tasks:
             raise HookLate(f"it did not answer in {seconds:g} s")
         if working.cancelled():
             raise HookFailed("it was ended while it worked")
@@ -194,24 +194,24 @@ class Hooks:
         if isinstance(error, HookFailed):
             raise error
         if error is not None:
-            said = str(error) or type(error).__name__
+            message = str(error) or type(error).__name__
             if name in REFUSING or isinstance(error, HookRefused):
                 raise HookRefused(
-                    f"Refused by {handler.label}: {said}", ends=isinstance(error, HookRefused) and error.ends
+                    f"Refused by {handler.label}: {message}", ends=isinstance(error, HookRefused) and error.ends
                 )
             kind = error.name if isinstance(error, ExtensionRaised) else type(error).__name__
-            raise HookFailed(f"it raised {kind}: {said}")
+            raise HookFailed(f"it raised {kind}: {message}")
         return working.result()
 
     def _deadline(self, handler: Handler) -> float:
         return self._seconds if handler.seconds is None else handler.seconds
 
-    def _pass_over(self, handler: Handler, name: str, given: JSON, cause: str) -> None:
+    def _pass_over(self, handler: Handler, name: str, payload: JSON, cause: str) -> None:
         """Skip a handler, and report it; refuse if the action requires its answer."""
         if name in handler.policy:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")
         self.failures += 1
-        key = (str(given.get("sessionID", "")), handler.label, name, cause)
+        key = (str(payload.get("sessionID", "")), handler.label, name, cause)
         if key not in self._said:
             self._said[key] = None
             if len(self._said) > _MOST_SAID:
@@ -223,7 +223,7 @@ def _copy(value: JSON) -> JSON:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def retrieve_exception(done: "asyncio.Future[Any]") -> None:
+def retrieve_exception(future: "asyncio.Future[Any]") -> None:
     """Retrieve an exception that nobody awaits any more, since asyncio would log it."""
-    if not done.cancelled():
-        done.exception()
+    if not future.cancelled():
+        future.exception()

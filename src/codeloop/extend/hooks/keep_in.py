@@ -14,16 +14,16 @@ _RULES = frozenset(("permission", "tools"))
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
 
 
-def keep_in(reach: Reach, name: str, given: JSON, output: JSON, answer: JSON) -> JSON:
-    """Return the permitted part of a hook's answer. `given`, `output`: the hook's input."""
+def keep_in(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
+    """Return the permitted part of a hook's answer. `payload`, `output`: the hook's input."""
     if reach == "all":
         return answer
     match name:
         case "permission.ask" if answer.get("status") == "allow":
             # A project's allows nothing, since what it loads may have been changed by a command.
-            may_allow = reach == "own" and given.get("permission") != "sandbox"
+            may_allow = reach == "own" and payload.get("permission") != "sandbox"
             return answer if may_allow else {**answer, "status": output.get("status")}
-        case "shell.env" if reach == "project" and ("sessionID" not in given or given.get("outside")):
+        case "shell.env" if reach == "project" and ("sessionID" not in payload or payload.get("outside")):
             return output
         case "config":
             return _keep_config(answer, output)
@@ -33,18 +33,18 @@ def keep_in(reach: Reach, name: str, given: JSON, output: JSON, answer: JSON) ->
 
 def _keep_config(new: JSON, old: JSON) -> JSON:
     """Return a changed configuration with the original values of keys that could lead out."""
-    kept: JSON = {key: old[key] for key in _OUT & old.keys()}
+    merged: JSON = {key: old[key] for key in _OUT & old.keys()}
     for key, value in new.items():
         before = old.get(key)
         if key in _OUT or _is_container(value, before):
             continue
         if key in _RULES:
-            kept[key] = _tighten(value, before)
+            merged[key] = _tighten(value, before)
         elif is_object(value):
-            kept[key] = _keep_config(value, before if is_object(before) else {})
+            merged[key] = _keep_config(value, before if is_object(before) else {})
         else:
-            kept[key] = value
-    return {key: value for key, value in kept.items() if value is not None or key in old}
+            merged[key] = value
+    return {key: value for key, value in merged.items() if value is not None or key in old}
 
 
 def _is_container(value: object, before: object) -> bool:
@@ -60,9 +60,9 @@ def _tighten(value: object, before: object) -> object:
         return value
     if is_object(value):
         old = before if is_object(before) else {}
-        kept = {name: _tighten(each, old.get(name)) for name, each in value.items()}
-        return {name: each for name, each in kept.items() if each is not None}
+        tightened = {name: _tighten(each, old.get(name)) for name, each in value.items()}
+        return {name: each for name, each in tightened.items() if each is not None}
     if is_list(value):
-        known = before if is_list(before) else []
-        return [each for each in value if each in known or not (is_object(each) and each.get("action") == "allow")]
+        old_items = before if is_list(before) else []
+        return [each for each in value if each in old_items or not (is_object(each) and each.get("action") == "allow")]
     return before if value in ("allow", True) else value

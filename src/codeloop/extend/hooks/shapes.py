@@ -58,7 +58,7 @@ def check_output(name: str, output: JSON) -> JSON:
     Raises msgspec.ValidationError, which says what is wrong, when a value has not the type of OUTPUTS.
     """
     if name == "chat.message":
-        output = {**output, "parts": _whole(output)}
+        output = {**output, "parts": _complete_parts(output)}
     for key, kind in OUTPUTS.get(name, {}).items():
         if key in output:
             try:
@@ -68,7 +68,7 @@ def check_output(name: str, output: JSON) -> JSON:
     return output
 
 
-def _whole(output: JSON) -> list[JSON]:
+def _complete_parts(output: JSON) -> list[JSON]:
     """Return the parts of a prompt as parts of that message; those that an extension has added may lack their ids."""
     message = msgspec.convert(output["message"], UserMessage)
     own = {"sessionID": message.session_id, "messageID": message.id}

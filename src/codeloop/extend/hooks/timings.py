@@ -79,8 +79,8 @@ class HookTimings:
                     before = rows.pop(key, HookTiming(row.label, row.hook))
                     before.add(row)
                     rows[key] = before
-                kept = list(rows.values())[-HOOK_TIMINGS.value :]
-                write_atomically(self._file, msgspec.json.encode(kept))
+                timings = list(rows.values())[-HOOK_TIMINGS.value :]
+                write_atomically(self._file, msgspec.json.encode(timings))
 
     async def close(self) -> None:
         """Save the new counts."""

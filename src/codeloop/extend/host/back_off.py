@@ -29,8 +29,8 @@ class BackOff:
         if not self.failures:
             return 0
         pause = min(HOST_BACK_OFF.seconds * 2 ** (self.failures - 1), HOST_BACK_OFF_MOST.seconds)
-        left = self._failed_at + pause - time.monotonic()
-        if left > HOST_PATIENCE.seconds:
-            return left
-        await asyncio.sleep(max(left, 0))
+        seconds_left = self._failed_at + pause - time.monotonic()
+        if seconds_left > HOST_PATIENCE.seconds:
+            return seconds_left
+        await asyncio.sleep(max(seconds_left, 0))
         return 0

@@ -16,7 +16,7 @@ from codeloop.extend.host.protocol import (
     encode,
 )
 from codeloop.extend.mcp.tools.calls import contents
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.bounds.extension import HOST_METADATA
 from codeloop.schema.errors import OperationError
@@ -50,18 +50,18 @@ class ToolCallListener:
 
     def report(self, progress: CallProgress) -> None:
         """See CallListener."""
-        title = None if progress.title is None else inert(progress.title)
+        title = None if progress.title is None else escape_controls(progress.title)
         self._ctx.report(title=title, metadata=_limit_metadata(progress.metadata))
 
 
 async def call_tool(
-    ask: AskExtension, extension: Extension, tool: str, place: CallOrigin, given: JSON, ctx: ToolContext
+    ask: AskExtension, extension: Extension, tool: str, call_origin: CallOrigin, arguments: JSON, ctx: ToolContext
 ) -> ToolResult:
     """Call a tool. Raises ToolFailure, Denied, Rejected."""
-    metadata: JSON = {"extension": extension.name, "tool": tool, "input": given}
+    metadata: JSON = {"extension": extension.name, "tool": tool, "input": arguments}
     await ctx.ask(Need(permission=tool, patterns=("*",), always=("*",), metadata=metadata, writes=Writes()))
     listener = ToolCallListener(ctx, tool)
-    message = partial(CallTool, extension=extension.name, tool=tool, arguments=given, context=place)
+    message = partial(CallTool, extension=extension.name, tool=tool, arguments=arguments, context=call_origin)
     try:
         answer = msgspec.convert(await ask(extension, message, listener), ToolAnswer)
     except ExtensionRaised as error:
@@ -82,7 +82,7 @@ def _result(answer: ToolAnswer, extension: Extension, tool: str, ctx: ToolContex
     texts, files = contents([_block(each) for each in answer.attachments or ()], ctx)
     output = "\n".join(filter(None, (answer.output, *texts))) or "(no output)"
     metadata = {"extension": extension.name, **(_limit_metadata(answer.metadata) or {})}
-    return ToolResult(inert(answer.title or tool), output, metadata, tuple(files))
+    return ToolResult(escape_controls(answer.title or tool), output, metadata, tuple(files))
 
 
 def _block(attachment: JSON) -> JSON:

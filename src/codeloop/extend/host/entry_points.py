@@ -10,5 +10,5 @@ def look() -> dict[str, tuple[str, str]]:
 
     Slow: it reads the metadata of every distribution.
     """
-    found = entry_points(group=GROUP)
-    return {each.name: (each.value, each.dist.version if each.dist is not None else "") for each in found}
+    installed = entry_points(group=GROUP)
+    return {each.name: (each.value, each.dist.version if each.dist is not None else "") for each in installed}

@@ -30,7 +30,7 @@ class HostEventFeed:
         self._timer: asyncio.TimerHandle | None = None
         self._holds = False
 
-    def wants(self, *, is_delta: bool) -> bool:
+    def has_room(self, *, is_delta: bool) -> bool:
         """Return whether there is room for an event; a dropped one is counted."""
         most = HOST_EVENTS if is_delta else HOST_EVENTS_MOST
         if self._unanswered + len(self._waiting) < most.value:
@@ -56,7 +56,7 @@ class HostEventFeed:
         self._unanswered = 0 if count is None else max(0, self._unanswered - count)
         self._look()
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         """Send nothing until the release."""
         self._holds = True
 

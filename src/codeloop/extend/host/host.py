@@ -136,7 +136,7 @@ class ExtensionHost:
         await self.load(extension)
         return await self._request(extension.name, message, seconds, listener, pieces)
 
-    def tell(self, line: bytes) -> bool:
+    def notify(self, line: bytes) -> bool:
         """Send an encoded message without an answer, if the program runs; return whether it does."""
         with suppress(OSError):
             if self._process is not None:
@@ -165,11 +165,11 @@ class ExtensionHost:
         pieces: Pieces | None = None,
     ) -> Any:
         number = next(self._numbers)
-        sent = encode_request(message(number))
+        encoded = encode_request(message(number))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         request = self._requests[number] = _Request(answer, about, seconds, listener, pieces)
         try:
-            if not self.tell(sent):
+            if not self.notify(encoded):
                 raise HookFailed(f"the extension host {self.callbacks.name} is gone")
             async with asyncio.timeout(seconds) as request.deadline:
                 value = await asyncio.shield(answer)
@@ -193,7 +193,7 @@ class ExtensionHost:
 
     def _cancel(self, number: int) -> None:
         """Cancel a request in the program; if it does not stop, the program is ended once otherwise idle."""
-        if self._requests[number].answer.done() or not self.tell(line_of(CancelRequest(number))):
+        if self._requests[number].answer.done() or not self.notify(line_of(CancelRequest(number))):
             self._forget(number)
             return
 
@@ -242,9 +242,9 @@ class ExtensionHost:
 
     async def _open(self) -> _Process:
         try:
-            if left := await self._back_off.pause():
+            if seconds_left := await self._back_off.pause():
                 failed = f"the extension host {self.callbacks.name} has failed {self._back_off.failures} times"
-                raise HookFailed(f"{failed} and is started again in {left:.0f} s")
+                raise HookFailed(f"{failed} and is started again in {seconds_left:.0f} s")
             began = time.monotonic()
             self._back_off.note_start()
             try:
@@ -258,7 +258,7 @@ class ExtensionHost:
             reading = asyncio.create_task(self._read(pipes))
             process = self._process = _Process(pipes, reading, {})
             self.callbacks.acknowledge(None)
-            self.tell(line_of(self.callbacks.hello))
+            self.notify(line_of(self.callbacks.hello))
             try:
                 done, _ = await asyncio.wait([greeted], timeout=HOST_START.seconds)
             finally:
@@ -282,13 +282,13 @@ class ExtensionHost:
         why = ""
         try:
             async for message in messages(pipes):
-                self._hear(message)
+                self._handle(message)
         except BrokenStream as error:
             why = str(error)
         if self._process is not None and self._process.pipes is pipes:
             self._spawn(self._fail(why or pipes.ending or "it closed its connection"))
 
-    def _hear(self, message: FromHost) -> None:
+    def _handle(self, message: FromHost) -> None:
         match message:
             case HostReady():
                 self._settle(_GREETING, message.runtime)
@@ -323,8 +323,8 @@ class ExtensionHost:
         """Pass a question to the caller; it is withdrawn when the call ends."""
         request = self._requests.get(question.call)
         if request is None or request.listener is None:
-            refused = OperationError("BadRequest", "Only a tool can ask, while its call goes on.")
-            self.tell(line_of(make_error_answer(question.id, "The question", refused)))
+            error = OperationError("BadRequest", "Only a tool can ask, while its call goes on.")
+            self.notify(line_of(make_error_answer(question.id, "The question", error)))
             return
         asking = self._carry_out(question.id, "The question", request.listener.ask(question))
 
@@ -346,7 +346,7 @@ class ExtensionHost:
                 said = make_error_answer(number, what, error)
             else:
                 said = AnswerResult(number, done.result())
-            self.tell(line_of(said))
+            self.notify(line_of(said))
 
         task = self._spawn(work)
         task.add_done_callback(answer)

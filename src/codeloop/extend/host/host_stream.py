@@ -52,9 +52,9 @@ async def messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
     while chunk := await pipes.read():
         *lines, rest = chunk.split(b"\n")
         for line in lines:
-            whole = b"".join((*parts, line))
+            complete = b"".join((*parts, line))
             parts, size = [], 0
-            yield _message(whole)
+            yield _message(complete)
         parts.append(rest)
         size += len(rest)
         if size > HOST_LINE.value:

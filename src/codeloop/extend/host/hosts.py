@@ -27,7 +27,7 @@ from codeloop.extend.host.protocol import (
     OperationCall,
     encode,
 )
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_STOP, HOST_WAIT
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import PartDelta
@@ -160,33 +160,33 @@ class ExtensionHosts:
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the known tools; of two with the same name, the later extension's."""
-        found = {
+        tools = {
             tool.name: self._tool(each, tool)
             for each in self.extensions
             if each.name in self.offers
             for tool in self.offers[each.name].tools
         }
-        return tuple(found.values())
+        return tuple(tools.values())
 
     def handlers(self) -> tuple[ExtensionHandler | ClosedHandler, ...]:
         """Return a handler for each extension with hooks or policies."""
-        found: list[ExtensionHandler | ClosedHandler] = []
+        handlers: list[ExtensionHandler | ClosedHandler] = []
         for each in self.extensions:
             if each.name not in self.offers:
                 if closed := frozenset((*each.policy, *self._callbacks.known.policy(each.path))):
                     why = self.failures.get(each.name, "it is not loaded yet")
-                    found.append(ClosedHandler(each, closed, f"it can't be loaded: {why.rstrip('.')}"))
+                    handlers.append(ClosedHandler(each, closed, f"it can't be loaded: {why.rstrip('.')}"))
                 continue
             if decides_nothing(self.offers, each, self.extensions):
-                found.append(ClosedHandler(each, frozenset(each.policy), EMPTY_POLICY))
+                handlers.append(ClosedHandler(each, frozenset(each.policy), EMPTY_POLICY))
                 continue
             hooks = self.offers[each.name].hooks
             names = frozenset(hook.name for hook in hooks) - {_EVENT}
             policy = frozenset(hook.name for hook in hooks if hook.policy or each.policy) & names
             if names:
                 reach = self._callbacks.reach(self.key(each).is_confined)
-                found.append(ExtensionHandler(each, names, policy, self.ask, reach))
-        return tuple(found)
+                handlers.append(ExtensionHandler(each, names, policy, self.ask, reach))
+        return tuple(handlers)
 
     def follow(self, events: Callable[[], AsyncIterator[Event]]) -> None:
         """Start forwarding events to extensions that follow them."""
@@ -251,10 +251,10 @@ class ExtensionHosts:
             self._callbacks.warn(f"{extension.name}: {problem}")
         self._callbacks.changed()
 
-    def _tool(self, extension: Extension, offered: OfferedTool) -> Tool:
+    def _tool(self, extension: Extension, offered_tool: OfferedTool) -> Tool:
         async def run(given: JSON, ctx: ToolContext) -> ToolResult:
             hello = self._callbacks.hello
-            place = CallOrigin(
+            call_origin = CallOrigin(
                 ctx.session_id,
                 ctx.message_id,
                 ctx.call_id,
@@ -264,10 +264,12 @@ class ExtensionHosts:
             )
             from codeloop.extend.host.calls import call_tool
 
-            return await call_tool(self.ask, extension, offered.name, place, given, ctx)
+            return await call_tool(self.ask, extension, offered_tool.name, call_origin, given, ctx)
 
-        schema: JSON = {"type": "object", "properties": {}, **clean_schema(offered.parameters)}
-        return Tool(offered.name, inert(offered.description), OwnParameters, run, NO_TRAITS, schema=schema)
+        schema: JSON = {"type": "object", "properties": {}, **clean_schema(offered_tool.parameters)}
+        return Tool(
+            offered_tool.name, escape_controls(offered_tool.description), OwnParameters, run, NO_TRAITS, schema=schema
+        )
 
     def key(self, extension: Extension) -> HostKey:
         """Return which host an extension runs in."""
@@ -315,7 +317,7 @@ class ExtensionHosts:
         late = f"The extension host {key.name} does not keep up with events: some are left out."
 
         def send(events: bytes) -> bool:
-            is_sent: bool = self.host(key).tell(events)
+            is_sent: bool = self.host(key).notify(events)
             if not is_sent:  # its program has ended and misses these; it is restarted for the next ones
                 self._wake(key)
             return is_sent
@@ -333,18 +335,18 @@ class ExtensionHosts:
             try:
                 if first := [task for task in self._learning.values() if not task.done()]:
                     await asyncio.wait(first, timeout=HOST_WAIT.seconds)  # requests wait for that
-                wanted = [each for each in self.extensions if self.key(each) == key and _follows(each, self.offers)]
-                await asyncio.gather(*map(self._learn_offer, wanted))
+                extensions = [each for each in self.extensions if self.key(each) == key and _follows(each, self.offers)]
+                await asyncio.gather(*map(self._learn_offer, extensions))
             finally:
                 feed.release()
 
-        feed.hold()
+        feed.pause()
         self._waking[key] = asyncio.create_task(load_followers())
 
     async def _follow(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
             is_delta = isinstance(event, PartDelta)
-            wanting = [feed for feed in self._feeds.values() if feed.wants(is_delta=is_delta)]
+            wanting = [feed for feed in self._feeds.values() if feed.has_room(is_delta=is_delta)]
             if wanting:
                 raw = msgspec.Raw(encode(event))
                 for feed in wanting:
@@ -374,8 +376,8 @@ def find_unfinished(
     loads: Mapping[str, asyncio.Task[None]], extensions: Iterable[Extension]
 ) -> list[asyncio.Task[None]]:
     """Return the unfinished loads of these extensions."""
-    found = (loads.get(each.name) for each in extensions)
-    return [task for task in found if task is not None and not task.done()]
+    tasks = (loads.get(each.name) for each in extensions)
+    return [task for task in tasks if task is not None and not task.done()]
 
 
 def is_for_each_turn(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:

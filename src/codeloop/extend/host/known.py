@@ -36,7 +36,7 @@ class StoredPolicy(Struct, frozen=True):
     digest: str = ""
 
 
-def surroundings_of(place: ProjectRoot, paths: Paths, environment: Mapping[str, str]) -> str:
+def surroundings_of(project_root: ProjectRoot, paths: Paths, environment: Mapping[str, str]) -> str:
     """Return a digest of what influences an extension's offer besides its code and options.
 
     That is the project, the variables that a host sees, and the files of settings in the project's folders and where
@@ -44,22 +44,22 @@ def surroundings_of(place: ProjectRoot, paths: Paths, environment: Mapping[str, 
     """
     seen = program_environment(environment, {})
     variables = sorted(each for each in seen.items() if each[0] not in _VOLATILE and _LOGIN not in each[0])
-    folders = (place.root, place.directory, *(home.path for home in find_homes(place, paths)))
+    folders = (project_root.root, project_root.directory, *(home.path for home in find_homes(project_root, paths)))
     files = [row for folder in dict.fromkeys(folders) for row in _settings_in(folder)]
-    where = (str(place.root), str(place.directory))
+    where = (str(project_root.root), str(project_root.directory))
     return sha256(repr((where, variables, files)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _settings_in(folder: Path) -> list[tuple[str, int, int]]:
-    found: list[tuple[str, int, int]] = []
+    settings: list[tuple[str, int, int]] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if Path(entry.name).suffix in _SETTINGS or entry.name.startswith(".") or ".config." in entry.name:
                 with suppress(OSError):
                     if entry.is_file():
                         state = entry.stat()
-                        found.append((ascii(entry.path), state.st_size, state.st_mtime_ns))
-    return sorted(found)
+                        settings.append((ascii(entry.path), state.st_size, state.st_mtime_ns))
+    return sorted(settings)
 
 
 def brings_nothing(offer: ExtensionOffer) -> bool:
@@ -114,16 +114,16 @@ class KnownOffers:
 
         None: remove them, unless the same extension has some in another project or with other settings.
         """
-        kept = StoredPolicy(path, hooks, digest)
-        if self._policies.get(path) == kept:  # asked with each call of a hook
+        stored_policy = StoredPolicy(path, hooks, digest)
+        if self._policies.get(path) == stored_policy:  # asked with each call of a hook
             return
-        self._policies[path] = kept
+        self._policies[path] = stored_policy
         file = _policy_file(self._folder, path)
         with suppress(OSError):
             before = _read_policy(file)
-            if hooks and before != kept:
+            if hooks and before != stored_policy:
                 make_private(file.parent)
-                write_atomically(file, msgspec.json.encode(kept))
+                write_atomically(file, msgspec.json.encode(stored_policy))
             elif not hooks and not (before is not None and before.digest and before.digest == digest):
                 file.unlink(missing_ok=True)
 
@@ -141,9 +141,9 @@ def find_policy(folder: Path, path: str) -> tuple[str, ...]:
     if (own := _read_policy(_policy_file(folder, path))) is not None:
         return own.hooks
     for file in (folder / "policy").glob("*.json"):
-        kept = _read_policy(file)
-        if kept is not None and Path(kept.path).is_relative_to(path):
-            hooks.update(kept.hooks)
+        policy = _read_policy(file)
+        if policy is not None and Path(policy.path).is_relative_to(path):
+            hooks.update(policy.hooks)
     return tuple(sorted(hooks))
 
 

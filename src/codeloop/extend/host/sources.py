@@ -78,50 +78,50 @@ def find_ignored_files(homes: Iterable[Home], root: Path) -> tuple[str, ...]:
 def find_extensions(
     homes: Iterable[Home],
     loaded: Loaded,
-    place: ProjectRoot,
+    project_root: ProjectRoot,
     paths: Paths,
     installed: Mapping[str, tuple[str, str]],
     *,
     trusted: bool,
 ) -> FoundExtensions:
     """Return the extensions in effect. `installed`: as of `find_installed_plugins`. Looks at the disk."""
-    where = _SearchScope(loaded, place.root, paths)
-    found: dict[str, Extension] = {}
+    where = _SearchScope(loaded, project_root.root, paths)
+    extensions: dict[str, Extension] = {}
     files: list[Path] = []
     warnings: list[str] = []
-    beside: dict[Path, bytes] = {}
+    importable: dict[Path, bytes] = {}
     for name, (value, version) in installed.items():
         path, origin = value.strip(), f"entry point {name}"
-        found[name] = Extension(name, "python", "plugin", path, origin, _digest(path.encode(), version.encode()))
+        extensions[name] = Extension(name, "python", "plugin", path, origin, _digest(path.encode(), version.encode()))
     for index, entry in enumerate(loaded.config.plugin):
-        given, problem = _entry(where, index, entry)
+        extension, problem = _entry(where, index, entry)
         if problem:
             warnings.append(problem)
-        given = given or _missing(where, index, entry, problem)
-        if given is not None:
-            found[given.name] = given
-            files.append(Path(given.path))
+        extension = extension or _missing(where, index, entry, problem)
+        if extension is not None:
+            extensions[extension.name] = extension
+            files.append(Path(extension.path))
     for home, kind, file in extension_files(homes):
         if home.is_project and not trusted:
             continue
-        if len(found) >= HOST_ENTRIES.value:
+        if len(extensions) >= HOST_ENTRIES.value:
             warnings.append(f"{file}: more than {HOST_ENTRIES.value} extensions, left out.")
             continue
-        if file.parent not in beside:
-            others = _beside(file.parent)
+        if file.parent not in importable:
+            others = _list_importable(file.parent)
             files += [file.parent, *others]
-            beside[file.parent] = b"".join(map(_content, others))
+            importable[file.parent] = b"".join(map(_content, others))
         files.append(file)
         name = _format_path(file, where)
         state = b"" if file.suffix in _LANGUAGES else _file_state(file, file.parent).encode("utf-8", "surrogateescape")
-        digest = _digest(kind.encode(), name.encode(), _content(file), state, beside[file.parent])
+        digest = _digest(kind.encode(), name.encode(), _content(file), state, importable[file.parent])
         policy = POLICY if home.is_policy and kind == "plugin" else ()
         language = _LANGUAGES.get(file.suffix, "python")  # a program is started by that host
-        found[name] = Extension(
+        extensions[name] = Extension(
             name, language, kind, str(file), str(file), digest, is_project=home.is_project, policy=policy
         )
     warnings += _find_ignored_scripts(home for home in homes if trusted or not home.is_project)
-    return FoundExtensions(tuple(found.values()), tuple(files), tuple(warnings))
+    return FoundExtensions(tuple(extensions.values()), tuple(files), tuple(warnings))
 
 
 def _is_executable(file: Path) -> bool:
@@ -147,41 +147,41 @@ def _entry(where: _SearchScope, index: int, entry: Any) -> tuple[Extension | Non
     """Return the extension of one entry of `plugin`, or why it is none."""
     origin = where.loaded.provenance.get(f"plugin[{index}]")
     is_project = origin is not None and origin.layer.is_project
-    said = str(origin) if origin is not None else "plugin"
+    source = str(origin) if origin is not None else "plugin"
     named, options = (entry[0], entry[1]) if is_list(entry) and len(entry) == 2 else (entry, None)
     if not isinstance(named, str) or not (options is None or is_object(options)):
-        return None, f"{said}: expected a path or the name of a package, or one with its options in a list."
+        return None, f"{source}: expected a path or the name of a package, or one with its options in a list."
     base = origin.layer.base if origin is not None else where.root
     path, problem = entry_path(named, base, where.paths)
     if path is None:
-        return None, f"{said}: {problem}"
+        return None, f"{source}: {problem}"
     if (path / MANIFEST).is_file() or is_claude_plugin(path):
         return None, ""  # a package: its files are those of a home
     language = _language(path)
     if language is None:
-        wanted = "a file that ends in .py, .js, .mjs or .ts, or the folder of a package"
-        return None, f"{said}: {path} is not an extension: give {wanted}."
+        expectation = "a file that ends in .py, .js, .mjs or .ts, or the folder of a package"
+        return None, f"{source}: {path} is not an extension: give {expectation}."
     content = _content(path) if path.is_file() else _folder_state(path)
     name = _entry_name(named, path, where)
     digest = _digest(b"plugin", name.encode(), content, msgspec.json.encode(options))
     policy = POLICY if is_policy(entry) else ()
-    return Extension(name, language, "plugin", str(path), said, digest, options, is_project, policy), ""
+    return Extension(name, language, "plugin", str(path), source, digest, options, is_project, policy), ""
 
 
 def _missing(where: _SearchScope, index: int, entry: Any, problem: str) -> Extension | None:
     """Return a substitute for an unloadable entry, if it is known to be a policy."""
-    named = plugin_name(entry)
+    name = plugin_name(entry)
     origin = where.loaded.provenance.get(f"plugin[{index}]")
     base = origin.layer.base if origin is not None else where.root
-    path = entry_place(named, base, where.paths) if named is not None else None
-    if named is None or path is None or not (problem := problem or _manifest_problem(path)):
+    path = entry_place(name, base, where.paths) if name is not None else None
+    if name is None or path is None or not (problem := problem or _manifest_problem(path)):
         return None
-    known = find_policy(where.paths.state / "extensions", str(path))
-    policy = tuple(sorted({*known, *(POLICY if is_policy(entry) else ())}))
+    remembered = find_policy(where.paths.state / "extensions", str(path))
+    policy = tuple(sorted({*remembered, *(POLICY if is_policy(entry) else ())}))
     if not policy:
         return None
     return Extension(
-        _entry_name(named, path, where),
+        _entry_name(name, path, where),
         _language(path) or "python",
         "plugin",
         str(path),
@@ -202,14 +202,10 @@ def _manifest_problem(folder: Path) -> str:
     return ""
 
 
-def _entry_name(named: str, path: Path, where: _SearchScope) -> str:
-    package = package_name(named)
+def _entry_name(name: str, path: Path, where: _SearchScope) -> str:
+    package = package_name(name)
     return (
-        package.written
-        if package is not None
-        else named
-        if not Path(named).is_absolute()
-        else _format_path(path, where)
+        package.written if package is not None else name if not Path(name).is_absolute() else _format_path(path, where)
     )
 
 
@@ -235,16 +231,16 @@ def _candidates(folder: Path) -> list[Path]:
     return [folder / name for name in names if not name.startswith(("_", ".")) and not name.endswith(".d.ts")]
 
 
-def _beside(folder: Path) -> list[Path]:
+def _list_importable(folder: Path) -> list[Path]:
     """Return the files that a folder's extensions may import: all that are no extensions themselves."""
     own = set(_files(folder))
-    found: list[Path] = []
+    paths: list[Path] = []
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _PASSED)
-        found += [file for name in sorted(names) if (file := Path(top, name)) not in own]
-        if len(found) > HOST_BESIDE.value:
+        paths += [file for name in sorted(names) if (file := Path(top, name)) not in own]
+        if len(paths) > HOST_BESIDE.value:
             break
-    return found[: HOST_BESIDE.value]
+    return paths[: HOST_BESIDE.value]
 
 
 def _content(file: Path) -> bytes:
@@ -256,7 +252,7 @@ def _content(file: Path) -> bytes:
 
 def _folder_state(folder: Path) -> bytes:
     """Return the names, sizes and times of a folder's files."""
-    return "\n".join(_file_state(file, folder) for file in _beside(folder)).encode("utf-8", "surrogateescape")
+    return "\n".join(_file_state(file, folder) for file in _list_importable(folder)).encode("utf-8", "surrogateescape")
 
 
 def _file_state(file: Path, folder: Path) -> str:
@@ -268,10 +264,10 @@ def _file_state(file: Path, folder: Path) -> str:
 
 
 def _digest(*parts: bytes) -> str:
-    made = sha256(f"{__version__} {VERSION}".encode())
+    digest = sha256(f"{__version__} {VERSION}".encode())
     for part in parts:
-        made.update(f" {len(part)} ".encode() + part)
-    return made.hexdigest()[:32]
+        digest.update(f" {len(part)} ".encode() + part)
+    return digest.hexdigest()[:32]
 
 
 def _format_path(path: Path, where: _SearchScope) -> str:

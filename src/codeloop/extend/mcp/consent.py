@@ -39,20 +39,27 @@ class Approvals:
 
     def change(self, definition: ServerDefinition) -> str:
         """Return the patch from the latest known definition of this name; "" when it is known, or the name is new."""
-        known = self._read().get(_key(definition), [])
-        if not known or any(each.digest == definition.digest for each in known):
+        known_definitions = self._read().get(_key(definition), [])
+        if not known_definitions or any(each.digest == definition.digest for each in known_definitions):
             return ""
-        return unified_diff(definition.name, known[-1].text, definition.text).patch or "(the secret of its sign-in)"
+        return (
+            unified_diff(definition.name, known_definitions[-1].text, definition.text).patch
+            or "(the secret of its sign-in)"
+        )
 
     def has_code(self, definition: ServerDefinition, code: str) -> bool:
         """Return whether a definition was approved with these project files."""
-        known = self._read().get(_key(definition), [])
-        return any(each.digest == definition.digest and each.code == code for each in known)
+        known_definitions = self._read().get(_key(definition), [])
+        return any(each.digest == definition.digest and each.code == code for each in known_definitions)
 
     def agree(self, definition: ServerDefinition, code: str = "") -> None:
         """Store a definition with its files as approved. If writing fails, it is asked about again."""
-        known = self._read().get(_key(definition), [])
-        if known and known[-1].digest == definition.digest and known[-1].code == code:
+        known_definitions = self._read().get(_key(definition), [])
+        if (
+            known_definitions
+            and known_definitions[-1].digest == definition.digest
+            and known_definitions[-1].code == code
+        ):
             return
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)

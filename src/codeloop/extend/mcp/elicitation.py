@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import NOBODY, Need
@@ -48,7 +48,7 @@ def questions_of(schema: JSON, who: str, message: str = "") -> list[QuestionInfo
     fields = _fields(schema)
     for name, field in fields.items():
         if _is_secret(name, field, message):
-            raise SecretAsked(f"it asks for {inert(name)!r}, a secret")
+            raise SecretAsked(f"it asks for {escape_controls(name)!r}, a secret")
     if not fields:
         agree = [QuestionOption(label="Yes", description=""), QuestionOption(label="No", description="")]
         return [QuestionInfo(question=who, header="Agree", options=agree, custom=False)]
@@ -78,12 +78,12 @@ def _names_pin(label: str) -> bool:
 
 
 def _question(name: str, field: JSON, who: str, *, is_required: bool) -> QuestionInfo:
-    label = inert(str(field.get("title") or name))
-    about = inert(str(field.get("description") or ""))
+    label = escape_controls(str(field.get("title") or name))
+    about = escape_controls(str(field.get("description") or ""))
     kind = field.get("type", "string")
     choices = _choices(field)
     note = "" if is_required else " (optional)"
-    note = f" (left out: {inert(_format_default(field))})" if "default" in field else note
+    note = f" (left out: {escape_controls(_format_default(field))})" if "default" in field else note
     return QuestionInfo(
         question=f"{who}\n{label}{note}{': ' + about if about else ''}",
         header=label[:_HEADER],
@@ -114,10 +114,10 @@ def _values(field: JSON) -> dict[str, Any]:
     items: JSON = field.get("items", {}) if field.get("type") == "array" else field
     rows: list[JSON] = items.get("oneOf") or items.get("anyOf") or []
     if rows:
-        return {inert(str(row.get("title", row.get("const")))): row.get("const") for row in rows}
+        return {escape_controls(str(row.get("title", row.get("const")))): row.get("const") for row in rows}
     values: list[Any] = items.get("enum", [])
     names: list[Any] = items.get("enumNames", values)
-    return {inert(str(name)): value for name, value in zip(names, values, strict=False)}
+    return {escape_controls(str(name)): value for name, value in zip(names, values, strict=False)}
 
 
 def answers_of(schema: JSON, answers: list[list[str]]) -> JSON | None:
@@ -126,8 +126,8 @@ def answers_of(schema: JSON, answers: list[list[str]]) -> JSON | None:
     if not fields:
         return {} if answers[0][:1] == ["Yes"] else None
     content: JSON = {}
-    for (name, field), given in zip(fields.items(), answers, strict=True):
-        value = _value(field, [each for each in given if each.strip()])
+    for (name, field), choices in zip(fields.items(), answers, strict=True):
+        value = _value(field, [each for each in choices if each.strip()])
         if value is not None:
             content[name] = value
         elif name in schema.get("required", []):
@@ -135,22 +135,22 @@ def answers_of(schema: JSON, answers: list[list[str]]) -> JSON | None:
     return content
 
 
-def _value(field: JSON, given: list[str]) -> Any:
+def _value(field: JSON, choices: list[str]) -> Any:
     """Return an answer as the field's type, its default for none; None for a text that is not of that type."""
-    if not given:
+    if not choices:
         return field.get("default")
     values = _values(field)
     match field.get("type"):
         case "boolean":
-            return given[0] == "Yes"
+            return choices[0] == "Yes"
         case "array":
-            return [values.get(each, each) for each in given]
+            return [values.get(each, each) for each in choices]
         case "integer" | "number" as kind:
             with suppress(ValueError):
-                return int(given[0]) if kind == "integer" else float(given[0])
+                return int(choices[0]) if kind == "integer" else float(choices[0])
             return None
         case _:
-            return values.get(given[0], given[0])
+            return values.get(choices[0], choices[0])
 
 
 def _fields(schema: JSON) -> dict[str, JSON]:
@@ -172,11 +172,11 @@ class ChangeCallbacks(Struct, frozen=True):
 class ServerRequests:
     """Answers one server's requests on behalf of the current call; the latest of several."""
 
-    def __init__(self, server: str, root: Path, log: ProgramLog, heard: ChangeCallbacks) -> None:
+    def __init__(self, server: str, root: Path, log: ProgramLog, change_callbacks: ChangeCallbacks) -> None:
         self._server = server
         self._root = root
         self._log = log
-        self._heard = heard
+        self._heard = change_callbacks
         self._calls: list[ToolContext] = []
         self._readers: dict[str, dict[str, Notices]] = {}
         self._callers: dict[str, Notices] = {}
@@ -186,11 +186,12 @@ class ServerRequests:
         self._readers.setdefault(uri, {})[ctx.session_id] = ctx.services.notices
 
     def _notify_readers(self, uri: str) -> None:
-        told = (
-            f"The MCP resource {self._server}:{inert(uri)} has changed since you read it; mcp_resource reads it anew."
+        note = (
+            f"The MCP resource {self._server}:{escape_controls(uri)} has changed since you read it; "
+            "mcp_resource reads it anew."
         )
         for session_id, notices in self._readers.get(uri, {}).items():
-            notices.add(session_id, told)
+            notices.add(session_id, note)
         self._heard.resource(uri)
 
     def notify(self, line: str) -> None:
@@ -200,7 +201,7 @@ class ServerRequests:
                 notices.add(session_id, line)
 
     @contextmanager
-    def during(self, ctx: ToolContext | None) -> Generator[None]:
+    def answering(self, ctx: ToolContext | None) -> Generator[None]:
         """Answer on behalf of this call during the block."""
         if ctx is None:
             yield
@@ -219,10 +220,10 @@ class ServerRequests:
             "sampling_callback": self._sample,
             "list_roots_callback": self._roots,
             "logging_callback": self._note,
-            "message_handler": self._hear,
+            "message_handler": self._handle,
         }
 
-    async def _hear(self, message: Any) -> None:
+    async def _handle(self, message: Any) -> None:
         method = getattr(message, "method", "")
         if isinstance(message, Exception):
             self._log.note(f"[{message}]")
@@ -251,13 +252,16 @@ class ServerRequests:
         if ctx is None:
             return ElicitResult(action="cancel")
         need = Need(permission="question", patterns=("*",), metadata={"server": self._server})
-        who = f"The MCP server {self._server} asks: {inert(params.message)}"
+        who = f"The MCP server {self._server} asks: {escape_controls(params.message)}"
         try:
             if isinstance(params, ElicitRequestURLParams):
-                opened = QuestionOption(label=_OPENED, description=inert(params.url))
+                opened = QuestionOption(label=_OPENED, description=escape_controls(params.url))
                 refused = QuestionOption(label=_NOT, description="The server is told so.")
                 asked = QuestionInfo(
-                    question=f"{who}\nOpen {inert(params.url)}", header="Open", options=[opened, refused], custom=False
+                    question=f"{who}\nOpen {escape_controls(params.url)}",
+                    header="Open",
+                    options=[opened, refused],
+                    custom=False,
                 )
                 chosen = await ctx.session.answers([asked], need)
                 return ElicitResult(action="accept" if chosen[0][:1] == [_OPENED] else "decline")

@@ -139,7 +139,7 @@ class McpServer:
     async def needs(self) -> tuple[Need, ...]:
         """Return the permission needed before a start: its definition, or its code in the project, has changed."""
         patch = "" if self.is_running else await self.consent.look()
-        return (_need(self.name, patch),) if patch else ()
+        return (_make_need(self.name, patch),) if patch else ()
 
     async def connect(self, *, is_patient: bool = False) -> Listing:
         """Connect now and return its listing; the caller must have the consent of `needs`.
@@ -176,7 +176,7 @@ class McpServer:
             if ctx is not None:
                 await self.settle(ctx)
             try:
-                with self._requests.during(ctx):
+                with self._requests.answering(ctx):
                     return await self._send(connection, make, ctx)
             except request_errors() as error:
                 is_lost = connection.transport == "http" and connection.status == _NOT_FOUND
@@ -192,16 +192,16 @@ class McpServer:
         """
         await self._lists.settle()
         if patch := self.pending:
-            await ctx.ask(_need(self.name, patch))
+            await ctx.ask(_make_need(self.name, patch))
             self._take(is_agreed=True)
 
     async def _send(
         self, connection: ServerConnection, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None
     ) -> JSON:
-        def report(done: float, total: float | None, words: str | None) -> None:
-            share = f"{done:g} of {total:g}" if total else f"{done:g}"
+        def report(progress: float, total: float | None, words: str | None) -> None:
+            share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
             if ctx is not None:
-                ctx.report(title=words or share, metadata={"progress": done, "total": total, "message": words})
+                ctx.report(title=words or share, metadata={"progress": progress, "total": total, "message": words})
 
         timeout = self.definition.how.timeout if self.definition.how is not None else None
         return await connection.request(make, timeout / 1000 if timeout else MCP_CALL.seconds, report)
@@ -218,7 +218,7 @@ class McpServer:
             why = text if connection.fatal is not None else connection.ended or text
             last = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
             self._connection = None
-            self._record_failure(self._failures.after(why))
+            self._record_failure(self._failures.with_failure(why))
             return ServerFailed(f"The MCP server {self.name} is gone: {why}.{last} The next call starts it again.")
         return ServerFailed(f"The MCP server {self.name} answered with an error: {text}")
 
@@ -278,7 +278,7 @@ class McpServer:
             case RegistrationNeeded():
                 self._record_failure(_Failures(why, "needs_client_registration"))
             case _:
-                self._record_failure(self._failures.after(f"{why}; its last line: {last}" if last else why))
+                self._record_failure(self._failures.with_failure(f"{why}; its last line: {last}" if last else why))
 
     def _record_failure(self, failures: "_Failures") -> None:
         self._failures = failures
@@ -344,7 +344,7 @@ def refusal_of(server: McpServer) -> str:
     return f"The MCP server {server.name} can't be used: {_sentence(now.reason or 'it was stopped')}"
 
 
-def _need(server: str, patch: str) -> Need:
+def _make_need(server: str, patch: str) -> Need:
     return Need(permission=CHANGED, patterns=(server,), metadata={"server": server, "diff": patch})
 
 
@@ -362,7 +362,7 @@ class _Failures(Struct, frozen=True):
         """Return the failure recorded by another process, without a wait."""
         return _Failures() if last is None else _Failures(last.words, cast("State", last.state), last.challenge)
 
-    def after(self, reason: str) -> "_Failures":
+    def with_failure(self, reason: str) -> "_Failures":
         """Return these with one more failure: the wait doubles."""
         wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
         return _Failures(reason, "failed", "", self.count + 1, time.monotonic() + wait)

@@ -85,11 +85,11 @@ class McpServers:
         going_on = self._signing_in.pop(server.name, None)
         if going_on is not None:
             await going_on.close()
-        done = await sign_out(server.definition, self.sign_ins)
-        if done is not None:
+        problem = await sign_out(server.definition, self.sign_ins)
+        if problem is not None:
             await server.disconnect()
             server.fail(SignInNeeded("it wants you to sign in", can_sign_in=True))
-        return done
+        return problem
 
     async def _sign_in(self, server: McpServer, show: Show, paste: Paste) -> None:
         try:

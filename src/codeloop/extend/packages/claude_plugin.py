@@ -40,8 +40,8 @@ class ClaudePlugin:
         )
         for source in (HOOKS, *_as_list(manifest.get("hooks"))):
             self._take_hooks(source)
-        made = Layer("global", str(folder / HOOKS), folder, Document("", {"hooks": self.hooks}))
-        if problem := find_mistake(made):
+        layer = Layer("global", str(folder / HOOKS), folder, Document("", {"hooks": self.hooks}))
+        if problem := find_mistake(layer):
             self._problems.append(f"{problem} The hooks of this plugin are left out.")
             self.hooks.clear()
         for source in (SERVERS, *_as_list(manifest.get("mcpServers"))):
@@ -50,8 +50,8 @@ class ClaudePlugin:
     @property
     def values(self) -> JSON:
         """The configuration that it adds."""
-        found: JSON = {"hooks": self.hooks, "mcp": self.servers}
-        return {name: value for name, value in found.items() if value}
+        data: JSON = {"hooks": self.hooks, "mcp": self.servers}
+        return {name: value for name, value in data.items() if value}
 
     @property
     def warnings(self) -> list[str]:
@@ -74,20 +74,20 @@ class ClaudePlugin:
         return source if is_object(source) else self._read(self._folder / str(source))
 
     def _take_servers(self, source: Any) -> None:
-        given = self._load(source)
-        servers = given.get("mcpServers", given)
+        data = self._load(source)
+        servers = data.get("mcpServers", data)
         for name, entry in servers.items() if is_object(servers) else ():
-            made = convert_entry(
+            entry_found = convert_entry(
                 name, self._folder / SERVERS, _set_root(entry, self._folder) if is_object(entry) else {}
             )
-            if made.problem:
-                self._problems.append(f"{self._folder}: the MCP server {name} is left out: {made.problem}.")
+            if entry_found.problem:
+                self._problems.append(f"{self._folder}: the MCP server {name} is left out: {entry_found.problem}.")
             else:
-                self.servers[name] = made.entry
+                self.servers[name] = entry_found.entry
 
     def _take_hooks(self, source: Any) -> None:
-        given = self._load(source)
-        events = given.get("hooks", given)
+        data = self._load(source)
+        events = data.get("hooks", data)
         for event, groups in events.items() if is_object(events) else ():
             if event == "description":
                 continue
@@ -98,18 +98,22 @@ class ClaudePlugin:
                 rows = [self._row(row) for row in _as_list(group.get("hooks"))] if is_object(group) else [None]
                 matcher = group.get("matcher") if is_object(group) else None
                 if used := [row for row in rows if row is not None]:
-                    named = {"matcher": matcher} if isinstance(matcher, str) else {}
-                    self.hooks.setdefault(event, []).append({**named, "hooks": used})
+                    matcher_fields = {"matcher": matcher} if isinstance(matcher, str) else {}
+                    self.hooks.setdefault(event, []).append({**matcher_fields, "hooks": used})
 
     def _row(self, row: Any) -> JSON | None:
         """Return a row with the supported fields; None: none is."""
         kind = row.get("type", "command") if is_object(row) else None
-        known = fields_of(str(kind))
-        if not is_object(row) or not known or not all(isinstance(row.get(key), str) for key in known & {"command"}):
+        known_keys = fields_of(str(kind))
+        if (
+            not is_object(row)
+            or not known_keys
+            or not all(isinstance(row.get(key), str) for key in known_keys & {"command"})
+        ):
             self._unsupported.add(f"hooks of the type {kind}")
             return None
-        self._unsupported.update(f"`{key}` of hooks" for key in row.keys() - known)
-        return {**{key: row[key] for key in row.keys() & known}, "pluginRoot": str(self._folder)}
+        self._unsupported.update(f"`{key}` of hooks" for key in row.keys() - known_keys)
+        return {**{key: row[key] for key in row.keys() & known_keys}, "pluginRoot": str(self._folder)}
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -33,11 +33,11 @@ def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
     files: list[Path] = []
     warnings: list[str] = []
     for index, entry in enumerate(loaded.config.plugin):
-        named = plugin_name(entry)
+        name = plugin_name(entry)
         origin = loaded.provenance.get(f"plugin[{index}]")
-        if named is None:
+        if name is None:
             continue  # reported where single extensions are searched for
-        path, _ = entry_path(named, origin.layer.base if origin is not None else root, paths)
+        path, _ = entry_path(name, origin.layer.base if origin is not None else root, paths)
         if path is None or not path.is_dir():
             continue
         is_project = origin is not None and origin.layer.is_project
@@ -63,10 +63,10 @@ def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
     return FoundPackages(tuple(homes), tuple(layers), tuple(files), tuple(warnings))
 
 
-def _layer(values: JSON, folder: Path, taken: Collection[str], *, is_project: bool) -> list[Layer]:
+def _layer(values: JSON, folder: Path, reserved: Collection[str], *, is_project: bool) -> list[Layer]:
     """Return a package's settings as a layer, without servers that have the name of one of the user's own."""
-    servers: JSON = {name: entry for name, entry in values.get("mcp", {}).items() if name not in taken}
-    made = {name: value for name, value in {**values, "mcp": servers}.items() if value}
+    servers: JSON = {name: entry for name, entry in values.get("mcp", {}).items() if name not in reserved}
+    layer_values = {name: value for name, value in {**values, "mcp": servers}.items() if value}
     layer = "project" if is_project else "global"
     source = str(folder / MANIFEST)
-    return [Layer(layer, source, folder, Document("", made), is_project)] if made else []
+    return [Layer(layer, source, folder, Document("", layer_values), is_project)] if layer_values else []

@@ -48,12 +48,12 @@ def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockF
         for command in _commands(package, new, which):
             run(command)
         version, entry = _npm(package, new) if package.registry == "npm" else _pypi(package, new)
-        found = hashes(new)
+        digests = hashes(new)
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    lock = LockFile(package.name, version, package.registry, entry, found, look_of(folder), _choose_version(package))
+    lock = LockFile(package.name, version, package.registry, entry, digests, look_of(folder), _choose_version(package))
     write_lock(folder, lock)
     return lock
 
@@ -66,18 +66,18 @@ def uninstall(folder: Path) -> None:
 
 def _commands(package: PackageName, folder: Path, which: Which) -> list[list[str]]:
     if package.registry == "npm":
-        wanted = f"{package.name}@{_choose_version(package)}"
+        spec = f"{package.name}@{_choose_version(package)}"
         if npm := which("npm"):
             quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-            return [[npm, "install", "--prefix", str(folder), *quiet, wanted]]
+            return [[npm, "install", "--prefix", str(folder), *quiet, spec]]
         if bun := which("bun"):
-            return [[bun, "add", "--cwd", str(folder), "--ignore-scripts", wanted]]
+            return [[bun, "add", "--cwd", str(folder), "--ignore-scripts", spec]]
         raise CodeloopError(
             f"{package.name} is a package of npm, which is installed with npm or bun: neither is on the PATH. "
             f"A package on PyPI is written pypi:{package.name}."
         )
-    wanted = f"{package.name}=={package.version}" if package.version else package.name
-    target = ["install", "--target", str(folder / _SITE), wanted]
+    spec = f"{package.name}=={package.version}" if package.version else package.name
+    target = ["install", "--target", str(folder / _SITE), spec]
     if uv := which("uv"):
         return [[uv, "pip", *target, "--python", sys.executable]]
     if find_spec("pip") is not None:
@@ -93,29 +93,29 @@ def _choose_version(package: PackageName) -> str:
 def _npm(package: PackageName, folder: Path) -> tuple[str, str]:
     entry = f"node_modules/{package.name}"
     try:
-        described = msgspec.json.decode((folder / entry / "package.json").read_bytes(), type=JSON)
+        package_json = msgspec.json.decode((folder / entry / "package.json").read_bytes(), type=JSON)
     except (OSError, msgspec.DecodeError) as error:
         raise CodeloopError(f"{package.name} can't be used: it has no package.json that can be read.") from error
-    return str(described.get("version", "")), entry
+    return str(package_json.get("version", "")), entry
 
 
 def _pypi(package: PackageName, folder: Path) -> tuple[str, str]:
     """Return the version, and the entry: the folder with a manifest, else a file that imports the plugin."""
     shutil.rmtree(folder / "pip", ignore_errors=True)
-    found = next((each for each in distributions(path=[str(folder / _SITE)]) if _is(each, package.name)), None)
-    if found is None:
+    distribution = next((each for each in distributions(path=[str(folder / _SITE)]) if _is(each, package.name)), None)
+    if distribution is None:
         raise CodeloopError(f"{package.name} can't be used: it was installed, but its description was not found.")
-    points = [each.value.partition(":")[0] for each in found.entry_points if each.group == GROUP]
+    points = [each.value.partition(":")[0] for each in distribution.entry_points if each.group == GROUP]
     module = points[0] if points else package.name.replace("-", "_")
-    place = Path(_SITE, *module.split("."))
-    if (folder / place / MANIFEST).is_file():
-        return found.version, place.as_posix()
-    if not points and not (folder / place).is_dir() and not (folder / place).with_suffix(".py").is_file():
+    path = Path(_SITE, *module.split("."))
+    if (folder / path / MANIFEST).is_file():
+        return distribution.version, path.as_posix()
+    if not points and not (folder / path).is_dir() and not (folder / path).with_suffix(".py").is_file():
         raise CodeloopError(
             f"{package.name} is not a plugin: it has no entry point in the group {GROUP}, and no module named {module}."
         )
     (folder / "plugin.py").write_text(_SHIM.format(module=module, site=_SITE), encoding="utf-8")
-    return found.version, "plugin.py"
+    return distribution.version, "plugin.py"
 
 
 def _is(distribution: Distribution, name: str) -> bool:

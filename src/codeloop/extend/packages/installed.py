@@ -51,12 +51,12 @@ class LockFile(Struct, frozen=True):
     wanted: str = ""
 
 
-def package_name(written: str) -> PackageName | None:
+def package_name(entry: str) -> PackageName | None:
     """Parse the package name of an entry, or None."""
-    found = _WRITTEN.fullmatch(written)
-    if found is None:
+    match = _WRITTEN.fullmatch(entry)
+    if match is None:
         return None
-    return PackageName("pypi" if found[1] == "pypi" else "npm", found[2], found[3] or "")
+    return PackageName("pypi" if match[1] == "pypi" else "npm", match[2], match[3] or "")
 
 
 def is_policy(entry: Any) -> bool:
@@ -64,9 +64,9 @@ def is_policy(entry: Any) -> bool:
     return is_list(entry) and len(entry) == 2 and is_object(entry[1]) and entry[1].get("policy") is True
 
 
-def entry_place(named: str, base: Path, paths: Paths) -> Path | None:
+def entry_place(name: str, base: Path, paths: Paths) -> Path | None:
     """Return the path that an entry names, existing or not; None: it names nothing."""
-    path, package = plugin_path(named, base, paths), package_name(named)
+    path, package = plugin_path(name, base, paths), package_name(name)
     return path if path is not None or package is None else folder_of(paths, package)
 
 
@@ -94,25 +94,25 @@ def write_lock(folder: Path, lock: LockFile) -> None:
     write_atomically(lock_of(folder), msgspec.json.format(msgspec.json.encode(lock), indent=1))
 
 
-def entry_path(named: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
+def entry_path(name: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
     """Return the path that an entry of `plugin` means, or why there is none. `base`: what relative ones begin at."""
-    path = plugin_path(named, base, paths)
+    path = plugin_path(name, base, paths)
     if path is None:
-        return find_installed(paths, named)
+        return find_installed(paths, name)
     return (path, "") if path.exists() else (None, f"{path} does not exist.")
 
 
-def find_installed(paths: Paths, written: str) -> tuple[Path | None, str]:
+def find_installed(paths: Paths, entry: str) -> tuple[Path | None, str]:
     """Return the folder to load for an entry of the configuration, or why there is none: not installed, or changed."""
-    package = package_name(written)
+    package = package_name(entry)
     if package is None:
-        return None, f"{written!a} is neither a path nor a valid package name."
+        return None, f"{entry!a} is neither a path nor a valid package name."
     folder = folder_of(paths, package)
     lock = read_lock(folder)
     if lock is None:
-        return None, f"{written} is not installed. `codeloop plugin add {written}` does it."
+        return None, f"{entry} is not installed. `codeloop plugin add {entry}` does it."
     if package.version not in {"", lock.version, lock.wanted}:
-        return None, f"{written} is wanted, {lock.version} is installed. `codeloop plugin add {written}` changes that."
+        return None, f"{entry} is wanted, {lock.version} is installed. `codeloop plugin add {entry}` changes that."
     if (changed := find_changed_file(folder, lock)) is not None:
         again = f"`codeloop plugin add {package.written}@{lock.version}` installs it anew"
         return None, f"{folder / changed} has changed since {package.name} was installed, so it is left out. {again}."
@@ -139,12 +139,12 @@ def hashes(folder: Path) -> dict[str, str]:
 
 def look_of(folder: Path) -> str:
     """Hash the sizes and times of all files; the inode's time is included, since nobody can set it back."""
-    made = sha256()
+    digest = sha256()
     for path in _files(folder):
         state = path.lstat()
         row = (str(path.relative_to(folder)), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
-        made.update(repr(row).encode("utf-8", "surrogateescape"))
-    return made.hexdigest()[:32]
+        digest.update(repr(row).encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()[:32]
 
 
 def _hash(path: Path) -> str:

@@ -102,13 +102,13 @@ def write_skeleton(folder: Path, name: str) -> list[Path]:
         raise UsageProblem(f"{name!a} is not a valid package name: use lower-case letters, digits and hyphens.")
     if folder.exists():
         raise UsageProblem(f"{folder} exists already. Choose another name.")
-    written: list[Path] = []
+    paths: list[Path] = []
     for path, text in _FILES.items():
         file = folder / _fill(path, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(_fill(text, name), encoding="utf-8")
-        written.append(file)
-    return written
+        paths.append(file)
+    return paths
 
 
 def _fill(text: str, name: str) -> str:

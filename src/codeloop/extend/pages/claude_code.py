@@ -60,7 +60,7 @@ def read_agent(stem: str, text: str) -> ClaudePage:
     head = page.head
     if not head:
         raise FrontmatterError("there is no head that names and describes the agent", 1)
-    named = head.get("name")
+    raw_name = head.get("name")
     values: JSON = {"mode": "subagent"}
     if description := _text(head.get("description")):
         values["description"] = description
@@ -74,7 +74,7 @@ def read_agent(stem: str, text: str) -> ClaudePage:
     values |= _merge_tools(head.get("tools"), head.get("disallowedTools"))
     if body := page.body.strip():
         values["prompt"] = body
-    name = named if isinstance(named, str) and is_name(named) else stem
+    name = raw_name if isinstance(raw_name, str) and is_name(raw_name) else stem
     return ClaudePage(name, values)
 
 
@@ -86,10 +86,10 @@ def read_command(name: str, text: str) -> ClaudePage:
         raise FrontmatterError("there is no text below the head; it is the command's prompt", 1)
     first = next((line.strip("# \t") for line in body.splitlines() if line.strip("# \t")), "")
     hint = head.get("argument-hint")
-    shown = _text(" ".join(f"[{each}]" for each in hint) if is_list(hint) else hint)
+    hint_text = _text(" ".join(f"[{each}]" for each in hint) if is_list(hint) else hint)
     values: JSON = {
         "template": body,
-        "description": one_line(f"{_text(head.get('description')) or first} {shown}".strip(), _LINE),
+        "description": one_line(f"{_text(head.get('description')) or first} {hint_text}".strip(), _LINE),
     }
     for key in ("model", "agent"):
         if (value := _text(head.get(key))) not in _INHERIT:
@@ -112,23 +112,23 @@ def _text(value: Any) -> str:
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def _merge_tools(listed: Any, denied: Any) -> JSON:
+def _merge_tools(tools: Any, denied: Any) -> JSON:
     """Merge `tools` and `disallowedTools` into the permission rules of an agent."""
     rules: dict[str, Any] = {}
     values: JSON = {}
-    names = _names(listed)
+    names = _names(tools)
     if names and "*" not in names:
         only: dict[str, None] = {}
-        for name, pattern in map(_parts, names):
+        for name, pattern in map(_split_rule, names):
             permissions = _permissions(name)
             only |= dict.fromkeys(permissions)
             if pattern and permissions:
                 of_tool = rules.setdefault(permissions[0], {} if name in names else {"*": "deny"})
                 of_tool[_pattern(pattern)] = "allow"
         values["only"] = list(only)
-    elif is_list(listed):
+    elif is_list(tools):
         values["only"] = []
-    for name, pattern in map(_parts, _names(denied)):
+    for name, pattern in map(_split_rule, _names(denied)):
         for permission in _permissions(name):
             of_tool = rules.setdefault(permission, {})
             of_tool[_pattern(pattern) if pattern else "*"] = "deny"
@@ -143,9 +143,9 @@ def _names(value: Any) -> list[str]:
     return _LISTED.findall(value) if isinstance(value, str) else []
 
 
-def _parts(written: str) -> tuple[str, str]:
-    found = _RULE.fullmatch(written)
-    return (found[1].strip(), (found[2] or "").strip()) if found else (written, "")
+def _split_rule(rule: str) -> tuple[str, str]:
+    match = _RULE.fullmatch(rule)
+    return (match[1].strip(), (match[2] or "").strip()) if match else (rule, "")
 
 
 def _permissions(name: str) -> tuple[str, ...]:
@@ -158,5 +158,5 @@ def _permissions(name: str) -> tuple[str, ...]:
 
 def _pattern(pattern: str) -> str:
     """Return a pattern of Claude Code's in our form: `git:*` is `git *`, `//etc/x` a path from the root."""
-    written = re.sub(r":\*$", " *", pattern).removeprefix("domain:")
-    return written[1:] if written.startswith("//") else written
+    translated = re.sub(r":\*$", " *", pattern).removeprefix("domain:")
+    return translated[1:] if translated.startswith("//") else translated

@@ -42,21 +42,21 @@ class PageLayer(Layer, frozen=True):
     def position(self, keys: Keys, *, of_key: bool = False) -> Position:
         """Return the line of a key in the head, or the nearest found; for the prompt, the body's line."""
         del of_key
-        place = 0
+        index = 0
         for key in keys[2:]:
             if key in {"prompt", "template"}:
-                place = max(self.text.find("\n---", 3) + 1, 0)
+                index = max(self.text.find("\n---", 3) + 1, 0)
                 break
-            found = re.compile(rf"""^[ \t]*["']?{re.escape(str(key))}["']?[ \t]*:""", re.MULTILINE).search(
-                self.text, place
+            match = re.compile(rf"""^[ \t]*["']?{re.escape(str(key))}["']?[ \t]*:""", re.MULTILINE).search(
+                self.text, index
             )
-            if found is None:
+            if match is None:
                 break
-            place = found.start()
-        return Position(self.text.count("\n", 0, place) + 1, 1)
+            index = match.start()
+        return Position(self.text.count("\n", 0, index) + 1, 1)
 
 
-def find_pages(place: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> ExtraLayers:
+def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> ExtraLayers:
     """Read the agents and commands of all homes. Unless `trusted`, those of the project are only named.
 
     Nothing fails: a page that can't be used becomes a warning that names file and line.
@@ -71,7 +71,7 @@ def find_pages(place: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> E
         for section, folders in _CLAUDE_FOLDERS if home.is_claude else _FOLDERS:
             for name, file in pages_of(home, folders):
                 if home.is_project and not trusted:
-                    ignored.append(str(file.relative_to(place.root)))
+                    ignored.append(str(file.relative_to(project_root.root)))
                     continue
                 if len(layers) >= EXTEND_FILES.value:
                     warnings.append(f"{file}: more than {EXTEND_FILES.value} agents and commands, not read.")
@@ -100,7 +100,7 @@ def _read_claude(section: str, name: str, file: Path, unusable: list[str], *, is
         page = read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
         if not is_name(page.name):
             raise FrontmatterError(f"{page.name!a} is not a valid name", 1)
-        values = plain(page.values)
+        values = to_json(page.values)
     except (CodeloopError, FrontmatterError, ValueError) as error:
         unusable.append(f"{ascii(str(file))[1:-1]} ({str(error).rstrip('.')})")
         return []
@@ -121,7 +121,7 @@ def _read(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer
         raise CodeloopError(f"{file}: the file it links to does not exist.")
     try:
         page = split(text)
-        head = plain(page.head)
+        head = to_json(page.head)
     except FrontmatterError as error:
         raise CodeloopError(f"{file}:{error.line}: {error}.") from error
     except ValueError as error:
@@ -145,12 +145,12 @@ def _read(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer
 
 def _check(layer: PageLayer, section: str, name: str, values: JSON) -> None:
     """Raise CodeloopError with file and line unless the page is a valid piece of configuration."""
-    written = normalise(layer, layer.raw)
+    normalised = normalise(layer, layer.raw)
     try:
-        msgspec.convert(written.values, Config)
+        msgspec.convert(normalised.values, Config)
     except msgspec.ValidationError:
-        keys, fault = find_fault(written.values, Config)
-        raise CodeloopError(f"{layer.place(written.origin(keys))}: {format_keys(keys[2:])}: {fault}.") from None
+        keys, fault = find_fault(normalised.values, Config)
+        raise CodeloopError(f"{layer.place(normalised.origin(keys))}: {format_keys(keys[2:])}: {fault}.") from None
     at = (section, name)
     model = values.get("model")
     if isinstance(model, str) and not (model.partition("/")[0] and model.partition("/")[2]):
@@ -159,17 +159,17 @@ def _check(layer: PageLayer, section: str, name: str, values: JSON) -> None:
         raise CodeloopError(f"{layer.place(at)}: there is no text below the head; it is the command's prompt.")
 
 
-def plain(value: Any, depth: int = 16) -> Any:
+def to_json(value: Any, depth: int = 16) -> Any:
     """Convert parsed YAML to JSON values: dates as text, keys as text.
 
     Raises ValueError when it is deeper or larger than a head can sensibly be: an alias may expand to very much.
     """
-    left = EXTEND_VALUES.value
+    remaining = EXTEND_VALUES.value
 
     def convert(value: Any, depth: int) -> Any:
-        nonlocal left
-        left -= 1
-        if left < 0 or depth < 0:
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0 or depth < 0:
             raise ValueError("the head has too many values, or is nested too deep")
         if is_object(value):
             return {str(key): convert(each, depth - 1) for key, each in value.items()}

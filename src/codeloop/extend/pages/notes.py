@@ -52,7 +52,7 @@ def read_notes(root: Path) -> list[Note]:
     folder = root / FOLDER
     if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
         return []
-    found: list[Note] = []
+    notes: list[Note] = []
     for file in sorted(folder.glob("*.md"))[: NOTES.value]:
         if file.is_symlink() or not file.is_file():
             continue
@@ -60,8 +60,8 @@ def read_notes(root: Path) -> list[Note]:
             text = read_start(file, NOTE_BYTES.value).decode("utf-8", "replace")
         except OSError:
             continue
-        found.append(_read_note(file.stem, text))
-    return found
+        notes.append(_read_note(file.stem, text))
+    return notes
 
 
 def _read_note(name: str, text: str) -> Note:
@@ -92,8 +92,8 @@ def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
     files = words | {word.rpartition("/")[2] for word in words}
 
     def is_relevant(note: Note) -> bool:
-        named = (path.casefold() for path in note.about)
-        if any(path in words or path.rpartition("/")[2] in files for path in named):
+        names = (path.casefold() for path in note.about)
+        if any(path in words or path.rpartition("/")[2] in files for path in names):
             return True
         if any(re.search(rf"\b{re.escape(word.casefold())}\b", folded) for word in note.keywords):
             return True

@@ -106,19 +106,19 @@ class SecretHider:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self.count = 0
-        known = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
-        self._values = re.compile("|".join(re.escape(value) for value in known)) if known else None
+        secrets = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
+        self._values = re.compile("|".join(re.escape(value) for value in secrets)) if secrets else None
 
     def hide(self, text: str) -> str:
         """Return a text in which `[hidden]` stands for each secret. A terminal's colours are taken out of it."""
         if len(text) < 6:
             return text
-        shown = _ESCAPE.sub("", text) if "\x1b" in text else text
-        forms, around, behind, named = _compile()
+        plain = _ESCAPE.sub("", text) if "\x1b" in text else text
+        forms, around, behind, pattern = _compile()
         if self._values is not None:
-            shown = self._values.sub(self._replace, shown)
-        shown = around.sub(self._replace, forms.sub(self._replace, shown))
-        return named.sub(self._replace_named, behind.sub(self._replace_end, shown))
+            plain = self._values.sub(self._replace, plain)
+        plain = around.sub(self._replace, forms.sub(self._replace, plain))
+        return pattern.sub(self._replace_named, behind.sub(self._replace_end, plain))
 
     def hide_all(self, value: Any) -> Any:
         """Return a JSON value with the secrets in its texts hidden, and those that only their key tells."""
@@ -134,25 +134,25 @@ class SecretHider:
             return self.hide(start + value).removeprefix(start)
         return self.hide_all(value)
 
-    def _replace(self, found: re.Match[str]) -> str:
-        self.count += found[0] != HIDDEN
+    def _replace(self, match: re.Match[str]) -> str:
+        self.count += match[0] != HIDDEN
         return HIDDEN
 
-    def _replace_end(self, found: re.Match[str]) -> str:
-        start = next(group for group in found.groups() if group)
-        self.count += found[0] != start + HIDDEN
+    def _replace_end(self, match: re.Match[str]) -> str:
+        start = next(group for group in match.groups() if group)
+        self.count += match[0] != start + HIDDEN
         return start + HIDDEN
 
-    def _replace_named(self, found: re.Match[str]) -> str:
-        if not _is_secret(found):
-            return found[0]
+    def _replace_named(self, match: re.Match[str]) -> str:
+        if not _is_secret(match):
+            return match[0]
         self.count += 1
-        return f"{found['name']}{found['sign']}{found['quote'] or ''}{HIDDEN}"
+        return f"{match['name']}{match['sign']}{match['quote'] or ''}{HIDDEN}"
 
 
-def _is_secret(found: re.Match[str]) -> bool:
+def _is_secret(match: re.Match[str]) -> bool:
     """Say whether what is given to a name is a secret itself, and not an expression that leads to one."""
-    name, value, is_quoted = found["name"], found["value"], bool(found["quote"])
+    name, value, is_quoted = match["name"], match["value"], bool(match["quote"])
     if _EXPRESSION.match(value):
         return False
     if _PASSWORD.search(name) and (is_quoted or name.isupper()):

@@ -36,37 +36,37 @@ class PlainOutput(Struct, frozen=True):
     is_reduced: bool = False
 
 
-def plain(printed: str) -> PlainOutput:
+def to_plain_text(output: str) -> PlainOutput:
     """Convert a program's output to the text that a terminal would show in the end."""
     is_reduced = False
-    if "\x1b" in printed:
-        printed = _BACK.sub(lambda found: "\b" * min(int(found[1] or 1), _WIDEST), _RESTART.sub("\r", printed))
-        if _UP.search(printed):
-            printed, is_reduced = _in_rows(printed)
-        printed = _SEQUENCE.sub("", printed)
-    lines = _CONTROL.sub(lambda found: _STANDS_FOR.get(found[0], ""), printed).split("\n")
-    if "\r" in printed or "\b" in printed:
+    if "\x1b" in output:
+        output = _BACK.sub(lambda match: "\b" * min(int(match[1] or 1), _WIDEST), _RESTART.sub("\r", output))
+        if _UP.search(output):
+            output, is_reduced = _in_rows(output)
+        output = _SEQUENCE.sub("", output)
+    lines = _CONTROL.sub(lambda match: _STANDS_FOR.get(match[0], ""), output).split("\n")
+    if "\r" in output or "\b" in output:
         states = [_last_state(line) for line in lines]
         lines, is_reduced = [line for line, _ in states], is_reduced or any(reduced for _, reduced in states)
     end = [lines.pop()] if not lines[-1] else []
-    shown: list[str] = []
+    rows: list[str] = []
     for run in _runs(lines):
         short, left_out = _shorten(run)
-        shown += short
+        rows += short
         is_reduced = is_reduced or left_out
-    return PlainOutput("\n".join(shown + end), is_reduced)
+    return PlainOutput("\n".join(rows + end), is_reduced)
 
 
-def _in_rows(printed: str) -> tuple[str, bool]:
+def _in_rows(output: str) -> tuple[str, bool]:
     """Return the text with what was written after moving up as later states of its rows, and whether rows are gone."""
     rows: list[list[str]] = [[]]
     at, begin, is_reduced = 0, 0, False
-    for found in _ROWS.finditer(printed):
-        rows[at].append(printed[begin : found.start()])
-        begin = found.end()
-        order, count = found[2], int(found[1] or 1)
+    for match in _ROWS.finditer(output):
+        rows[at].append(output[begin : match.start()])
+        begin = match.end()
+        order, count = match[2], int(match[1] or 1)
         if order == "J":
-            if not int(found[1] or 0):
+            if not int(match[1] or 0):
                 is_reduced = is_reduced or any(map("".join, rows[at + 1 :]))
                 del rows[at + 1 :]
             continue
@@ -75,7 +75,7 @@ def _in_rows(printed: str) -> tuple[str, bool]:
             rows.append([])
         at = min(at, len(rows) - 1)
         rows[at] += ["\r"] if rows[at] else []
-    rows[at].append(printed[begin:])
+    rows[at].append(output[begin:])
     return "\n".join(map("".join, rows)), is_reduced
 
 
@@ -133,7 +133,7 @@ def _progress(line: str) -> tuple[str, float]:
     """Return the common text of rows of one progress and how far this row is; another line has only itself."""
     if passed := _PASSED.fullmatch(line):
         return "\rpassed", float(passed[1])
-    found = _STAND.search(line) if len(line) <= _PROGRESS else None
-    if found is None:
+    match = _STAND.search(line) if len(line) <= _PROGRESS else None
+    if match is None:
         return line, 0
-    return "\r" + _BAR.sub(" ", _NUMBER.sub("0", line)), float(found[1] or found[2])
+    return "\r" + _BAR.sub(" ", _NUMBER.sub("0", line)), float(match[1] or match[2])

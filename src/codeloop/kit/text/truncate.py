@@ -54,16 +54,16 @@ def _head(text: str, max_lines: int, max_bytes: int) -> str:
     if max_lines <= 0 or max_bytes <= 0:
         return ""
     room = text[:max_bytes].encode("utf-8", "surrogatepass")[:max_bytes]
-    kept = _whole_characters(room, text)
-    ends = _nth(kept, max_lines)
+    head = _whole_characters(room, text)
+    ends = _nth(head, max_lines)
     if ends >= 0:
-        return kept[: ends + 1]
-    if len(kept) == len(text):
-        return kept
-    last = kept.rfind("\n")
-    ends = text.find("\n", len(kept))
+        return head[: ends + 1]
+    if len(head) == len(text):
+        return head
+    last = head.rfind("\n")
+    ends = text.find("\n", len(head))
     is_long = (ends if ends >= 0 else len(text)) - last > max_bytes
-    return kept[: last + 1] if last >= 0 and not is_long else kept
+    return head[: last + 1] if last >= 0 and not is_long else head
 
 
 def _tail(text: str, max_lines: int, max_bytes: int) -> str:

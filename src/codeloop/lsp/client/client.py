@@ -45,13 +45,13 @@ class ServerSetup(Struct, frozen=True):
 
 
 class LanguageClient:
-    """The client. `told` is called with the path of a file with new diagnostics."""
+    """The client. `on_diagnostics` is called with the path of a file with new diagnostics."""
 
-    def __init__(self, pipes: ServerPipes, setup: ServerSetup, told: Callable[[Path], None]) -> None:
+    def __init__(self, pipes: ServerPipes, setup: ServerSetup, on_diagnostics: Callable[[Path], None]) -> None:
         self.setup = setup
         self.encoding: Encoding = "utf-16"
         self.documents: dict[Path, OpenDocument] = {}
-        self._told = told
+        self._told = on_diagnostics
         self._others: dict[Path, tuple[float, list[Any]]] = {}
         self._news = asyncio.Event()
         self.registered = Registrations(self._news.set)
@@ -69,29 +69,31 @@ class LanguageClient:
         result = await self.connection.request("initialize", params, seconds)
         can = result.get("capabilities") if is_object(result) else None
         self._can = can if is_object(can) else {}
-        said = self._can.get("diagnosticProvider")
-        self.looks_across_files = not is_object(said) or said.get("interFileDependencies") is not False
-        named = self._can.get("positionEncoding")
-        self.encoding = named if named in {"utf-8", "utf-16", "utf-32"} else "utf-16"
+        diagnostic_provider = self._can.get("diagnosticProvider")
+        self.looks_across_files = (
+            not is_object(diagnostic_provider) or diagnostic_provider.get("interFileDependencies") is not False
+        )
+        position_encoding = self._can.get("positionEncoding")
+        self.encoding = position_encoding if position_encoding in {"utf-8", "utf-16", "utf-32"} else "utf-16"
         self.connection.notify("initialized", {})
         if self.setup.settings:
             self.connection.notify("workspace/didChangeConfiguration", {"settings": self.setup.settings})
 
-    async def leave(self) -> None:
+    async def shut_down(self) -> None:
         """Ask the server to shut down, then to exit."""
         with suppress(ErrorAnswer, ServerGone, TimeoutError):
             await self.connection.request("shutdown", None, LSP_STOP.seconds)
         self.connection.notify("exit", None)
 
-    def can(self, capability: str) -> bool:
+    def has_capability(self, capability: str) -> bool:
         """Return whether the server has a capability, declared or registered."""
-        said = self._can.get(capability)
-        return (said is not None and said is not False) or self.registered.has(capability)
+        value = self._can.get(capability)
+        return (value is not None and value is not False) or self.registered.has(capability)
 
     @property
     def pulls(self) -> bool:
         """Return whether diagnostics are pulled."""
-        return bool(self.setup.asked) or self.can("diagnosticProvider")
+        return bool(self.setup.asked) or self.has_capability("diagnosticProvider")
 
     async def request(self, method: str, params: Any, seconds: float | None = None) -> Any:
         """Return the result of a request, repeated when the server reports that its content changed meanwhile.
@@ -144,7 +146,7 @@ class LanguageClient:
         if changes:
             self._notify("workspace/didChangeWatchedFiles", {"changes": changes})
 
-    async def fresh(self, path: Path, seconds: float) -> tuple[Diagnostic, ...] | None:
+    async def wait_for_diagnostics(self, path: Path, seconds: float) -> tuple[Diagnostic, ...] | None:
         """Wait for diagnostics of the current text; None when none arrive in time."""
         document = self.documents.get(path)
         if document is None:
@@ -163,19 +165,19 @@ class LanguageClient:
         document = self.documents.get(path)
         if document is not None:
             return document.diagnostics(self.encoding) if self.habits.is_fresh(document, pulls=self.pulls) else None
-        said = self._others.get(path)
-        return None if said is None else diagnostics_of(said[1], lines_of(on_disk(path) or ""), self.encoding)
+        pulled = self._others.get(path)
+        return None if pulled is None else diagnostics_of(pulled[1], lines_of(on_disk(path) or ""), self.encoding)
 
     def is_current(self, path: Path) -> bool:
         """Return whether a file's diagnostics belong to its text on the disk."""
-        document, said = self.documents.get(path), self._others.get(path)
+        document, pulled = self.documents.get(path), self._others.get(path)
         try:
             changed_at = path.stat().st_mtime
         except OSError:
             return False
         if document is not None:
             return changed_at <= document.synced_at or on_disk(path) == document.text
-        return said is not None and changed_at <= said[0]
+        return pulled is not None and changed_at <= pulled[0]
 
     async def _wait_push(self, document: OpenDocument) -> None:
         """Wait for the next diagnostics, or until the server is quiet. Possibly outdated ones are requested again."""
@@ -184,11 +186,11 @@ class LanguageClient:
             document.ask_again(next(self.habits.versions))
             self._fence(document)
             self._send_change(document, None)
-        left = self.habits.seconds_left(document)
+        seconds_left = self.habits.seconds_left(document)
         if self.connection.lost:
             raise ServerGone(self.connection.lost)
         with suppress(TimeoutError):
-            async with asyncio.timeout(None if left is None else max(left, 0.001)):
+            async with asyncio.timeout(None if seconds_left is None else max(seconds_left, 0.001)):
                 await self._news.wait()
 
     async def _pull(self, document: OpenDocument) -> None:

@@ -65,15 +65,15 @@ Answers = Mapping[str, Callable[[Any], Any]]
 
 
 class LspConnection:
-    """A connection. `heard`: gets its notifications; `answers`: handlers of its requests.
+    """A connection. `on_message`: gets its notifications; `answers`: handlers of its requests.
 
     Run `listen` in a task; when it returns, `lost` says why.
     """
 
-    def __init__(self, pipes: ServerPipes, heard: Heard, answers: Answers) -> None:
+    def __init__(self, pipes: ServerPipes, on_message: Heard, answers: Answers) -> None:
         self.lost = ""
         self.pipes = pipes
-        self._heard = heard
+        self._heard = on_message
         self._answers = answers
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._fences: dict[int, Callable[[], None]] = {}

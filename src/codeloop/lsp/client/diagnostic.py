@@ -40,11 +40,11 @@ class Diagnostic(Struct, frozen=True):
         return {"range": span, "severity": self.severity, "message": self.message, **more}
 
 
-def diagnostics_of(given: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
+def diagnostics_of(value: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
     """Parse the list that a server sent about a text; invalid entries are left out."""
-    items: list[Any] = given[: LSP_KEPT.value] if is_list(given) else []
-    found = (_diagnostic(item, lines, encoding) for item in items)
-    return tuple(each for each in found if each is not None)
+    items: list[Any] = value[: LSP_KEPT.value] if is_list(value) else []
+    diagnostics = (_diagnostic(item, lines, encoding) for item in items)
+    return tuple(each for each in diagnostics if each is not None)
 
 
 def _diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Diagnostic | None:

@@ -52,14 +52,14 @@ class MessageReader:
 
     def _header(self) -> bool:
         """Take the next header, if all of it is there."""
-        found = _HEADER.search(self._rest, self._begin)
-        waiting = (found.start() if found else len(self._rest)) - self._begin
+        match = _HEADER.search(self._rest, self._begin)
+        waiting = (match.start() if match else len(self._rest)) - self._begin
         if self._garbage + waiting > LSP_GARBAGE.value:
             raise BadStream("it writes something else than the language server protocol")
-        if found is None:
+        if match is None:
             return False
         self._garbage += waiting
-        self._begin, self._length = found.end(), int(found[1])
+        self._begin, self._length = match.end(), int(match[1])
         if self._length > LSP_MESSAGE.value:
             raise BadStream(f"it sent a message of more than {LSP_MESSAGE.value:,} bytes")
         return True

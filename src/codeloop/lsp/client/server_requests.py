@@ -75,10 +75,10 @@ class Registrations:
 
     def pull_options(self, can: Mapping[str, Any]) -> JSON:
         """Return the identifier required in pull requests."""
-        said = can.get("diagnosticProvider")
+        diagnostic_provider = can.get("diagnosticProvider")
         rows = (options for method, options in self._rows.values() if method == _PROVIDERS["diagnosticProvider"])
         registered: JSON = next(rows, dict[str, Any]())
-        options = said if is_object(said) else registered
+        options = diagnostic_provider if is_object(diagnostic_provider) else registered
         return {"identifier": options["identifier"]} if options.get("identifier") else {}
 
     async def settle(self, seconds: float) -> bool:
@@ -129,8 +129,8 @@ class Registrations:
             if method == _WATCH
             for watcher in _list(options, "watchers")
         )
-        found = (_glob(watcher.get("globPattern")) for watcher in watchers if is_object(watcher))
-        self._globs = [glob for glob in found if glob is not None][:_MOST]
+        globs = (_glob(watcher.get("globPattern")) for watcher in watchers if is_object(watcher))
+        self._globs = [glob for glob in globs if glob is not None][:_MOST]
         self._changed()
 
 
@@ -144,19 +144,19 @@ def lookup(settings: JSON, item: Any) -> Any:
 
 
 def _list(params: Any, name: str) -> list[Any]:
-    found = params.get(name) if is_object(params) else None
-    return found[:_MOST] if is_list(found) else []
+    value = params.get(name) if is_object(params) else None
+    return value[:_MOST] if is_list(value) else []
 
 
-def _glob(given: Any) -> tuple[Path | None, str] | None:
+def _glob(value: Any) -> tuple[Path | None, str] | None:
     """Return a pattern and the folder that it is relative to; None: one of any folder."""
-    if isinstance(given, str):
-        return None, given
-    if not is_object(given) or not isinstance(given.get("pattern"), str):
+    if isinstance(value, str):
+        return None, value
+    if not is_object(value) or not isinstance(value.get("pattern"), str):
         return None
-    base = given.get("baseUri")
+    base = value.get("baseUri")
     uri = base.get("uri") if is_object(base) else base
-    return (Path(uri.removeprefix("file://")), given["pattern"]) if isinstance(uri, str) else None
+    return (Path(uri.removeprefix("file://")), value["pattern"]) if isinstance(uri, str) else None
 
 
 def _fits(base: Path | None, pattern: str, path: Path) -> bool:

@@ -30,11 +30,11 @@ def index_at(line: str, column: int, encoding: Encoding) -> int:
     """Return the index in a line that a column means; the line's end for one beyond it."""
     if line.isascii() or encoding == "utf-32":
         return min(max(column, 0), len(line))
-    left = column
+    remaining = column
     for index, char in enumerate(line):
-        if left <= 0:
+        if remaining <= 0:
             return index
-        left -= units(char, encoding)
+        remaining -= units(char, encoding)
     return len(line)
 
 

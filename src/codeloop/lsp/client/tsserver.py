@@ -37,7 +37,7 @@ def _diagnostic(row: JSON) -> JSON:
     }
 
 
-def _position(place: Any) -> JSON:
+def _position(position: Any) -> JSON:
     """Return a position from one that counts from 1."""
-    given: JSON = place if is_object(place) else {}
-    return {"line": given.get("line", 1) - 1, "character": given.get("offset", 1) - 1}
+    data: JSON = position if is_object(position) else {}
+    return {"line": data.get("line", 1) - 1, "character": data.get("offset", 1) - 1}

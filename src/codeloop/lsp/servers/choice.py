@@ -7,9 +7,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.kit.processes import OWN_PROGRAMS, which
+from codeloop.kit.processes import OWN_PROGRAMS, find_program
 from codeloop.kit.small_files import from_home
-from codeloop.lsp.servers.programs import above, fill_packages, has_server
+from codeloop.lsp.servers.programs import fill_packages, has_server, list_package_folders
 from codeloop.lsp.servers.row import ServerRow, load_rows
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
@@ -39,7 +39,9 @@ class ProgramSearch(Struct, frozen=True):
 Configured = bool | dict[str, LspServerConfig] | None
 
 
-def servers_of(configured: Configured, place: ProgramSearch, *, warnings: bool = False) -> tuple[ChosenServer, ...]:
+def servers_of(
+    configured: Configured, program_search: ProgramSearch, *, warnings: bool = False
+) -> tuple[ChosenServer, ...]:
     """Return every known or configured server, with whether it can run here.
 
     `warnings`: the default for reporting warnings like errors.
@@ -47,11 +49,11 @@ def servers_of(configured: Configured, place: ProgramSearch, *, warnings: bool =
     if configured is False:
         return tuple(ChosenServer(row, "disabled") for row in load_rows())
     own: Mapping[str, LspServerConfig] = {} if configured is None or configured is True else configured
-    known = {row.name: row for row in load_rows()}
-    rows = [_apply_config(row, own.get(row.name)) for row in known.values()]
-    rows += [_apply_config(ServerRow(name, {}, []), each) for name, each in own.items() if name not in known]
+    server_rows = {row.name: row for row in load_rows()}
+    rows = [_apply_config(row, own.get(row.name)) for row in server_rows.values()]
+    rows += [_apply_config(ServerRow(name, {}, []), each) for name, each in own.items() if name not in server_rows]
     rows = [replace(row, warnings=_tells_warnings(own.get(row.name), warnings)) for row in rows]
-    return tuple(_choose(row, own.get(row.name), place) for row in rows)
+    return tuple(_choose(row, own.get(row.name), program_search) for row in rows)
 
 
 def _tells_warnings(own: LspServerConfig | None, otherwise: bool) -> bool:
@@ -63,16 +65,16 @@ def serving(servers: Iterable[ChosenServer], path: Path, top: Path) -> list[tupl
 
     `top`: no root lies above it.
     """
-    found: dict[str, tuple[ChosenServer, Path]] = {}
+    chosen_servers: dict[str, tuple[ChosenServer, Path]] = {}
     for server in sorted(servers, key=lambda each: not each.is_own):
         row = server.row
         if server.state != "found" or row.language(path) is None:
             continue
-        folder = _above(path, top, row.needs)
+        folder = _find_folder_above(path, top, row.needs)
         if row.needs and folder is None:
             continue
-        found.setdefault(row.stands_for or row.name, (server, _above(path, top, row.roots) or top))
-    return list(found.values())
+        chosen_servers.setdefault(row.stands_for or row.name, (server, _find_folder_above(path, top, row.roots) or top))
+    return list(chosen_servers.values())
 
 
 def _apply_config(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
@@ -94,15 +96,15 @@ def _apply_config(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
     )
 
 
-def _choose(row: ServerRow, own: LspServerConfig | None, place: ProgramSearch) -> ChosenServer:
+def _choose(row: ServerRow, own: LspServerConfig | None, program_search: ProgramSearch) -> ChosenServer:
     if own is not None and own.disabled:
         return ChosenServer(row, "disabled")
     for command in row.commands:
-        for folder, is_own in _folders(place):
+        for folder, is_own in _folders(program_search):
             program = (
-                which(command[0], folder, in_project=True)
+                find_program(command[0], folder, in_project=True)
                 if "/" not in command[0]
-                else _find_executable(command[0], place)
+                else _find_executable(command[0], program_search)
             )
             if program is None:
                 continue
@@ -110,10 +112,12 @@ def _choose(row: ServerRow, own: LspServerConfig | None, place: ProgramSearch) -
                 if is_own:  # the project's version counts, not one of the user's
                     return ChosenServer(row, "missing")
                 continue
-            if not place.is_trusted and _wants_trust(row, (program, *command[1:]), place):
+            if not program_search.is_trusted and _wants_trust(row, (program, *command[1:]), program_search):
                 return ChosenServer(row, "untrusted")
             try:
-                initialization = fill_packages(row.initialization, [*_node_modules(place), *above(program)])
+                initialization = fill_packages(
+                    row.initialization, [*_node_modules(program_search), *list_package_folders(program)]
+                )
             except LookupError:
                 continue
             row = replace(row, initialization=initialization)
@@ -153,7 +157,7 @@ def _find_executable(program: str, place: ProgramSearch) -> str | None:
     return path if os.access(path, os.X_OK) else None
 
 
-def _above(path: Path, top: Path, names: Sequence[str]) -> Path | None:
+def _find_folder_above(path: Path, top: Path, names: Sequence[str]) -> Path | None:
     """Return the nearest folder above a file that has one of these in it; a name with a dot first may be an ending."""
     for folder in path.parents:
         if any((folder / name).exists() for name in names) or _ends(folder, names):

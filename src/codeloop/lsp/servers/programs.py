@@ -38,7 +38,7 @@ def _major_version(program: Path, package: str) -> int:
     return 0
 
 
-def above(program: str) -> list[Path]:
+def list_package_folders(program: str) -> list[Path]:
     """Return the folders of npm packages around a program, as Node looks for them."""
     places = [*Path(os.path.realpath(program)).parents, *Path(program).parents]
     return list(dict.fromkeys(each if each.name == "node_modules" else each / "node_modules" for each in places))
@@ -53,12 +53,12 @@ def fill_packages(value: Any, folders: Sequence[Path]) -> Any:
         return {key: fill_packages(each, folders) for key, each in value.items()}
     if is_list(value):
         return [fill_packages(each, folders) for each in value]
-    if not isinstance(value, str) or (found := _PACKAGE.fullmatch(value)) is None:
+    if not isinstance(value, str) or (match := _PACKAGE.fullmatch(value)) is None:
         return value
     for folder in folders:
-        if (folder / found[1] / found[2]).is_file():
-            return str(folder / found[1])
-    raise LookupError(found[1])
+        if (folder / match[1] / match[2]).is_file():
+            return str(folder / match[1])
+    raise LookupError(match[1])
 
 
 def _is_link_of_rustup(program: Path) -> bool:

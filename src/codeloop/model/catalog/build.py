@@ -131,7 +131,7 @@ def packing(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes 
         rows.append(
             ProviderRow(
                 id=provider.id,
-                name=_plain(provider.name),
+                name=_strip_controls(provider.name),
                 npm=provider.npm,
                 api=provider.api.rstrip("/"),
                 env=tuple(provider.env),
@@ -158,7 +158,7 @@ def _row(model: SourceModel, provider_npm: str) -> ModelRow:
     cost, limit = model.cost, model.limit
     return ModelRow(
         id=model.id,
-        name=_plain(model.name) or model.id,
+        name=_strip_controls(model.name) or model.id,
         family=model.family,
         npm="" if model.provider.npm == provider_npm else model.provider.npm,
         limits=(int(limit.context), int(limit.output), int(limit.input)),
@@ -171,22 +171,22 @@ def _row(model: SourceModel, provider_npm: str) -> ModelRow:
     )
 
 
-def _plain(name: str) -> str:
+def _strip_controls(name: str) -> str:
     """Remove control and bidirectional characters, since names are shown in terminals."""
     return "".join(char for char in name if char.isprintable())
 
 
 def _json(value: object) -> bytes:
     """JSON with whole floats as integers: shorter, and read back as the same floats."""
-    return msgspec.json.encode(_shorter(msgspec.to_builtins(value)))
+    return msgspec.json.encode(_shorten_number(msgspec.to_builtins(value)))
 
 
-def _shorter(value: object) -> object:
+def _shorten_number(value: object) -> object:
     match value:
         case float() if value.is_integer():
             return int(value)
         case list() | tuple():
             items: list[object] = [*value]
-            return [_shorter(item) for item in items]
+            return [_shorten_number(item) for item in items]
         case _:
             return value

@@ -101,9 +101,9 @@ def _prices(rows: tuple[tuple[float, ...], ...]) -> Prices:
 
 def _row_prices(row: tuple[float, ...]) -> Prices:
     match row:
-        case (first, output, read, write, *more):
+        case (first, output, cache_read, write, *more):
             reasoning = more[0] if more else None
-            return Prices(first, output, read or first, write or first, reasoning, is_known=True)
+            return Prices(first, output, cache_read or first, write or first, reasoning, is_known=True)
         case _:
             return Prices()
 

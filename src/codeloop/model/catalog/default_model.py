@@ -19,21 +19,21 @@ from codeloop.model.chat import ModelInfo
 
 def choose_default(models: Iterable[ModelInfo]) -> ModelInfo | None:
     """Return the newest capable model that we can speak to; None without one."""
-    candidates = [model for model in models if _possible(model)]
-    plain = [model for model in candidates if not _any(model.id, NOT_BY_DEFAULT)]
-    large = [model for model in plain if not _any(model.id, SMALL_MODELS)]
+    candidates = [model for model in models if _is_candidate(model)]
+    plain = [model for model in candidates if not _matches_any(model.id, NOT_BY_DEFAULT)]
+    large = [model for model in plain if not _matches_any(model.id, SMALL_MODELS)]
     own = OWN_MODELS.get(candidates[0].provider_id, ()) if candidates else ()
     patterns = (*own, *PREFERRED_MODELS)
     return _newest_of_first(large, patterns) or _newest_of_first(plain, patterns) or _newest(plain or candidates)
 
 
-def small_model(models: Iterable[ModelInfo], beside: str = "") -> ModelInfo | None:
+def small_model(models: Iterable[ModelInfo], model_name: str = "") -> ModelInfo | None:
     """Return a quick, cheap model for titles; None without one.
 
-    `beside`: the id of the session's model. With a region prefix, as Bedrock's, the same region is chosen.
+    `model_name`: the id of the session's model. With a region prefix, as Bedrock's, the same region is chosen.
     """
-    plain = [model for model in models if _possible(model) and not _any(model.id, NOT_BY_DEFAULT)]
-    region = REGION.match(beside)
+    plain = [model for model in models if _is_candidate(model) and not _matches_any(model.id, NOT_BY_DEFAULT)]
+    region = REGION.match(model_name)
     near = [model for model in plain if region is not None and model.id.startswith(region[0])]
     return _newest_of_first(near, SMALL_MODELS) or _newest_of_first(plain, SMALL_MODELS)
 
@@ -44,32 +44,34 @@ def cheapest_model(own: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo:
     def price(model: ModelInfo) -> float:
         return model.prices.input + model.prices.output
 
-    cheaper = [each for each in models if _possible(each) and not _any(each.id, NOT_BY_DEFAULT) and price(each) > 0]
+    cheaper = [
+        each for each in models if _is_candidate(each) and not _matches_any(each.id, NOT_BY_DEFAULT) and price(each) > 0
+    ]
     return min([own, *(each for each in cheaper if price(each) < price(own))], key=price)
 
 
 def local_model(ids: Sequence[str]) -> str | None:
     """Return the best coding model of a local server, judged by name; None without a chat model."""
-    candidates = [model for model in ids if not _any(model, NOT_FOR_CHAT)]
-    fitting = (model for pattern in LOCAL_MODELS for model in candidates if _any(model, (pattern,)))
+    candidates = [model for model in ids if not _matches_any(model, NOT_FOR_CHAT)]
+    fitting = (model for pattern in LOCAL_MODELS for model in candidates if _matches_any(model, (pattern,)))
     return next(fitting, None)
 
 
-def _possible(model: ModelInfo) -> bool:
+def _is_candidate(model: ModelInfo) -> bool:
     return model.tool_call and model.status in {"active", "beta"} and service_of(model) is not None
 
 
-def _any(model_id: str, patterns: tuple[str, ...]) -> bool:
+def _matches_any(model_id: str, patterns: tuple[str, ...]) -> bool:
     return _expression(patterns).search(model_id.lower()) is not None
 
 
 @lru_cache(maxsize=256)
 def _expression(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """Compile patterns, in which only `*` is special, to one expression, since the catalog is large."""
-    return re.compile("|".join(map(_one, patterns)), re.DOTALL)
+    return re.compile("|".join(map(_translate_pattern, patterns)), re.DOTALL)
 
 
-def _one(pattern: str) -> str:
+def _translate_pattern(pattern: str) -> str:
     start = "" if pattern.startswith("*") else r"\A"
     end = "" if pattern.endswith("*") else r"\Z"
     return start + ".*".join(map(re.escape, pattern.strip("*").split("*"))) + end
@@ -77,7 +79,7 @@ def _one(pattern: str) -> str:
 
 def _newest_of_first(models: list[ModelInfo], patterns: Sequence[str]) -> ModelInfo | None:
     for pattern in patterns:
-        fitting = [model for model in models if _any(model.id, (pattern,))]
+        fitting = [model for model in models if _matches_any(model.id, (pattern,))]
         if fitting:
             return _newest(fitting)
     return None

@@ -80,10 +80,10 @@ async def ask_json(url: str, body: JSON | None, seconds: float) -> JSON:
     except TimeoutError:
         return {}
     try:
-        found = msgspec.json.decode(_body_of(answer or b""))
+        data = msgspec.json.decode(_body_of(answer or b""))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
-    return found if is_json_object(found) else {}
+    return data if is_json_object(data) else {}
 
 
 async def _ask(server: LocalServer) -> DiscoveredServer | None:
@@ -138,7 +138,7 @@ def _body_of(answer: bytes) -> bytes:
 
 def _parse_answer(server: LocalServer, answer: bytes) -> DiscoveredServer | None:
     try:
-        listed = msgspec.json.decode(_body_of(answer), type=_Models).data or []
+        data = msgspec.json.decode(_body_of(answer), type=_Models).data or []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return DiscoveredServer(server, tuple(model.id for model in listed if model.id.isprintable()))
+    return DiscoveredServer(server, tuple(model.id for model in data if model.id.isprintable()))

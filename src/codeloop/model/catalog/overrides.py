@@ -14,7 +14,7 @@ from codeloop.schema.wire import replace
 T = TypeVar("T")
 
 
-def overlaid(
+def apply_overrides(
     known: Mapping[str, ModelInfo], config: ProviderConfig, provider_id: str, npm: str, *, everything: bool = False
 ) -> dict[str, ModelInfo]:
     """Return the provider's models: the catalog's, changed and added to by the configuration, filtered by its lists.
@@ -28,12 +28,12 @@ def overlaid(
         plain = ModelInfo(provider_id=provider_id, id=name, name=name, npm=npm)
         models[name] = _model(models.get(name) or models.get(row.id or "") or plain, name, row)
     allowed = {name: model for name, model in models.items() if everything or is_allowed(name, config)}
-    said, url = config.options.get("protocol"), config.options.get("baseURL") or config.api
-    if not said and not url:
+    protocol, url = config.options.get("protocol"), config.options.get("baseURL") or config.api
+    if not protocol and not url:
         return allowed
     host = urlsplit(str(url)).hostname or ""
     return {
-        name: msgspec.structs.replace(model, protocol=str(said or protocol_elsewhere(model.npm, host)))
+        name: msgspec.structs.replace(model, protocol=str(protocol or protocol_elsewhere(model.npm, host)))
         for name, model in allowed.items()
     }
 
@@ -60,55 +60,59 @@ def _model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
         limits=_limits(model.limits, row.limit),
         answer_limit=(row.limit.output if row.limit else None) or model.answer_limit,
         prices=_prices(model.prices, row.cost),
-        tool_call=_either(row.tool_call, model.tool_call),
-        reasoning=_either(row.reasoning, model.reasoning),
-        temperature=_either(row.temperature, model.temperature),
-        attachment=_either(row.attachment, model.attachment),
+        tool_call=_first_set(row.tool_call, model.tool_call),
+        reasoning=_first_set(row.reasoning, model.reasoning),
+        temperature=_first_set(row.temperature, model.temperature),
+        attachment=_first_set(row.attachment, model.attachment),
         input=frozenset(reads) if reads is not None else model.input,
         reasoning_field=str(field) if field is not None else model.reasoning_field,
         options={**model.options, **row.options},
         headers={**model.headers, **row.headers},
         variants={**model.variants, **row.variants},
-        small=_either(row.small, model.small),
+        small=_first_set(row.small, model.small),
     )
 
 
-def _either(said: T | None, known: T) -> T:
-    return known if said is None else said
+def _first_set(value: T | None, fallback: T) -> T:
+    return fallback if value is None else value
 
 
-def _limits(known: Limits, said: ModelLimitConfig | None) -> Limits:
-    if said is None:
-        return known
+def _limits(limits: Limits, model_limit_config: ModelLimitConfig | None) -> Limits:
+    if model_limit_config is None:
+        return limits
     return Limits(
-        context=_either(said.context, known.context),
-        output=_either(said.output, known.output),
-        input=_either(said.input, known.input),
+        context=_first_set(model_limit_config.context, limits.context),
+        output=_first_set(model_limit_config.output, limits.output),
+        input=_first_set(model_limit_config.input, limits.input),
     )
 
 
-def _prices(known: Prices, said: ModelCostConfig | None) -> Prices:
-    if said is None:
-        return known
-    changed = _change_prices(known, said)
-    tiers = {tier.above: tier.prices for tier in known.tiers}
-    longer = {each.tier.size: each for each in said.tiers or () if each.tier.type == "context"}
-    if said.context_over_200k is not None:
-        longer = {200_000: said.context_over_200k, **longer}
+def _prices(prices: Prices, model_cost_config: ModelCostConfig | None) -> Prices:
+    if model_cost_config is None:
+        return prices
+    changed = _change_prices(prices, model_cost_config)
+    tiers = {tier.above: tier.prices for tier in prices.tiers}
+    longer = {each.tier.size: each for each in model_cost_config.tiers or () if each.tier.type == "context"}
+    if model_cost_config.context_over_200k is not None:
+        longer = {200_000: model_cost_config.context_over_200k, **longer}
     for above, each in longer.items():
         tiers[above] = _change_prices(tiers.get(above) or replace(changed, tiers=()), each)
     return replace(changed, tiers=tuple(PriceTier(above, tiers[above]) for above in sorted(tiers)))
 
 
-def _change_prices(known: Prices, said: PricesConfig) -> Prices:
+def _change_prices(prices: Prices, long_cost_config: PricesConfig) -> Prices:
     """Return prices with the configured ones. Cached tokens without a price cost as much as input."""
-    first = _either(said.input, known.input)
+    first = _first_set(long_cost_config.input, prices.input)
     return replace(
-        known,
+        prices,
         input=first,
-        output=_either(said.output, known.output),
-        reasoning=_either(said.reasoning, known.reasoning),
-        cache_read=_either(said.cache_read, first if known.cache_read in {0.0, known.input} else known.cache_read),
-        cache_write=_either(said.cache_write, first if known.cache_write in {0.0, known.input} else known.cache_write),
-        is_known=known.is_known or (said.input is not None and said.output is not None),
+        output=_first_set(long_cost_config.output, prices.output),
+        reasoning=_first_set(long_cost_config.reasoning, prices.reasoning),
+        cache_read=_first_set(
+            long_cost_config.cache_read, first if prices.cache_read in {0.0, prices.input} else prices.cache_read
+        ),
+        cache_write=_first_set(
+            long_cost_config.cache_write, first if prices.cache_write in {0.0, prices.input} else prices.cache_write
+        ),
+        is_known=prices.is_known or (long_cost_config.input is not None and long_cost_config.output is not None),
     )

@@ -42,7 +42,7 @@ def refresh_due(cache: Path, environment: Mapping[str, str], now: float | None =
     if is_offline(environment) or environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {"", "0", "false"}:
         return False
     try:
-        tried = _stamp(cache).stat().st_mtime
+        tried = _stamp_file(cache).stat().st_mtime
     except OSError:
         return True
     return abs((time.time() if now is None else now) - tried) >= CATALOG_AGE.seconds
@@ -65,7 +65,7 @@ async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog)
     url = environment.get("CODELOOP_MODELS_URL") or SOURCE
     try:
         make_private(cache)
-        _stamp(cache).touch()
+        _stamp_file(cache).touch()
         async with asyncio.timeout(CATALOG_DEADLINE.seconds):
             providers = sanitize_providers(read_source(await _download(url)), shipped)
             packed = b""
@@ -85,7 +85,7 @@ def sanitize_providers(source: dict[str, SourceProvider], shipped: Catalog) -> d
 
     Raises `RefreshFailed` when it has less than half of the providers that we know: then it is no catalog.
     """
-    kept: dict[str, SourceProvider] = {}
+    source_providers: dict[str, SourceProvider] = {}
     for provider_id, provider in source.items():
         row = shipped.row(provider_id)
         if row is not None:
@@ -95,11 +95,11 @@ def sanitize_providers(source: dict[str, SourceProvider], shipped: Catalog) -> d
         else:
             provider.env = [name for name in provider.env if name not in shipped.environment_names]
         provider.id = provider_id
-        kept[provider_id] = provider
-    known = sum(row.id in kept for row in shipped.providers())
-    if 2 * known < len(shipped.providers()):
-        raise RefreshFailed(f"The fetched catalog has {known} of the {len(shipped.providers())} providers that ship.")
-    return kept
+        source_providers[provider_id] = provider
+    count = sum(row.id in source_providers for row in shipped.providers())
+    if 2 * count < len(shipped.providers()):
+        raise RefreshFailed(f"The fetched catalog has {count} of the {len(shipped.providers())} providers that ship.")
+    return source_providers
 
 
 def _acceptable(provider: SourceProvider) -> bool:
@@ -154,5 +154,5 @@ def _store(cache: Path, packed: bytes) -> None:
         raise
 
 
-def _stamp(cache: Path) -> Path:
+def _stamp_file(cache: Path) -> Path:
     return cache / f"{FETCHED}.tried"

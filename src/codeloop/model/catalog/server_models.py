@@ -89,7 +89,7 @@ async def _read(response: "httpx2.Response") -> tuple[str, ...] | None:
         if len(body) > DISCOVER_BYTES.value:
             return None
     try:
-        listed = msgspec.json.decode(body, type=_Models).data
+        models = msgspec.json.decode(body, type=_Models).data
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return tuple(dict.fromkeys(model.id for model in listed if model.id and model.id.isprintable()))
+    return tuple(dict.fromkeys(model.id for model in models if model.id and model.id.isprintable()))

@@ -98,16 +98,16 @@ _EITHER = frozenset({"@ai-sdk/openai", "@ai-sdk/xai"})
 
 def service_of(info: ModelInfo) -> Service | None:
     """Return the service of a model; None: a protocol that is not spoken."""
-    found = _find_service(info.npm, info.provider_id, info.id)
-    if info.protocol and (found is None or found.protocol != info.protocol):
+    service = _find_service(info.npm, info.provider_id, info.id)
+    if info.protocol and (service is None or service.protocol != info.protocol):
         return BY_NAME.get(info.protocol)
-    return found
+    return service
 
 
 def protocol_of(info: ModelInfo) -> Protocol | None:
     """Return the protocol that a model is served by; None: one that is not spoken."""
-    found = service_of(info)
-    return None if found is None else found.protocol
+    service = service_of(info)
+    return None if service is None else service.protocol
 
 
 def is_spoken(npm: str, provider_id: str) -> bool:
@@ -125,7 +125,7 @@ def protocol_elsewhere(npm: str, host: str) -> str:
 
     OpenAI-compatible services support chat completions for sure, Responses perhaps.
     """
-    is_own = any(host == known or host.endswith(f".{known}") for known in RESPONSES_HOSTS)
+    is_own = any(host == host_name or host.endswith(f".{host_name}") for host_name in RESPONSES_HOSTS)
     return CHAT.protocol if npm in _EITHER and not is_own else ""
 
 
@@ -139,7 +139,7 @@ def _find_service(npm: str, provider_id: str, model_id: str) -> Service | None:
 
 @lru_cache(maxsize=1)
 def _by_npm() -> dict[str, list[ServiceRow]]:
-    found: dict[str, list[ServiceRow]] = {}
+    rows: dict[str, list[ServiceRow]] = {}
     for row in ROWS:
-        found.setdefault(row.npm, []).append(row)
-    return found
+        rows.setdefault(row.npm, []).append(row)
+    return rows

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.model.catalog.services import Protocol, protocol_of
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
@@ -71,23 +71,29 @@ def variants_of(info: ModelInfo) -> dict[str, JSON]:
     shipped = _find_shipped(info) if info.reasoning else {}
     if not info.variants:
         return shipped
-    found: dict[str, JSON] = {}
+    variants: dict[str, JSON] = {}
     for name in (*shipped, *(name for name in info.variants if name not in shipped)):
-        said = info.variants.get(name, {})
-        if said.get("disabled") is not True:
-            found[name] = merge_options(shipped.get(name, {}), {key: said[key] for key in said if key != "disabled"})
-    return found
+        data = info.variants.get(name, {})
+        if data.get("disabled") is not True:
+            variants[name] = merge_options(shipped.get(name, {}), {key: data[key] for key in data if key != "disabled"})
+    return variants
 
 
 def resolve_variant(info: ModelInfo, name: str) -> str | None:
     """Return the variant to store for a choice; None: none, as the service decides. Raises UnknownModel."""
-    known = variants_of(info)
-    if name in known:
+    variants = variants_of(info)
+    if name in variants:
         return name
     if name == NO_VARIANT:
         return None
-    there = f"It has {', '.join(known)}, and {NO_VARIANT} for none of them." if known else "It has none: leave it out."
-    raise UnknownModel(f"The model `{info.ref}` has no variant `{name}`.{suggest_names(near(name, known))} {there}")
+    there = (
+        f"It has {', '.join(variants)}, and {NO_VARIANT} for none of them."
+        if variants
+        else "It has none: leave it out."
+    )
+    raise UnknownModel(
+        f"The model `{info.ref}` has no variant `{name}`.{suggest_names(find_similar(name, variants))} {there}"
+    )
 
 
 def with_variant(options: JSON, info: ModelInfo, name: str) -> JSON:
@@ -112,11 +118,11 @@ def _find_shipped(info: ModelInfo) -> dict[str, JSON]:
     found = next((row for row in ROWS if row.protocol == protocol and re.search(row.pattern, name)), None)
     if found is None:
         return {}
-    return _fitting(info.limits.output or MODEL_OUTPUT.value) if found.variants is BUDGET else found.variants
+    return _fit_budgets(info.limits.output or MODEL_OUTPUT.value) if found.variants is BUDGET else found.variants
 
 
 @lru_cache(maxsize=256)
-def _fitting(output: int) -> dict[str, JSON]:
+def _fit_budgets(output: int) -> dict[str, JSON]:
     """Return the thinking budgets for an output limit in tokens: a half or a quarter is left for the answer."""
     shares, found = {"high": output // 2, "max": output * 3 // 4}, dict[str, JSON]()
     for name, options in BUDGET.items():

@@ -36,9 +36,9 @@ class CloudAnswer(Struct, frozen=True):
 
     def reason(self) -> str:
         """Return the service's message in one line."""
-        said = self.json
-        inner: Any = said.get("error")
-        inner = inner if is_object(inner) else said
+        body = self.json
+        inner: Any = body.get("error")
+        inner = inner if is_object(inner) else body
         for name in ("error_description", "message", "Message", "error"):
             if isinstance(text := inner.get(name), str) and text:
                 return " ".join(text.split())[:300]

@@ -80,8 +80,8 @@ def device_sign_in(provider_id: str, options: Mapping[str, Any]) -> DeviceSignIn
 
 def find_sign_in(sign_in: DeviceSignIn | None, provider_id: str, credentials: Credentials) -> JSON | None:
     """Return the stored sign-in for this client id, or None."""
-    held = credentials.find_sign_in(provider_id) if sign_in is not None else None
-    return held if held is not None and sign_in is not None and held.get(CLIENT) == sign_in.client_id else None
+    data = credentials.find_sign_in(provider_id) if sign_in is not None else None
+    return data if data is not None and sign_in is not None and data.get(CLIENT) == sign_in.client_id else None
 
 
 async def start(sign_in: DeviceSignIn) -> DeviceCode:
@@ -107,8 +107,8 @@ async def wait(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
     while time.monotonic() < code.until:
         await asyncio.sleep(interval)
         answer = await _post(sign_in, sign_in.service.token, form)
-        if (found := _read_tokens(sign_in, answer)) is not None:
-            return found
+        if (tokens := _read_tokens(sign_in, answer)) is not None:
+            return tokens
         match answer.json.get("error"):
             case "authorization_pending":
                 continue
@@ -140,23 +140,23 @@ class DeviceSigner:
     async def _renew(self) -> str:
         with ExitStack() as held_lock:
             await hold_lock(held_lock, self._credentials.path.with_name("auth.renew.lock"))
-            held = self._find()
-            if (token := _valid_token(held)) is not None:  # another process was first
+            data = self._find()
+            if (token := _valid_token(data)) is not None:  # another process was first
                 return token
-            form = {"grant_type": "refresh_token", "refresh_token": str(held.get("refresh") or "")}
+            form = {"grant_type": "refresh_token", "refresh_token": str(data.get("refresh") or "")}
             answer = await _post(self._sign_in, self._sign_in.service.token, form)
-            found = _read_tokens(self._sign_in, answer)
-            if found is None:
+            tokens = _read_tokens(self._sign_in, answer)
+            if tokens is None:
                 raise ModelUnavailable(
                     f"The sign-in at {self._sign_in.service.name} has run out ({answer.reason()}). "
                     f"Sign in again: `codeloop auth login {self._provider_id}`."
                 )
-            await asyncio.to_thread(self._credentials.put_signed_in, self._provider_id, found)
-            return str(found["access"])
+            await asyncio.to_thread(self._credentials.put_signed_in, self._provider_id, tokens)
+            return str(tokens["access"])
 
 
-def _valid_token(held: JSON) -> str | None:
-    token, end = str(held.get("access") or ""), float(held.get("expires") or 0) / 1000
+def _valid_token(data: JSON) -> str | None:
+    token, end = str(data.get("access") or ""), float(data.get("expires") or 0) / 1000
     return token if token and (not end or end > time.time() + CLOUD_EARLY.seconds) else None
 
 

@@ -36,14 +36,16 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
         check_reach(urlsplit(url).hostname or "")
         async with httpx2.AsyncClient(verify=service_tls_context(), timeout=SERVER_MODELS.seconds) as http:
             answer = await http.get(at, headers=dict(headers))
-            said = words_of(answer.text, headers)
-            if answer.status_code in _REFUSED or (answer.status_code == 400 and "key" in said.lower()):
-                return KeyCheck("refused", f"HTTP {answer.status_code}: {said}")
+            message = words_of(answer.text, headers)
+            if answer.status_code in _REFUSED or (answer.status_code == 400 and "key" in message.lower()):
+                return KeyCheck("refused", f"HTTP {answer.status_code}: {message}")
             if not answer.is_success:
                 return KeyCheck("unknown", f"HTTP {answer.status_code}")
-            bare = await http.get(at)
+            response = await http.get(at)
             return (
-                KeyCheck("accepted") if not bare.is_success else KeyCheck("unknown", "it lists its models to everybody")
+                KeyCheck("accepted")
+                if not response.is_success
+                else KeyCheck("unknown", "it lists its models to everybody")
             )
     except (NetworkError, CodeloopError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         return KeyCheck("unknown", str(error)[:_TOLD] or type(error).__name__)
@@ -55,7 +57,7 @@ def words_of(body: str, headers: Mapping[str, str]) -> str:
         payload = msgspec.json.decode(body)
     except msgspec.DecodeError:
         payload = None
-    said = readable(body, payload)[:_TOLD]
+    message = readable(body, payload)[:_TOLD]
     for value in headers.values():
-        said = said.replace(value, "[hidden]").replace(value.removeprefix("Bearer "), "[hidden]")
-    return said
+        message = message.replace(value, "[hidden]").replace(value.removeprefix("Bearer "), "[hidden]")
+    return message

@@ -70,9 +70,11 @@ class KeyHelper:
         key = out[: KEY_LENGTH.value + 2].decode("utf-8", "replace").strip()
         if process.returncode == 0 and is_key(key):
             return key
-        said = " ".join(err.decode("utf-8", "replace").split())[:_TOLD]
-        ended = f"ended with {process.returncode}" if process.returncode else "printed no key"
-        raise ModelUnavailable(f"{self._setting} {ended}{f' ({said})' if said else ''}. Run it in a shell to see why.")
+        message = " ".join(err.decode("utf-8", "replace").split())[:_TOLD]
+        outcome = f"ended with {process.returncode}" if process.returncode else "printed no key"
+        raise ModelUnavailable(
+            f"{self._setting} {outcome}{f' ({message})' if message else ''}. Run it in a shell to see why."
+        )
 
 
 def command_of(provider_id: str, value: object) -> list[str]:

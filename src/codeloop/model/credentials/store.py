@@ -64,11 +64,11 @@ class Credentials:
 
         Raises `ModelUnavailable` when the file can't be read or is broken.
         """
-        found: dict[str, StoredKey] = {}
+        stored_keys: dict[str, StoredKey] = {}
         for provider, raw in self._read().items():
             with suppress(msgspec.ValidationError):
-                found[provider] = msgspec.json.decode(raw, type=StoredKey)
-        return found
+                stored_keys[provider] = msgspec.json.decode(raw, type=StoredKey)
+        return stored_keys
 
     def secrets(self) -> set[str]:
         """Return the keys of the file, and those that this process has read from the keyring. Raises as `entries`."""
@@ -88,13 +88,14 @@ class Credentials:
         entry = self.entries().get(provider)
         if entry is None:
             return None
-        wanted = origin(url)
+        wanted_origin = origin(url)
         own = [origin(home) for home in homes]
-        bound = entry.origin or (own[0] if own else "")
-        if bound != wanted and not {bound, wanted} <= set(own):
+        bound_origin = entry.origin or (own[0] if own else "")
+        if bound_origin != wanted_origin and not {bound_origin, wanted_origin} <= set(own):
             raise WrongOrigin(
-                f"The stored key of `{provider}` is for {bound or 'no known address'}, and is not sent to {wanted}.\n"
-                f"If you trust {wanted}, run `codeloop auth login {provider} --base-url {url}`; "
+                f"The stored key of `{provider}` is for {bound_origin or 'no known address'}, "
+                f"and is not sent to {wanted_origin}.\n"
+                f"If you trust {wanted_origin}, run `codeloop auth login {provider} --base-url {url}`; "
                 f"else correct the provider's `baseURL`."
             )
         return entry.key if isinstance(entry, ApiKey) else entry
@@ -106,16 +107,16 @@ class Credentials:
         Raises `CodeloopError` when the file is broken or can't be written; then it keeps its old bytes.
         `ModelUnavailable`: the keyring can't be used.
         """
-        place = origin(url)
+        key_origin = origin(url)
         before = self.entries().get(provider)
         if in_keyring or (in_keyring is None and isinstance(before, KeyringKey)):
             from codeloop.model.credentials.system_keyring import store_key
 
-            store_key(provider, place, key)
+            store_key(provider, key_origin, key)
             self.remember(key)
-            entry = KeyringKey(place)
+            entry = KeyringKey(key_origin)
         else:
-            entry = ApiKey(key=key, origin=place)
+            entry = ApiKey(key=key, origin=key_origin)
         if before != entry:
             with suppress(ModelUnavailable):  # a keyring that can't be used keeps nobody from storing a key elsewhere
                 self._clear_keyring(provider)
@@ -136,8 +137,8 @@ class Credentials:
         own = {"plugin": before["plugin"]} if "plugin" in before else {}  # renewed by the one that made it
         with suppress(ModelUnavailable):
             self._clear_keyring(provider)
-        stored = msgspec.Raw(msgspec.json.encode({**own, **entry, "type": "oauth"}))
-        self._change(lambda entries: {**entries, provider: stored})
+        raw = msgspec.Raw(msgspec.json.encode({**own, **entry, "type": "oauth"}))
+        self._change(lambda entries: {**entries, provider: raw})
 
     def remove(self, provider: str) -> bool:
         """Remove the provider's entry, its key in the keyring too; return whether it existed. Raises as `put` does."""

@@ -34,9 +34,9 @@ async def _read_ollama(url: str, model: str) -> LocalContext:
     if not loaded and shown:
         await ask_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds)  # no prompt: it is loaded
         loaded = await _find_loaded(root, model)
-    wanted = _advise(most)
+    advised = _advised_window(most)
     remedy = (
-        f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={wanted} ollama serve` "
+        f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={advised} ollama serve` "
         "(in its app: Settings, Context length)."
     )
     return LocalContext(loaded, most, remedy)
@@ -45,28 +45,28 @@ async def _read_ollama(url: str, model: str) -> LocalContext:
 async def _find_loaded(root: str, model: str) -> int:
     running = await ask_json(f"{root}/api/ps", None, LOCAL_ASK.seconds)
     names = {model, f"{model}:latest"}
-    found = (each for each in items(running.get("models")) if {text(each.get("name")), text(each.get("model"))} & names)
-    return next((count(each, "context_length") for each in found), 0)
+    rows = (each for each in items(running.get("models")) if {text(each.get("name")), text(each.get("model"))} & names)
+    return next((count(each, "context_length") for each in rows), 0)
 
 
 async def _read_lmstudio(url: str, model: str) -> LocalContext:
-    found = await ask_json(f"{_root(url)}/api/v0/models/{model}", None, LOCAL_ASK.seconds)
-    most = count(found, "max_context_length")
-    remedy = f"Load it with a longer context: `lms load {model} --context-length {_advise(most)}`."
-    return LocalContext(count(found, "loaded_context_length"), most, remedy)
+    answer = await ask_json(f"{_root(url)}/api/v0/models/{model}", None, LOCAL_ASK.seconds)
+    most = count(answer, "max_context_length")
+    remedy = f"Load it with a longer context: `lms load {model} --context-length {_advised_window(most)}`."
+    return LocalContext(count(answer, "loaded_context_length"), most, remedy)
 
 
 async def _read_llama_cpp(url: str, model: str) -> LocalContext:
     del model  # one server serves one
-    found = await ask_json(f"{_root(url)}/props", None, LOCAL_ASK.seconds)
-    loaded = count(found, "default_generation_settings", "n_ctx") or count(found, "n_ctx")
+    answer = await ask_json(f"{_root(url)}/props", None, LOCAL_ASK.seconds)
+    loaded = count(answer, "default_generation_settings", "n_ctx") or count(answer, "n_ctx")
     return LocalContext(loaded, 0, f"Start llama-server with a longer context: `-c {ENOUGH}`.")
 
 
 async def _read_listed(url: str, model: str) -> LocalContext:
     """VLLM and SGLang say it in their list of models."""
-    listed = await ask_json(f"{url}/models", None, LOCAL_ASK.seconds)
-    lengths = (count(each, "max_model_len") for each in items(listed.get("data")) if each.get("id") == model)
+    answer = await ask_json(f"{url}/models", None, LOCAL_ASK.seconds)
+    lengths = (count(each, "max_model_len") for each in items(answer.get("data")) if each.get("id") == model)
     remedy = (
         f"Start the server with a longer context: `--max-model-len {ENOUGH}` (vLLM), "
         f"`--context-length {ENOUGH}` (SGLang)."
@@ -91,8 +91,8 @@ def reader_of(provider_id: str, url: str) -> Reader | None:
 
     A name of the user's own tells as well, such as `llamacpp`, `lm-studio` or `vllm-coder`.
     """
-    named = _letters(provider_id)
-    by_name = next((read for name, read in READERS.items() if _letters(name) in named), None)
+    letters = _letters(provider_id)
+    by_name = next((reader for name, reader in READERS.items() if _letters(name) in letters), None)
     return by_name or READERS.get(PORTS.get(urlsplit(url).port or 0, ""))
 
 
@@ -105,5 +105,5 @@ def _root(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _advise(most: int) -> int:
+def _advised_window(most: int) -> int:
     return min(most, ENOUGH) if most else ENOUGH

@@ -24,9 +24,9 @@ class LocalModel:
     the first request has none before.
     """
 
-    def __init__(self, model: ChatModel, read: Reader, url: str) -> None:
+    def __init__(self, model: ChatModel, reader: Reader, url: str) -> None:
         self._model = model
-        self._read = read
+        self._read = reader
         self._url = url
         self._info = model.info
         self._context = LocalContext()
@@ -52,8 +52,8 @@ class LocalModel:
                 yield self._explain(event, has_calls) if isinstance(event, Finished) else event
 
     def _take_context(self) -> None:
-        loaded, known = self._context.loaded, self._info.limits.context
-        if loaded and (not known or loaded < known):
+        loaded, limit = self._context.loaded, self._info.limits.context
+        if loaded and (not limit or loaded < limit):
             self._info = replace(self._info, limits=replace(self._info.limits, context=loaded))
 
     def _explain(self, end: Finished, has_calls: bool) -> Finished:
@@ -87,11 +87,11 @@ class LocalModel:
                 f"about {fixed:,}, and the server would cut them silently. {self._context.remedy}"
             )
             return _context_error(message)
-        whole = fixed + sum(estimate_tokens(_without_images(turn)) for turn in request.turns)
-        if whole <= room:
+        total = fixed + sum(estimate_tokens(_without_images(turn)) for turn in request.turns)
+        if total <= room:
             return None
         message = (
-            f"The conversation needs about {whole:,} tokens; {self._info.ref} is loaded with {loaded:,}. "
+            f"The conversation needs about {total:,} tokens; {self._info.ref} is loaded with {loaded:,}. "
             f"Compact it with /compact. {self._context.remedy}"
         )
         return ContextOverflowError(data=OverflowData(message=message))

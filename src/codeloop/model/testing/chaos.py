@@ -74,7 +74,7 @@ class ChaosModel:
         kind = kind_of(request)
         dice = self._dice[kind]
         fault = self._fault(dice)
-        place = dice.random()
+        point = dice.random()
         self.faults.append(fault)
         if fault in _REFUSALS:
             yield _refuse(*_REFUSALS[fault])
@@ -82,8 +82,8 @@ class ChaosModel:
         events = await self._answer(kind, request)
         if fault == "cut":
             self._kept[kind] = (request, events)
-        for number, event in enumerate(inject_fault(events, fault, place)):
-            if fault == "stall" and number == int(place * len(events)):
+        for number, event in enumerate(inject_fault(events, fault, point)):
+            if fault == "stall" and number == int(point * len(events)):
                 await asyncio.sleep(self._rates.stall_ms / 1000)
             yield event
 
@@ -96,38 +96,38 @@ class ChaosModel:
         return ""
 
     async def _answer(self, kind: Kind, request: ModelRequest) -> list[ModelEvent]:
-        kept = self._kept.pop(kind, None)
-        if kept is not None and kept[0] == request:
-            return kept[1]
+        model_requests = self._kept.pop(kind, None)
+        if model_requests is not None and model_requests[0] == request:
+            return model_requests[1]
         return [event async for event in self._inner.stream(request)]
 
 
-def inject_fault(events: list[ModelEvent], fault: str, place: float) -> list[ModelEvent]:
-    """Return the events with the fault in them; `place` (0.0 to 1.0) says where. Pure."""
+def inject_fault(events: list[ModelEvent], fault: str, point: float) -> list[ModelEvent]:
+    """Return the events with the fault in them; `point` (0.0 to 1.0) says where. Pure."""
     match fault:
         case "cut":
-            return _cut(events, place)
+            return _cut(events, point)
         case "broken_json" | "unknown_tool" | "duplicate_id":
-            return _break_call(events, fault, place)
+            return _break_call(events, fault, point)
         case _:
             return events
 
 
-def _cut(events: list[ModelEvent], place: float) -> list[ModelEvent]:
-    said = events[: int(place * (len(events) - 1))]
+def _cut(events: list[ModelEvent], point: float) -> list[ModelEvent]:
+    said = events[: int(point * (len(events) - 1))]
     if any(isinstance(event, CallReady) for event in said):
         return [*said, Finished("cut")]
     return [*said, _refuse(None, "The connection ended in the middle of the answer (chaos)")]
 
 
-def _break_call(events: list[ModelEvent], fault: str, place: float) -> list[ModelEvent]:
+def _break_call(events: list[ModelEvent], fault: str, point: float) -> list[ModelEvent]:
     ready = [event for event in events if isinstance(event, CallReady)]
     if not ready:
         return events
-    victim = ready[int(place * len(ready))]
+    victim = ready[int(point * len(ready))]
     match fault:
         case "broken_json":
-            short = victim.arguments[: max(1, int(place * len(victim.arguments)))].rstrip("}")
+            short = victim.arguments[: max(1, int(point * len(victim.arguments)))].rstrip("}")
             return _replace_call(events, victim, CallReady(victim.id, victim.name, short or "{"))
         case "unknown_tool":
             return _replace_call(events, victim, CallReady(victim.id, f"{victim.name}_x", victim.arguments))

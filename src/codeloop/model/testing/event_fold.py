@@ -63,7 +63,7 @@ class EventFold:
             case Finished():
                 self._end = event
 
-    def answer(self, kind: Kind, asked: RecordedRequest) -> ScriptedAnswer:
+    def answer(self, kind: Kind, recorded_request: RecordedRequest) -> ScriptedAnswer:
         """Return the collected answer to a request; without a `Finished` it was `cut`."""
         end = self._end
         return ScriptedAnswer(
@@ -72,7 +72,7 @@ class EventFold:
             finish=end.reason,
             tokens=_count(end.tokens),
             error=end.error,
-            request=asked,
+            request=recorded_request,
         )
 
     def _take_elapsed(self) -> int:
@@ -100,21 +100,21 @@ class EventFold:
                 self._block = number
 
     def _grow(self, call_id: str, text: str, ms: int) -> None:
-        place = self._open.get(call_id)
-        block = self._blocks[place] if place is not None else None
-        if place is None or not isinstance(block, CallBlock):
+        index = self._open.get(call_id)
+        block = self._blocks[index] if index is not None else None
+        if index is None or not isinstance(block, CallBlock):
             return
         call = msgspec.structs.replace(block.call, arguments=f"{block.call.arguments}{text}")
-        self._blocks[place] = msgspec.structs.replace(block, call=call, deltas=block.deltas + 1, ms=block.ms + ms)
+        self._blocks[index] = msgspec.structs.replace(block, call=call, deltas=block.deltas + 1, ms=block.ms + ms)
 
     def _close(self, event: CallReady, ms: int) -> None:
         ready = ScriptedCall(event.name, _object(event.arguments), event.id)
-        place = self._open.pop(event.id, None)
-        if place is None:
+        index = self._open.pop(event.id, None)
+        if index is None:
             self._append(CallBlock(ready, ms=ms))
             return
-        block = self._blocks[place]
-        self._blocks[place] = CallBlock(
+        block = self._blocks[index]
+        self._blocks[index] = CallBlock(
             ready, max(1, block.deltas if isinstance(block, CallBlock) else 1), block.ms + ms
         )
 

@@ -60,7 +60,7 @@ class RecordingModel:
         """Ask the model and pass its events on."""
         from codeloop.model.testing.event_fold import EventFold
 
-        asked = self._memory.record(request, self._places)
+        recorded_request = self._memory.record(request, self._places)
         tape = EventFold()
         events = self._model.stream(request)
         try:
@@ -68,7 +68,7 @@ class RecordingModel:
                 tape.add(event)
                 yield event
         finally:
-            self._write(tape.answer(kind_of(request), asked))
+            self._write(tape.answer(kind_of(request), recorded_request))
             await events.aclose()
 
     def _write(self, answer: ScriptedAnswer) -> None:
@@ -98,7 +98,7 @@ class AnswerRecorder:
                 f"The recording {path} can't be written: {error.strerror}. Choose another file."
             ) from error
 
-    def around(self, model: ChatModel) -> RecordingModel:
+    def wrap(self, model: ChatModel) -> RecordingModel:
         """Return the model whose answers are written down."""
         self._models.append(recording := RecordingModel(model, self._path, self._places))
         return recording
@@ -109,18 +109,18 @@ class AnswerRecorder:
 
 
 class ReplayModel:
-    """Plays a recording over the present project. `pace` 1.0 is as quick as it was recorded, 0.0 without pauses.
+    """Plays a recording over the present project. `speed` 1.0 is as quick as it was recorded, 0.0 without pauses.
 
     A stream ends with an error that says where, when the recording ends, when what is asked has another shape than
     what was asked then, or when an answer calls a tool that does not exist any more.
     Raises `ModelUnavailable` when the file can't be read or a line is wrong.
     """
 
-    def __init__(self, path: Path, places: Places = NOWHERE, info: ModelInfo = SCRIPTED, pace: float = 0.0) -> None:
+    def __init__(self, path: Path, places: Places = NOWHERE, info: ModelInfo = SCRIPTED, speed: float = 0.0) -> None:
         self._path = path
         self._places = places
         self._info = info
-        self._pace = pace
+        self._pace = speed
         self._memory = _Memory()
         answers = list(enumerate(read_answers(path), 1))
         self._left: dict[Kind, list[tuple[int, ScriptedAnswer]]] = {
@@ -142,31 +142,33 @@ class ReplayModel:
 
     def problems(self) -> list[str]:
         """Return the mismatches of what was played so far: another prompt, answers that are left."""
-        found: list[str] = []
+        problems: list[str] = []
         if self._is_other:
-            found.append(f"The recording {self._path} was made for another prompt: its answers are not about this one.")
+            problems.append(
+                f"The recording {self._path} was made for another prompt: its answers are not about this one."
+            )
         if self._played and self.left:
             answers = "1 answer" if self.left == 1 else f"{self.left} answers"
-            found.append(f"The recording {self._path} has {answers} more: this run asked for {self._played}.")
-        return found
+            problems.append(f"The recording {self._path} has {answers} more: this run asked for {self._played}.")
+        return problems
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Play the next answer of the request's kind."""
         kind = kind_of(request)
-        asked = self._memory.record(request, self._places)
-        row = _next(self._left[kind], kind, asked)
+        recorded_request = self._memory.record(request, self._places)
+        row = _take_next(self._left[kind], kind, recorded_request)
         if row is None:
             yield Finished("error", error=failure(f"The recording {self._path} ends here: no further {kind} answer."))
             return
         number, answer = row
-        wrong = _difference(answer, asked)
+        wrong = _difference(answer, recorded_request)
         if wrong:
             where = f"The replay differs from {self._path} at answer {number}: {wrong}"
             yield Finished("error", error=failure(where))
             return
         if kind == "main":
             recorded = answer.request
-            self._is_other |= not self._played and recorded is not None and recorded.digest != asked.digest
+            self._is_other |= not self._played and recorded is not None and recorded.digest != recorded_request.digest
             self._played += 1
         async for event in play(answer.fill_places(self._places), number, self._pace):
             yield event
@@ -184,37 +186,41 @@ class _Memory:
         self._turns[kind] = len(request.turns)
         new = request.turns[before:] if before is not None and before <= len(request.turns) else request.turns[-1:]
         return RecordedRequest(
-            digest=_digest(_placeless(repr(new), places)),
+            digest=_digest(_mask_paths(repr(new), places)),
             system=_digest(request.system),
             turns=tuple(_shape(turn) for turn in new),
             tools=tuple(tool.name for tool in request.tools),
         )
 
 
-def _next(
-    left: list[tuple[int, ScriptedAnswer]], kind: Kind, asked: RecordedRequest
+def _take_next(
+    remaining: list[tuple[int, ScriptedAnswer]], kind: Kind, recorded_request: RecordedRequest
 ) -> tuple[int, ScriptedAnswer] | None:
     """Take the next answer; of those beside the conversation, the one with the same system prompt."""
-    if not left:
+    if not remaining:
         return None
-    place = 0
+    index = 0
     if kind == "side":
-        same = (n for n, (_, row) in enumerate(left) if row.request is not None and row.request.system == asked.system)
-        place = next(same, 0)
-    return left.pop(place)
+        same = (
+            n
+            for n, (_, row) in enumerate(remaining)
+            if row.request is not None and row.request.system == recorded_request.system
+        )
+        index = next(same, 0)
+    return remaining.pop(index)
 
 
-def _difference(answer: ScriptedAnswer, asked: RecordedRequest) -> str:
+def _difference(answer: ScriptedAnswer, recorded_request: RecordedRequest) -> str:
     """Say what of the present request does not go with the answer; empty when nothing."""
-    called = [block.call.name for block in answer.blocks() if isinstance(block, CallBlock)]
-    known = set(asked.tools)
+    called_tools = [block.call.name for block in answer.blocks() if isinstance(block, CallBlock)]
+    tool_names = set(recorded_request.tools)
     recorded = answer.request
-    gone = [name for name in called if name not in known and (recorded is None or name in recorded.tools)]
-    if gone:
-        return f"it calls the tool `{gone[0]}`, which does not exist here. Record it again."
-    if recorded is None or answer.kind == "side" or recorded.turns == asked.turns:
+    missing = [name for name in called_tools if name not in tool_names and (recorded is None or name in recorded.tools)]
+    if missing:
+        return f"it calls the tool `{missing[0]}`, which does not exist here. Record it again."
+    if recorded is None or answer.kind == "side" or recorded.turns == recorded_request.turns:
         return ""
-    return f"it was given after {_describe(recorded.turns)}, and now comes after {_describe(asked.turns)}."
+    return f"it was given after {_describe(recorded.turns)}, and now comes after {_describe(recorded_request.turns)}."
 
 
 def _describe(turns: Sequence[str]) -> str:
@@ -232,7 +238,7 @@ def _shape(turn: Turn) -> str:
             return f"{len(content)} results"
 
 
-def _placeless(text: str, places: Places) -> str:
+def _mask_paths(text: str, places: Places) -> str:
     """Return the text as it is in every directory."""
     for path, word in ((places.directory, "{directory}"), (places.root, "{root}")):
         text = text.replace(path, word) if len(path) > 1 else text

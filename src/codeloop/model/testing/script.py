@@ -142,12 +142,12 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         if self.content:
             return self.content
         ms = self.delay_ms * self.deltas
-        said: list[Block] = []
+        blocks: list[Block] = []
         if self.reasoning:
-            said.append(ReasoningBlock(self.reasoning, deltas=self.deltas, ms=ms))
+            blocks.append(ReasoningBlock(self.reasoning, deltas=self.deltas, ms=ms))
         if self.text:
-            said.append(TextBlock(self.text, deltas=self.deltas, ms=ms))
-        return (*said, *(CallBlock(call, deltas=self.deltas, ms=ms) for call in self.calls))
+            blocks.append(TextBlock(self.text, deltas=self.deltas, ms=ms))
+        return (*blocks, *(CallBlock(call, deltas=self.deltas, ms=ms) for call in self.calls))
 
     def reason(self) -> FinishReason:
         """Return why the answer ends: what it says, else what its calls mean."""
@@ -185,18 +185,18 @@ class TimedEvent(NamedTuple):
 
 def pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
     """Yield the events of an answer but the last, with the pauses before them. `number` makes call ids distinct."""
-    for place, block in enumerate(answer.blocks()):
+    for index, block in enumerate(answer.blocks()):
         match block:
             case TextBlock():
                 for wait, piece in _cut(block.text, block.deltas, block.ms):
-                    yield TimedEvent(wait, TextDelta(piece, place))
+                    yield TimedEvent(wait, TextDelta(piece, index))
             case ReasoningBlock():
                 for wait, piece in _cut(block.text, block.deltas, block.ms):
-                    yield TimedEvent(wait, ReasoningDelta(piece, place))
+                    yield TimedEvent(wait, ReasoningDelta(piece, index))
                 if block.metadata:
-                    yield TimedEvent(0, ReasoningDelta("", place, block.metadata))
+                    yield TimedEvent(0, ReasoningDelta("", index, block.metadata))
             case CallBlock(call=call, deltas=deltas, ms=ms):
-                yield from _call(call, deltas, ms, call.id or f"call_{number}_{place}")
+                yield from _call(call, deltas, ms, call.id or f"call_{number}_{index}")
             case RetryBlock(attempt=attempt, message=message, ms=ms):
                 yield TimedEvent(ms / 1000, RetryScheduled(attempt, message, 0))
 
@@ -223,7 +223,7 @@ def read_answers(path: Path) -> list[ScriptedAnswer]:
 
 def replace_paths(answer: ScriptedAnswer, places: dict[str, str]) -> ScriptedAnswer:
     """Return a recorded answer with each path of `places` replaced by the word that shall stand for it."""
-    swap = _swapper(places, whole=True)
+    swap = _swapper(places, is_whole=True)
     return answer if swap is None else _map_answer(answer, swap)
 
 
@@ -248,15 +248,15 @@ class _Swap(NamedTuple):
     words: dict[str, str]
 
     def __call__(self, text: str) -> str:
-        return self.pattern.sub(lambda found: self.words[found[0]], text)
+        return self.pattern.sub(lambda match: self.words[match[0]], text)
 
 
-def _swapper(words: dict[str, str], *, whole: bool = False) -> _Swap | None:
-    """One pass over a text that swaps all words, the longest first; `whole`: only whole names of a path."""
+def _swapper(words: dict[str, str], *, is_whole: bool = False) -> _Swap | None:
+    """One pass over a text that swaps all words, the longest first; `is_whole`: only whole names of a path."""
     if not words:
         return None
     body = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    return _Swap(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if whole else body), words)
+    return _Swap(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if is_whole else body), words)
 
 
 def _map_answer(answer: ScriptedAnswer, swap: _Swap) -> ScriptedAnswer:

@@ -43,12 +43,12 @@ class ScriptedModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Yield the next answer of the request's kind."""
         kind = kind_of(request)
-        left = self._left[kind]
-        if not left:
+        scripted_answers = self._left[kind]
+        if not scripted_answers:
             yield Finished("error", error=failure(f"{self._name} has no further answer for a {kind} request."))
             return
         self._given += 1
-        async for event in play(left.pop(0).fill_places(self._places), self._given):
+        async for event in play(scripted_answers.pop(0).fill_places(self._places), self._given):
             yield event
 
 
@@ -57,13 +57,13 @@ def kind_of(request: ModelRequest) -> Kind:
     return "main" if request.tools else "side"
 
 
-async def play(answer: ScriptedAnswer, number: int, pace: float = 1.0) -> AsyncGenerator[ModelEvent]:
-    """Yield an answer's events up to `Finished`, waiting `pace` times as long as it says."""
+async def play(answer: ScriptedAnswer, number: int, speed: float = 1.0) -> AsyncGenerator[ModelEvent]:
+    """Yield an answer's events up to `Finished`, waiting `speed` times as long as it says."""
     import asyncio
 
     for count, (wait, event) in enumerate(pieces(answer, number)):
-        if wait * pace or not count % _BREATH:
-            await asyncio.sleep(wait * pace)
+        if wait * speed or not count % _BREATH:
+            await asyncio.sleep(wait * speed)
         yield event
     yield Finished(answer.reason(), answer.to_tokens(), answer.error)
 

@@ -36,8 +36,8 @@ class AnswerBlocks:
     def start_call(self, number: int, call_id: str, name: str) -> None:
         """Begin a call, whose arguments come in pieces."""
         self.flush()
-        self._open[number], started = self.calls.open(call_id, name)
-        self.events += started
+        self._open[number], events = self.calls.open(call_id, name)
+        self.events += events
 
     def add_arguments(self, number: int, words: str) -> None:
         """Add a piece to the arguments of a call that was begun; one of no such call is dropped."""
@@ -52,11 +52,11 @@ class AnswerBlocks:
 
     def flush(self) -> None:
         """Make a delta of the pieces that wait."""
-        joined = "".join(self.pieces)
+        text = "".join(self.pieces)
         self.pieces.clear()
-        if joined:
+        if text:
             delta = TextDelta if self.kind == "text" else ReasoningDelta
-            self.events.append(delta(joined, self.number))
+            self.events.append(delta(text, self.number))
 
     def take_events(self) -> list[ModelEvent]:
         """Return the events that have come since the last time."""

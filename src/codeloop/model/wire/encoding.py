@@ -106,11 +106,11 @@ def with_body(head: JSON, request: ModelRequest) -> JSON:
 
 
 def _rename_keys(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:
-    found: JSON = {}
+    data: JSON = {}
     for name, value in options.items():
         inner = _rename_keys(value, names) if is_json_object(value) else value
-        found[names.get(name, name)] = inner
-    return found
+        data[names.get(name, name)] = inner
+    return data
 
 
 def tool_name(name: str) -> str:

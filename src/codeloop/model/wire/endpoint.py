@@ -30,7 +30,7 @@ class Hints(Protocol):
         """Return the setting that holds the base URL."""
         ...
 
-    async def near(self) -> str:
+    async def suggest_models(self) -> str:
         """Return which models may be meant where the one that was asked for does not exist, as ` Did you mean ...?`."""
         ...
 

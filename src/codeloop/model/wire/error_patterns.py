@@ -109,8 +109,8 @@ REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-i
 
 def remedy_of(text: str) -> str:
     """Return the remedy for a service's message, a sentence; empty when none is known."""
-    found = (words for pattern, words in REMEDIES if re.search(pattern, text[:4_000], LOOSE))
-    return next(found, "")
+    remedies = (words for pattern, words in REMEDIES if re.search(pattern, text[:4_000], LOOSE))
+    return next(remedies, "")
 
 
 def request_id(headers: Mapping[str, str], payload: Any) -> str:

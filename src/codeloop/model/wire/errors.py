@@ -53,7 +53,9 @@ class ServiceErrors(Struct, frozen=True):
         text = body.decode("utf-8", "replace")
         payload, hints = _parse_json(text), self.endpoint.hints
         is_missing = hints is not None and missing_model(status, payload, text, self._model)
-        return self._error(status, headers, text, payload, near=await hints.near() if hints and is_missing else "")
+        return self._error(
+            status, headers, text, payload, near=await hints.suggest_models() if hints and is_missing else ""
+        )
 
     def of_event(self, payload: Any) -> MessageError:
         """Return the error for an error object inside a stream."""
@@ -166,17 +168,16 @@ class ServiceErrors(Struct, frozen=True):
             )
         )
 
-    def _describe_key_error(self, status: int | None, code: str, said: str) -> str:
+    def _describe_key_error(self, status: int | None, code: str, message: str) -> str:
         provider, headers = self.info.provider_id, {**self.info.headers, **self.endpoint.headers}
         has_key = self.endpoint.key or not KEY_HEADERS.isdisjoint(name.lower() for name in headers)
-        is_wrong = status in {400, 401} or refuses_key(status, said)
-        refused = "refused the key" if is_wrong else "does not allow this request with the key"
+        is_wrong = status in {400, 401} or refuses_key(status, message)
+        verdict = "refused the key" if is_wrong else "does not allow this request with the key"
         is_signed = self.endpoint.client is not None or self.endpoint.signer is not None
-        what = refused if has_key or is_signed else "wants a key"
+        what = verdict if has_key or is_signed else "wants a key"
         hints = self.endpoint.hints
-        return (
-            f"{provider} {what} ({code}: {said}). {hints.key() if hints else f'Run `codeloop auth login {provider}`.'}"
-        )
+        remedy = hints.key() if hints else f"Run `codeloop auth login {provider}`."
+        return f"{provider} {what} ({code}: {message}). {remedy}"
 
     def _other_address(self) -> str:
         """Return which base URL is probably meant, or where the present one is set."""
@@ -194,10 +195,16 @@ class ServiceErrors(Struct, frozen=True):
     def _without_key(self, text: str) -> str:
         """Remove the key, which some services repeat in their errors."""
         query = parse_qsl(urlsplit(self.endpoint.base_url).query)
-        asked = (value for _, value in query)
+        values = (value for _, value in query)
         signer = self.endpoint.signer
-        signed = signer.key if isinstance(signer, KeySigner) else None
-        for secret in (self.endpoint.key, signed, *self.endpoint.headers.values(), *self.info.headers.values(), *asked):
+        signer_key = signer.key if isinstance(signer, KeySigner) else None
+        for secret in (
+            self.endpoint.key,
+            signer_key,
+            *self.endpoint.headers.values(),
+            *self.info.headers.values(),
+            *values,
+        ):
             if secret and len(secret) >= 6:
                 text = text.replace(secret, "[hidden]")
                 text = text.replace(secret.removeprefix("Bearer "), "[hidden]")
@@ -221,5 +228,7 @@ def _host(url: str) -> str:
 
 
 def _select_headers(headers: Mapping[str, str]) -> dict[str, str] | None:
-    kept = {name: value for name, value in headers.items() if name in KEPT_HEADERS or name.startswith(KEPT_PREFIXES)}
-    return kept or None
+    headers_kept = {
+        name: value for name, value in headers.items() if name in KEPT_HEADERS or name.startswith(KEPT_PREFIXES)
+    }
+    return headers_kept or None

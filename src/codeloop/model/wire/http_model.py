@@ -125,7 +125,7 @@ class HttpModel:
             first = await self._first_piece(answer)
             match first[:1]:
                 case b"{" | b"[":
-                    yield reader.whole(first + await self._rest(answer))
+                    yield reader.read_whole(first + await self._read_rest(answer))
                 case b"<":
                     error = self._errors.of_body(first, "a web page, not a model's answer")
                 case _:
@@ -158,7 +158,7 @@ class HttpModel:
             first = chunk.lstrip()
         return first
 
-    async def _rest(self, answer: HttpResponse) -> bytes:
+    async def _read_rest(self, answer: HttpResponse) -> bytes:
         pieces, size = list[bytes](), 0
         while data := await answer.read(self._endpoint.idle):
             pieces.append(data)

@@ -20,13 +20,16 @@ def pause_of(headers: Mapping[str, str], now: float) -> float:
 
     `now`: seconds since the epoch.
     """
-    return max((_seconds(headers.get(reset, ""), now) for left, reset in LEFT if headers.get(left) == "0"), default=0.0)
+    return max(
+        (_seconds(headers.get(reset, ""), now) for remaining, reset in LEFT if headers.get(remaining) == "0"),
+        default=0.0,
+    )
 
 
 def _seconds(text: str, now: float) -> float:
     """Read a time: `6m0s`, `20ms`, seconds, or a date. 0 for anything else."""
-    if found := _DURATION.findall(text):
-        return sum(float(number) * _UNITS[unit] for number, unit in found)
+    if durations := _DURATION.findall(text):
+        return sum(float(number) * _UNITS[unit] for number, unit in durations)
     with suppress(ValueError):
         return max(float(text), 0.0)
     with suppress(ValueError):

@@ -34,7 +34,7 @@ class ResponseReader:
                 break
         return self._blocks.take_events()
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
+    def read_whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: one JSON document."""
         raise NotImplementedError
 

@@ -63,25 +63,25 @@ class ToolCallAssembler:
 
     def take(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
         """Take a piece of a call; return its events, and those of the calls before it when it begins another."""
-        known = self._find_call(index, call_id)
-        if known is None or self._is_another(known, call_id, name, text):
+        open_call = self._find_call(index, call_id)
+        if open_call is None or self._is_another(open_call, call_id, name, text):
             events = [event for call in self.all for event in self.complete(call)]
-            known, begun = self.open(call_id, name)
+            open_call, begun = self.open(call_id, name)
             events += begun
-            self._ids.setdefault(call_id or known.id, known)
+            self._ids.setdefault(call_id or open_call.id, open_call)
         else:
-            events = self.add_name(known, name)
+            events = self.add_name(open_call, name)
         if isinstance(index, int):
-            self._by_index[index] = known
-        self._last = known
-        return events + self.add(known, text)
+            self._by_index[index] = open_call
+        self._last = open_call
+        return events + self.add(open_call, text)
 
     def open(self, call_id: str, name: str) -> tuple[OpenCall, list[ModelEvent]]:
         """Begin a call. A missing or repeated id is replaced by one made from its position."""
-        taken = {call.id for call in self.all}
+        ids = {call.id for call in self.all}
         base = call_id or f"call_{len(self.all)}"
         unique, copy = base, 1
-        while unique in taken:
+        while unique in ids:
             copy += 1
             unique = f"{base}_{copy}"
         call = OpenCall(unique)
@@ -138,10 +138,10 @@ class ToolCallAssembler:
             return self._by_index.get(index)
         return self._ids.get(call_id) if call_id else self._last
 
-    def _is_another(self, known: OpenCall, call_id: str, name: str, text: str) -> bool:
+    def _is_another(self, open_call: OpenCall, call_id: str, name: str, text: str) -> bool:
         """Return whether the piece begins a new call although its index is that of a known one."""
         if not name and not text.strip():
             return False
-        if call_id and self._ids.get(call_id) is not known:
-            return (bool(name) and name != known.name and bool(known.name)) or known.is_whole
-        return bool(name) and bool(text.strip()) and known.is_whole
+        if call_id and self._ids.get(call_id) is not open_call:
+            return (bool(name) and name != open_call.name and bool(open_call.name)) or open_call.is_whole
+        return bool(name) and bool(text.strip()) and open_call.is_whole

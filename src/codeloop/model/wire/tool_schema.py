@@ -18,9 +18,9 @@ _NO_ROOT = frozenset({"allOf", *_UNIONS, "not", "enum", "const", "if", "then", "
 _PLAIN_ROOT = {"type", "properties"}
 
 
-def parameters_of(schema: JSON, refused: frozenset[str], dialect: SchemaDialect = "") -> JSON:
+def parameters_of(schema: JSON, unsupported: frozenset[str], dialect: SchemaDialect = "") -> JSON:
     """Return the schema of an object without what the vendor refuses; the schema itself where nothing is changed."""
-    cleaned = _clean(plain_root(schema), refused, dialect)
+    cleaned = _clean(plain_root(schema), unsupported, dialect)
     return schema if cleaned == schema else cleaned
 
 
@@ -31,9 +31,9 @@ def plain_root(schema: JSON) -> JSON:
     """
     if schema.get("type") == "object" and schema.keys() >= _PLAIN_ROOT and not schema.keys() & _NO_ROOT:
         return schema
-    kept = {key: value for key, value in schema.items() if key not in _NO_ROOT}
+    root_schema = {key: value for key, value in schema.items() if key not in _NO_ROOT}
     properties, required = _members(schema, schema, ())
-    plain: JSON = {**kept, "type": "object", "properties": properties}
+    plain: JSON = {**root_schema, "type": "object", "properties": properties}
     return {**plain, "required": required} if required else plain
 
 
@@ -51,11 +51,11 @@ def _members(node: JSON, root: JSON, seen: tuple[str, ...]) -> tuple[JSON, list[
         properties = {**more, **properties}
         required += names
     for key in _UNIONS:
-        found = [_members(each, root, seen) for each in _list(node, key)]
-        for more, _ in found:
+        members = [_members(each, root, seen) for each in _list(node, key)]
+        for more, _ in members:
             properties = {**more, **properties}
-        if found:
-            required += [name for name in found[0][1] if all(name in names for _, names in found)]
+        if members:
+            required += [name for name in members[0][1] if all(name in names for _, names in members)]
     return properties, [name for name in dict.fromkeys(required) if name in properties]
 
 
@@ -67,17 +67,21 @@ def _list(node: JSON, key: str) -> list[JSON]:
 
 def _find(root: JSON, target: str) -> JSON:
     """Return the schema that a reference within `root` names; empty when there is none."""
-    found: Any = root
+    node: Any = root
     for name in target.removeprefix("#").split("/")[1:]:
-        found = found.get(name.replace("~1", "/").replace("~0", "~")) if is_object(found) else None
-    return found if is_object(found) else {}
+        node = node.get(name.replace("~1", "/").replace("~0", "~")) if is_object(node) else None
+    return node if is_object(node) else {}
 
 
-def _clean(schema: JSON, refused: frozenset[str], dialect: SchemaDialect) -> JSON:
-    kept = {key: _each(key, value, refused, dialect) for key, value in schema.items() if key not in refused}
-    if kept.get("type") == "array" and "items" not in kept:
-        kept["items"] = {}  # some refuse a list of unknown things without it
-    return _for_moonshot(kept) if dialect == "moonshot" else kept
+def _clean(schema: JSON, unsupported: frozenset[str], dialect: SchemaDialect) -> JSON:
+    cleaned = {
+        key: _convert_keyword(key, value, unsupported, dialect)
+        for key, value in schema.items()
+        if key not in unsupported
+    }
+    if cleaned.get("type") == "array" and "items" not in cleaned:
+        cleaned["items"] = {}  # some refuse a list of unknown things without it
+    return _for_moonshot(cleaned) if dialect == "moonshot" else cleaned
 
 
 def _for_moonshot(node: JSON) -> JSON:
@@ -93,14 +97,14 @@ def _for_moonshot(node: JSON) -> JSON:
     return {key: members if key == union else value for key, value in node.items() if key != "type"}
 
 
-def _each(key: str, value: Any, refused: frozenset[str], dialect: SchemaDialect) -> Any:
+def _convert_keyword(key: str, value: Any, unsupported: frozenset[str], dialect: SchemaDialect) -> Any:
     if is_object(value):
         if key in _MAPS:
             return {
-                name: _clean(member, refused, dialect) if is_object(member) else member
+                name: _clean(member, unsupported, dialect) if is_object(member) else member
                 for name, member in value.items()
             }
-        return value if key in {"const", "default"} else _clean(value, refused, dialect)
+        return value if key in {"const", "default"} else _clean(value, unsupported, dialect)
     if is_list(value) and key not in {"enum", "required"}:
-        return [_clean(item, refused, dialect) if is_object(item) else item for item in value]
+        return [_clean(item, unsupported, dialect) if is_object(item) else item for item in value]
     return value

@@ -43,7 +43,7 @@ def acts_remotely(words: Sequence[str]) -> bool:
 def _acts(words: tuple[str, ...], depth: int) -> bool:
     if not words or depth == 0:
         return False
-    words = _plain(words)
+    words = _normalise_program(words)
     name, rest = words[0], words[1:]
     if name in REQUESTS and REQUESTS[name](rest):
         return True
@@ -59,9 +59,9 @@ def _acts(words: tuple[str, ...], depth: int) -> bool:
 
 def mentions_act(words: Sequence[str]) -> bool:
     """Return whether such a command occurs in the words of a text that can't be parsed as a shell line."""
-    known = _table()
+    remote_rows = _table()
     return any(
-        _is_program(word, known) and len(words) > at + 1 and _acts(tuple(words[at : at + 20]), _DEEPEST)
+        _is_program(word, remote_rows) and len(words) > at + 1 and _acts(tuple(words[at : at + 20]), _DEEPEST)
         for at, word in enumerate(words)
     )
 
@@ -71,12 +71,12 @@ def stands_in(words: Sequence[str]) -> bool:
     return mentions_act([piece for word in words[1:] for piece in word.split()])
 
 
-def _is_program(word: str, known: dict[str, tuple[RemoteRow, ...]]) -> bool:
+def _is_program(word: str, remote_rows: dict[str, tuple[RemoteRow, ...]]) -> bool:
     name = _name_of(word)
-    return name in known or name in REQUESTS
+    return name in remote_rows or name in REQUESTS
 
 
-def _plain(words: tuple[str, ...]) -> tuple[str, ...]:
+def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a command under the program name that the rows use."""
     name = _name_of(words[0])
     if _PYTHON.fullmatch(name):
@@ -113,17 +113,17 @@ def _find_starts(words: tuple[str, ...]) -> Iterator[int]:
         places = {1}
         for part in carrier[1:]:
             places = {at + 1 for place in places for at in _operands(words, place) if words[at] == part}
-        for place in places:
-            yield from _operands(words, place)
+        for start in places:
+            yield from _operands(words, start)
 
 
 def _fits(row: RemoteRow, words: tuple[str, ...]) -> bool:
     places = {1}
     for part in row.words:
         if part == ("**",):
-            places = {at for place in places for at in range(place, len(words))}
+            places = {at for start in places for at in range(start, len(words))}
             continue
-        places = {at + 1 for place in places for at in _operands(words, place) if _is_one(words, at, part)}
+        places = {at + 1 for start in places for at in _operands(words, start) if _is_one(words, at, part)}
         if not places:
             return False
     if row.acts and _is_harmless(row, words):
@@ -180,7 +180,7 @@ def _table() -> dict[str, tuple[RemoteRow, ...]]:
         options = {each[0]: tuple(each[2:].split()) for each in marked}
         names, *words = head.split()
         row = RemoteRow(
-            words=tuple(_alternatives(word) for word in words),
+            words=tuple(_expand_alternatives(word) for word in words),
             unless=options.get("!", ()),
             needed=options.get("+", ()),
             last=" ".join(options.get(">", ())),
@@ -191,8 +191,8 @@ def _table() -> dict[str, tuple[RemoteRow, ...]]:
     return table
 
 
-def _alternatives(word: str) -> tuple[str, ...]:
-    found: list[str] = []
+def _expand_alternatives(word: str) -> tuple[str, ...]:
+    words: list[str] = []
     for each in word.split(","):
-        found += [each[:-1], f"{each[:-1]}-*"] if each.endswith("~") else [each]
-    return tuple(found)
+        words += [each[:-1], f"{each[:-1]}-*"] if each.endswith("~") else [each]
+    return tuple(words)

@@ -75,13 +75,13 @@ def _wget(words: Sequence[str]) -> bool:
 
 def _httpie(words: Sequence[str]) -> bool:
     """Return whether there is a method that writes, or items of a body, which mean POST."""
-    given = [word for word in words if not word.startswith("-")]
-    urls = [word for word in given[:2] if not _METHOD.fullmatch(word)][:1]
-    if not given or _is_local(urls) or (urls and urls[0].startswith((":", "/"))):
+    operands = [word for word in words if not word.startswith("-")]
+    urls = [word for word in operands[:2] if not _METHOD.fullmatch(word)][:1]
+    if not operands or _is_local(urls) or (urls and urls[0].startswith((":", "/"))):
         return False
-    if _METHOD.fullmatch(given[0]):
-        return given[0] not in _READING
-    return any(_ITEM.match(word) for word in given[1:])
+    if _METHOD.fullmatch(operands[0]):
+        return operands[0] not in _READING
+    return any(_ITEM.match(word) for word in operands[1:])
 
 
 def _api(words: Sequence[str]) -> bool:
@@ -111,9 +111,11 @@ def _ssh(words: Sequence[str]) -> bool:
 
 def _copy(words: Sequence[str]) -> bool:
     """Return whether it copies to another machine; copying from one changes nothing there."""
-    named = [word for word in words if not word.startswith("-")]
+    operands = [word for word in words if not word.startswith("-")]
     is_tried = any(word == "--dry-run" or re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words)
-    return bool(named) and not is_tried and _COPIES_TO.match(named[-1]) is not None and not _is_local(named[-1:])
+    return (
+        bool(operands) and not is_tried and _COPIES_TO.match(operands[-1]) is not None and not _is_local(operands[-1:])
+    )
 
 
 def _scp(words: Sequence[str]) -> bool:
@@ -126,8 +128,8 @@ def _is_local(urls: Sequence[str]) -> bool:
 
 
 def _is_here(url: str) -> bool:
-    found = _HOST.match(url)
-    return found is not None and (is_loopback(found[1]) or found[1].strip("0.") == "")  # 0.0.0.0 is this machine, too
+    match = _HOST.match(url)
+    return match is not None and (is_loopback(match[1]) or match[1].strip("0.") == "")  # 0.0.0.0 is this machine, too
 
 
 REQUESTS: dict[str, Callable[[Sequence[str]], bool]] = {

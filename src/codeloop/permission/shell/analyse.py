@@ -75,28 +75,28 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
         script.read(command)
     except TooMuch:
         script.is_unknown = is_cut = True
-    found = script.commands
-    texts = tuple(dict.fromkeys(simple.text for simple in found)) or (command[:SHOWN].strip() or ":",)
-    possible = dict.fromkeys(shorten(simple.possible) for simple in found if simple.possible is not None)
+    commands = script.commands
+    texts = tuple(dict.fromkeys(simple.text for simple in commands)) or (command[:SHOWN].strip() or ":",)
+    possible = dict.fromkeys(shorten(simple.possible) for simple in commands if simple.possible is not None)
     if script.is_unknown:
         possible = {ANY: None, **possible}
     return Analysis(
         commands=texts,
-        always=_always(found),
+        always=_always_patterns(commands),
         touches=find_touches(script),
         possible=tuple(possible),
-        spellings={simple.text: others for simple in found if (others := tuple(map(shorten, spellings(simple))))},
+        spellings={simple.text: others for simple in commands if (others := tuple(map(shorten, spellings(simple))))},
         proof=prove(command, facts or Facts()),
-        destructive=any(map(is_destructive, found)) or (script.is_unknown and not found),
-        remote=_remote(found, texts, command if is_cut or not found else ""),
+        destructive=any(map(is_destructive, commands)) or (script.is_unknown and not commands),
+        remote=_remote(commands, texts, command if is_cut or not commands else ""),
     )
 
 
-def _remote(found: Sequence[SimpleCommand], texts: Sequence[str], unread: str) -> tuple[str, ...]:
+def _remote(simple_commands: Sequence[SimpleCommand], texts: Sequence[str], unread: str) -> tuple[str, ...]:
     """Return the texts of commands that act on other machines; all of them when one is in an unparsed part."""
     if mentions_act(_BETWEEN.split(unread[: BASH_SIZE.value])):
         return tuple(texts)
-    acting = [simple for simple in found if _acts(simple)]
+    acting = [simple for simple in simple_commands if _acts(simple)]
     possible = [shorten(simple.possible) for simple in acting if simple.possible is not None]
     return tuple(dict.fromkeys([*(simple.text for simple in acting), *possible]))
 
@@ -111,16 +111,18 @@ def shorten(text: str) -> str:
     return text if len(text) <= COMPARED else text[:COMPARED] + ANY
 
 
-def _always(found: Sequence[SimpleCommand]) -> tuple[str, ...]:
+def _always_patterns(simple_commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
     """Return the patterns of an "always": of each command the words that identify it, and any arguments.
 
     Nothing at all if the line writes to a file that it redirects to, or if a command in it runs another.
     """
-    for simple in found:
+    for simple in simple_commands:
         writes = any(redirect.is_file and not _is_harmless(redirect) for redirect in simple.redirects)
         if writes or not all(word.is_known for word in simple.words) or unwrap(simple.words) != NOTHING:
             return ()
-    return tuple(dict.fromkeys(" ".join(leading_words([word.text for word in s.words])) + " *" for s in found))
+    return tuple(
+        dict.fromkeys(" ".join(leading_words([word.text for word in s.words])) + " *" for s in simple_commands)
+    )
 
 
 def _is_harmless(redirect: Redirect) -> bool:

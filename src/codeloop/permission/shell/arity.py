@@ -62,18 +62,20 @@ def spellings(command: SimpleCommand) -> tuple[str, ...]:
     """
     if not command.words[0].is_known:
         return ()
-    found = [_bare(command.words, command.redirects)]
-    name = found[0].words[0]
-    found += [SimpleCommand((name, *body), command.redirects) for body in _behind_options(name.value, command.words)]
-    if runs_what_follows(found[0].words):
+    simple_commands = [_bare_command(command.words, command.redirects)]
+    name = simple_commands[0].words[0]
+    simple_commands += [
+        SimpleCommand((name, *body), command.redirects) for body in _behind_options(name.value, command.words)
+    ]
+    if runs_what_follows(simple_commands[0].words):
         last = min(len(command.words), _MOST_WORDS)
-        found += [_bare(command.words[at:], command.redirects) for at in range(1, last)]
-    texts = dict.fromkeys(each.possible or each.text for each in found)
+        simple_commands += [_bare_command(command.words[at:], command.redirects) for at in range(1, last)]
+    texts = dict.fromkeys(each.possible or each.text for each in simple_commands)
     texts.pop(command.possible or command.text, None)
     return tuple(texts)
 
 
-def _bare(words: tuple[Word, ...], redirects: tuple[Redirect, ...]) -> SimpleCommand:
+def _bare_command(words: tuple[Word, ...], redirects: tuple[Redirect, ...]) -> SimpleCommand:
     """Return a command with the bare name of its program, in small letters: some disks ignore case."""
     name = words[0]
     short = make_word(name.value.rpartition("/")[2].lower() or name.value) if name.is_known else name

@@ -31,7 +31,7 @@ def _are_known(words: Sequence[Word]) -> bool:
     return all(word.is_known for word in words)
 
 
-def _anything(_: Sequence[Word]) -> bool:
+def _accept_any(_: Sequence[Word]) -> bool:
     return True
 
 
@@ -58,8 +58,8 @@ def _tests(words: Sequence[Word]) -> bool:
             return operator in _ABOUT_ONE
         case [_, operator, _] if operator in _TEXTS | _FILES:
             return True
-        case [left, operator, right] if operator in _NUMBERS:
-            return all(_NUMBER.fullmatch(side) for side in (left, right))
+        case [first, operator, right] if operator in _NUMBERS:
+            return all(_NUMBER.fullmatch(side) for side in (first, right))
         case _:
             return False
 
@@ -68,34 +68,34 @@ def _bracket(words: Sequence[Word]) -> bool:
     return bool(words) and words[-1].value == "]" and _tests(words[:-1])
 
 
-def _goes(words: Sequence[Word]) -> bool:
+def _is_plain_cd(words: Sequence[Word]) -> bool:
     rest = words[1:] if words and words[0].value == "--" else words
     return _are_known(rest) and len(rest) <= 1 and not any(word.value.startswith("-") for word in rest)
 
 
-def _only(pattern: str) -> Callable[[Sequence[Word]], bool]:
+def _require_pattern(pattern: str) -> Callable[[Sequence[Word]], bool]:
     """Return a check that every word is known and matches a pattern."""
     compiled = re.compile(pattern)
     return lambda words: all(word.is_known and compiled.fullmatch(word.value) for word in words)
 
 
 HARMLESS_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
-    ":": _anything,
+    ":": _accept_any,
     "[": _bracket,
-    "cd": _goes,
-    "echo": _anything,
-    "exit": _only(r"[0-9]{1,3}"),
-    "false": _anything,
-    "kill": _only(r"-[A-Z0-9]+|-[lsn]|[A-Z]+|[0-9]+"),
+    "cd": _is_plain_cd,
+    "echo": _accept_any,
+    "exit": _require_pattern(r"[0-9]{1,3}"),
+    "false": _accept_any,
+    "kill": _require_pattern(r"-[A-Z0-9]+|-[lsn]|[A-Z]+|[0-9]+"),
     "printf": _formats,
-    "pwd": _only(r"-[LP]"),
+    "pwd": _require_pattern(r"-[LP]"),
     "test": _tests,
-    "times": _only(r"(?!)"),
-    "true": _anything,
-    "type": _only(r"-[aptPf]+|[A-Za-z0-9_.+-]+"),
-    "ulimit": _only(r"-a"),
-    "umask": _only(r"-S|[0-7]{3,4}"),
-    "wait": _only(r"[0-9]+"),
+    "times": _require_pattern(r"(?!)"),
+    "true": _accept_any,
+    "type": _require_pattern(r"-[aptPf]+|[A-Za-z0-9_.+-]+"),
+    "ulimit": _require_pattern(r"-a"),
+    "umask": _require_pattern(r"-S|[0-7]{3,4}"),
+    "wait": _require_pattern(r"[0-9]+"),
 }
 """Builtin -> a check of its arguments: whether their effect is certain."""
 
@@ -126,7 +126,7 @@ def _has_option(letters: str) -> Callable[[Sequence[Word]], bool]:
     return lambda words: any(re.match(rf"-\w*[{letters}]", w.value) or w.value[:1] in MARKS for w in words)
 
 
-def _any(words: Sequence[Word]) -> bool:
+def _has_arguments(words: Sequence[Word]) -> bool:
     return bool(words)
 
 
@@ -136,14 +136,14 @@ def _maps(words: Sequence[Word]) -> bool:
 
 _EVALUATE: dict[str, Callable[[Sequence[Word]], bool]] = {
     "[": lambda words: _test_evaluates(words[:-1]),
-    "bind": _any,
-    "compgen": _any,
-    "complete": _any,
+    "bind": _has_arguments,
+    "compgen": _has_arguments,
+    "complete": _has_arguments,
     "fc": lambda _: True,
     "getopts": _names,
     "hash": _has_option("p"),
     "jobs": _has_option("x"),
-    "let": lambda words: not _only(r"[0-9+*/ ()-]+")(words),
+    "let": lambda words: not _require_pattern(r"[0-9+*/ ()-]+")(words),
     "mapfile": _maps,
     "printf": _prints_into,
     "read": _names,

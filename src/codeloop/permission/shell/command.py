@@ -65,5 +65,5 @@ class SimpleCommand(Struct, frozen=True):
 
 def program_name(name: str) -> str:
     """Return the name that rules know a program by: without the directory, when that is one of the system's."""
-    place, _, base = name.rpartition("/")
-    return base if base and SYSTEM.fullmatch(place) else name
+    folder, _, base = name.rpartition("/")
+    return base if base and SYSTEM.fullmatch(folder) else name

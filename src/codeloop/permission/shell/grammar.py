@@ -147,8 +147,8 @@ class _Reader:
         return self.text.startswith(token, self.at)
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
-        found = pattern.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        match = pattern.match(self.text, self.at)
+        self.at = match.end() if match else self.at
 
     def _refuse(self) -> NoReturn:
         char = self.text[self.at : self.at + 1]
@@ -174,7 +174,7 @@ class _Reader:
                     raise _Unread("a redirection stands before the command")
                 redirects.append(redirect)
             elif words:
-                words.append(self._word())
+                words.append(self._read_word())
             elif self._assignment():
                 assigns = True
             else:
@@ -190,7 +190,7 @@ class _Reader:
         if self._is("[") and self.text[self.at + 1 : self.at + 2] in {" ", "\t"}:
             self.at += 1
             return Word("[", "[")
-        word = self._word()
+        word = self._read_word()
         if word.source != word.value or not _NAME.fullmatch(word.value):
             raise _Unread("the name of a command is not plain")
         if word.value in _WORDS_OF_BASH:
@@ -198,11 +198,11 @@ class _Reader:
         return word
 
     def _assignment(self) -> bool:
-        found = _ASSIGNMENT.match(self.text, self.at)
-        if found is None:
+        match = _ASSIGNMENT.match(self.text, self.at)
+        if match is None:
             return False
-        name, operator = found.groups()
-        self.at = found.end()
+        name, operator = match.groups()
+        self.at = match.end()
         value = _INSIDE.match(self.text, self.at)
         self.at = value.end() if value else self.at
         is_plain = self.text[self.at : self.at + 1] in {" ", "\t"}
@@ -211,32 +211,32 @@ class _Reader:
         return True
 
     def _redirect(self) -> Redirect | None:
-        if found := _DUPLICATE.match(self.text, self.at):
-            self.at = found.end()
-            return Redirect(found[1], Word(found[2], found[2]))
-        found = _REDIRECT.match(self.text, self.at)
-        if found is None:
+        if match := _DUPLICATE.match(self.text, self.at):
+            self.at = match.end()
+            return Redirect(match[1], Word(match[2], match[2]))
+        match = _REDIRECT.match(self.text, self.at)
+        if match is None:
             return None
-        if found[1] and found[2].startswith("&"):
+        if match[1] and match[2].startswith("&"):
             raise _Unread("it has a rare redirection")
-        self.at = found.end()
+        self.at = match.end()
         self._skip(_BLANK)
         if self.at == len(self.text) or self.text[self.at] in "\n;|&<>#":
             raise _Unread("a redirection leads nowhere")
-        target = self._word()
+        target = self._read_word()
         if not target.is_known or not target.value:
             raise _Unread("where it redirects to is not known")
         if target.value.startswith("/dev/") and target.value not in _DEVICES:
             raise _Unread("it redirects to a device")
-        return Redirect(found[1] + found[2], target)
+        return Redirect(match[1] + match[2], target)
 
-    def _word(self) -> Word:
+    def _read_word(self) -> Word:
         """Read one word: pieces without a gap between them."""
         text, start, value = self.text, self.at, ""
-        whole = _WHOLE.get(text[start])
-        if whole is not None and (found := whole.match(text, start)):
-            self.at = found.end()
-            return Word(ANY if found[0][0] == '"' else found[0], found[0])
+        pattern = _WHOLE.get(text[start])
+        if pattern is not None and (match := pattern.match(text, start)):
+            self.at = match.end()
+            return Word(ANY if match[0][0] == '"' else match[0], match[0])
         while self.at < len(text) and text[self.at] not in _ENDS:
             value += self._piece(value)
         source = text[start : self.at]
@@ -247,19 +247,19 @@ class _Reader:
     def _piece(self, before: str) -> str:
         """Read a piece of a word and return what it stands for."""
         text, at = self.text, self.at
-        if found := _INSIDE.match(text, at) if before else _BARE.match(text, at):
-            piece = found[0]
-        elif (found := _SINGLE.match(text, at)) or (found := _REFLOG.match(text, at)):
-            piece = found[1] if found[0][0] == "'" else found[0]
-        elif found := _DOUBLE.match(text, at):
-            piece = _IN_DOUBLE.sub(r"\1", found[1])
-        elif found := _ESCAPED.match(text, at):
-            piece = found[1]
-        elif (found := _FILES.match(text, at)) and _may_expand(before):
+        if match := _INSIDE.match(text, at) if before else _BARE.match(text, at):
+            piece = match[0]
+        elif (match := _SINGLE.match(text, at)) or (match := _REFLOG.match(text, at)):
+            piece = match[1] if match[0][0] == "'" else match[0]
+        elif match := _DOUBLE.match(text, at):
+            piece = _IN_DOUBLE.sub(r"\1", match[1])
+        elif match := _ESCAPED.match(text, at):
+            piece = match[1]
+        elif (match := _FILES.match(text, at)) and _may_expand(before):
             piece = ANY
         else:
             self._refuse()
-        self.at = found.end()
+        self.at = match.end()
         return piece
 
 

@@ -87,11 +87,11 @@ class Script:
         self.commands.append(
             SimpleCommand(words, command.redirects, command.stdin, command.is_plain_step, command.assigns)
         )
-        bare = (make_word(short.rpartition("/")[2] or short), *command.words[1:])
-        if bare[0].value in wrappers.SHELLS | {".", "source"} and wrappers.reads_stdin(bare):
+        bare_words = (make_word(short.rpartition("/")[2] or short), *command.words[1:])
+        if bare_words[0].value in wrappers.SHELLS | {".", "source"} and wrappers.reads_stdin(bare_words):
             self._read_stdin(command, depth)
             return
-        inner = wrappers.unwrap(bare)
+        inner = wrappers.unwrap(bare_words)
         self.is_unknown = self.is_unknown or inner.is_unknown
         for inside in inner.commands:
             self.add(SimpleCommand(inside), depth + 1)
@@ -191,12 +191,12 @@ class _Walk:
 
     def _check_borders(self, node: Node, children: Sequence[Node]) -> None:
         """Check that a command does not go on where the shell would end it, nor end where the shell would go on."""
-        for left, right in pairwise(children):
-            gap = self.source[left.end_byte : right.start_byte]
+        for first, right in pairwise(children):
+            gap = self.source[first.end_byte : right.start_byte]
             if gap:
                 is_broken = node.type in ONE_LINE and b"\n" in gap.replace(b"\\\n", b"")
                 self.script.is_unknown |= is_broken or node.type == "variable_assignment"
-            elif left.type in ENDS_WORD and self.source[right.start_byte : right.start_byte + 1] not in BORDERS:
+            elif first.type in ENDS_WORD and self.source[right.start_byte : right.start_byte + 1] not in BORDERS:
                 self.script.is_unknown = True
 
     def _visit(self, node: Node) -> None:
@@ -239,7 +239,7 @@ class _Walk:
 
     def _command(self, node: Node) -> None:
         children = [*node.children, *self.extra.get(node.id, ())]
-        words, redirects, stdin = self._parts(children)
+        words, redirects, stdin = self._read_parts(children)
         assigns = any(child.type == "variable_assignment" for child in children)
         simple = SimpleCommand(tuple(words) or (make_word(":"),), tuple(redirects), stdin, self.is_step, assigns)
         self.script.add(simple, self.nesting)
@@ -254,10 +254,10 @@ class _Walk:
         if body is not None and body.type in {"command", "redirected_statement"}:
             self.extra[body.id] = redirects
             return
-        words, found, _ = self._parts(redirects)
-        self.script.add(SimpleCommand((make_word(":"), *words), tuple(found)), self.nesting)
+        words, more_redirects, _ = self._read_parts(redirects)
+        self.script.add(SimpleCommand((make_word(":"), *words), tuple(more_redirects)), self.nesting)
 
-    def _parts(self, children: Sequence[Node]) -> tuple[list[Word], list[Redirect], str | None]:
+    def _read_parts(self, children: Sequence[Node]) -> tuple[list[Word], list[Redirect], str | None]:
         words: list[Word] = []
         redirects: list[Redirect] = []
         stdin = None
@@ -273,11 +273,11 @@ class _Walk:
                 stdin = word.value if word and word.is_known else None
                 redirects += [Redirect("<<<", word)] if word else []
             elif first.type == "heredoc_redirect":
-                more, found, stdin = self._heredoc(first)
+                more, more_redirects, stdin = self._heredoc(first)
                 is_lost_dash = LOST_DASH.search(self.source[: first.start_byte][-64:])
                 words += [make_word("-")] if is_lost_dash and words and words[-1].value != "-" else []
                 words += more
-                redirects += found
+                redirects += more_redirects
         return words, redirects, stdin
 
     def _file_redirect(self, node: Node, redirects: list[Redirect]) -> list[Word]:
@@ -290,7 +290,9 @@ class _Walk:
         return words[1:]
 
     def _heredoc(self, node: Node) -> tuple[list[Word], list[Redirect], str | None]:
-        words, redirects, stdin = self._parts([child for child in node.children if child.type != "heredoc_redirect"])
+        words, redirects, stdin = self._read_parts(
+            [child for child in node.children if child.type != "heredoc_redirect"]
+        )
         start = next((child for child in node.children if child.type == "heredoc_start"), None)
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
         delimiter = self._slice(start) if start else ""
@@ -332,7 +334,7 @@ class _Walk:
 
     def _read_file(self, node: Node) -> None:
         """Add what `$(< file)` reads: a redirection without a command."""
-        _, redirects, _ = self._parts([child for child in node.children if child.type == "file_redirect"])
+        _, redirects, _ = self._read_parts([child for child in node.children if child.type == "file_redirect"])
         if redirects:
             self.script.add(SimpleCommand((make_word(":"),), tuple(redirects)), self.nesting)
 
@@ -382,8 +384,8 @@ def _test_evaluates(text: str) -> bool:
     """Return whether `[ ... ]` or `[[ ... ]]` may evaluate the value of a variable."""
     if MARKS.intersection(text):
         return True
-    bare = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'", "Q", text, flags=re.DOTALL)
+    masked = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'", "Q", text, flags=re.DOTALL)
     if text.startswith("[["):
-        bare = NUMERIC_TEST.sub("Q", bare)
-        return re.search(r"\s-([vR]|eq|ne|l[te]|g[te])\s", bare) is not None
-    return re.search(r"\s-[vR]\s", bare) is not None or ("$" in text and not CERTAIN_TEST.fullmatch(bare))
+        masked = NUMERIC_TEST.sub("Q", masked)
+        return re.search(r"\s-([vR]|eq|ne|l[te]|g[te])\s", masked) is not None
+    return re.search(r"\s-[vR]\s", masked) is not None or ("$" in text and not CERTAIN_TEST.fullmatch(masked))

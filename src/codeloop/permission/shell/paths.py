@@ -97,34 +97,34 @@ _FIELDS = {
 
 def find_touches(script: Script) -> Touches:
     """Find the paths that a script's commands touch, in the order of the line, `cd` in it followed."""
-    found: dict[str, dict[str, None]] = {field: {} for field in Touches.__struct_fields__}
+    touches: dict[str, dict[str, None]] = {field: {} for field in Touches.__struct_fields__}
     places: list[str] = [""]
     roots: tuple[str, ...] = (ANYWHERE,)
     variables = _Variables(script)
     if script.is_unknown:
-        found["reads"][ANYWHERE] = found["writes"][ANYWHERE] = None
+        touches["reads"][ANYWHERE] = touches["writes"][ANYWHERE] = None
     for number, command in enumerate(script.commands):
         words = [text for word in command.words[1:] for text in variables.spellings(word, roots, number)]
         name = command.words[0].value if command.words[0].is_known else ANYWHERE
-        named = uses(name, words)
+        command_uses = uses(name, words)
         if roots != (ANYWHERE,) and any(word.source == "{}" for word in command.words):
-            named = [(role.translate(_BELOW), path) for role, path in named]
-        for role, text in (*_of_redirects(command.redirects, variables, number), *named):
+            command_uses = [(role.translate(_BELOW), path) for role, path in command_uses]
+        for role, text in (*_of_redirects(command.redirects, variables, number), *command_uses):
             path = variables.without_home(text)
             for field in _FIELDS.get(role, ()):
-                for place in places:
-                    if whole := _join_path(place, path):
-                        found[field][whole] = None
+                for folder in places:
+                    if joined_path := _join_path(folder, path):
+                        touches[field][joined_path] = None
         if name in {"find", "fd", "fdfind"}:
-            roots = tuple(dict.fromkeys(path for role, path in named if role == "n")) or (".",)
-        moved = _find_new_folder(name, words)
-        if moved is not None:
-            moved = variables.without_home(moved, enters=True)
-            there = [_join_path(place, moved) for place in places]
+            roots = tuple(dict.fromkeys(path for role, path in command_uses if role == "n")) or (".",)
+        new_folder = _find_new_folder(name, words)
+        if new_folder is not None:
+            new_folder = variables.without_home(new_folder, enters=True)
+            there = [_join_path(place, new_folder) for place in places]
             is_certain = command.is_plain_step and name in {"cd", "pushd"}
             places = there if is_certain else list(dict.fromkeys([*places, *there]))
             places = places if len(places) <= MOST_PLACES else [ANYWHERE]
-    return Touches(**{field: tuple(paths) for field, paths in found.items()})
+    return Touches(**{field: tuple(paths) for field, paths in touches.items()})
 
 
 class _Variables:
@@ -133,15 +133,15 @@ class _Variables:
     def __init__(self, script: Script) -> None:
         setting = [command for command in script.commands if command.words[0].value in _SETS]
         words = [word for command in setting for word in command.words[1:]]
-        self._set = {found[0] for word in words if (found := re.match(r"\w+", word.value))} | set(script.variables)
+        self._set = {match[0] for word in words if (match := re.match(r"\w+", word.value))} | set(script.variables)
         self._known: list[tuple[int, str, tuple[str, ...]]] = []
         if script.is_unknown or not all(word.is_known for word in words):
             return
-        for name, given in script.variables.items():
-            if given is not None and not any(re.match(rf"{name}\b", word.value) for word in words):
-                texts = [text for word in given[1] for text in spellings(word)]
+        for name, variable in script.variables.items():
+            if variable is not None and not any(re.match(rf"{name}\b", word.value) for word in words):
+                texts = [text for word in variable[1] for text in spellings(word)]
                 if texts and ANYWHERE not in texts and len(texts) <= MOST:
-                    self._known.append((given[0], name, tuple(texts)))
+                    self._known.append((variable[0], name, tuple(texts)))
 
     def spellings(self, word: Word, roots: Sequence[str], number: int) -> tuple[str, ...]:
         """Return the paths of a word of the command with this number: it sees what is set before it."""
@@ -166,18 +166,18 @@ def uses(name: str, words: Sequence[str]) -> list[Use]:
         return [("b", ANYWHERE), *read_unknown_words(words)]
     special, row = SPECIAL.get(name), ROWS.get(name)
     if special is not None:
-        found = special(words)
+        special_uses = special(words)
     elif row is not None:
         arguments = Arguments(row_of(row), words)
-        found = arguments.uses
+        special_uses = arguments.uses
         if name in MORE:
-            found += MORE[name](arguments)
+            special_uses += MORE[name](arguments)
     else:
-        found = list(read_unknown_words(words))
+        special_uses = list(read_unknown_words(words))
         if is_runner(name):  # its command is somewhere among the following words
-            listed = [at for at, word in enumerate(words) if _is_listed(word)]
-            found += [use for at in listed[:_MOST_LISTED] for use in uses(words[at], words[at + 1 :])]
-    return [(role, path) for role, text in found if (path := _path(text, role))]
+            indices = [at for at, word in enumerate(words) if _is_listed(word)]
+            special_uses += [use for at in indices[:_MOST_LISTED] for use in uses(words[at], words[at + 1 :])]
+    return [(role, path) for role, text in special_uses if (path := _path(text, role))]
 
 
 def _is_listed(word: str) -> bool:
@@ -199,12 +199,12 @@ def _path(text: str, role: str) -> str:
     return text.partition("\0")[0]
 
 
-def _join_path(place: str, path: str) -> str:
+def _join_path(folder: str, path: str) -> str:
     """Join a path to the folder it is relative to. `..` stays: its meaning depends on links before it."""
-    if ANYWHERE in path or (ANYWHERE in place and not path.startswith(("/", "~", GIT_TOP))):
+    if ANYWHERE in path or (ANYWHERE in folder and not path.startswith(("/", "~", GIT_TOP))):
         return ANYWHERE
-    whole = path if path.startswith(("/", "~", GIT_TOP)) or not place else join(place, path)
-    return whole if whole == GIT_TOP else whole.rstrip("/") or "/"
+    full_path = path if path.startswith(("/", "~", GIT_TOP)) or not folder else join(folder, path)
+    return full_path if full_path == GIT_TOP else full_path.rstrip("/") or "/"
 
 
 def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
@@ -216,8 +216,8 @@ def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
         case "popd":
             return ANYWHERE
         case "env":
-            given = Arguments(row_of(ROWS["env"]), words).given
-            return next((value for option, value in given if option in {"-C", "--chdir"}), None)
+            option_uses = Arguments(row_of(ROWS["env"]), words).given
+            return next((value for option, value in option_uses if option in {"-C", "--chdir"}), None)
         case "sudo":
             return next((words[at + 1] for at, word in enumerate(words[:-1]) if word in {"-D", "--chdir"}), None)
         case _:

@@ -164,16 +164,16 @@ class _Judge:
             raise _Unproven("the name of a command is only known when it runs")
         name = program_name(words[0].value)
         is_bare = "/" not in words[0].value
-        found = ProgramFacts()
+        program_facts = ProgramFacts()
         if is_shell and is_bare and name in BUILTINS - {"command"}:
             self._builtin(name, words)
             self._note("" if name in SHELL_READS else f"`{name}` changes something")
             return
         if name != "command" and (is_bare or name != words[0].value):
-            found = self.facts.program(words[0].value)
-        if found.doubt:
-            raise _Unproven(found.doubt)
-        if found.is_behind:
+            program_facts = self.facts.program(words[0].value)
+        if program_facts.doubt:
+            raise _Unproven(program_facts.doubt)
+        if program_facts.is_behind:
             self.behind = self.behind or name
             if self.changes:
                 raise _Unproven(_put_before(name))
@@ -189,7 +189,7 @@ class _Judge:
             raise _Unproven(f"`{name}` runs another program with these options")
         elif kind in {"sed", "gsed"}:
             self._sed(words)
-        self._note(why_it_changes(name, words[1:], found.path))
+        self._note(why_it_changes(name, words[1:], program_facts.path))
 
     def _builtin(self, name: str, words: Sequence[Word]) -> None:
         check = HARMLESS_FORMS.get(name)
@@ -270,8 +270,8 @@ class _Judge:
             ".." in target.split("/") and self.places != self.facts.directories
         )
         self.is_lost = self.is_lost or climbs  # past a link: the shell tries both ways to go up
-        moved = (normpath(join(place, target)) for place in self.places)
-        self.places = tuple(dict.fromkeys((*self.places, *moved)))
+        targets = (normpath(join(folder, target)) for folder in self.places)
+        self.places = tuple(dict.fromkeys((*self.places, *targets)))
         if len(self.places) > _MOST_PLACES:
             raise _Unproven("where it runs is not certain")
 
@@ -285,16 +285,16 @@ class _Judge:
         places = self.places
         for option, value in pairwise(words[:at]):
             if option.value == "-C":  # git follows links before `..`, so the path stays as it is written
-                places = tuple(join(place, _argument(value, self.facts.home)) for place in places)
-        found = [self.facts.repository(place) for place in places]
-        for one in found:
+                places = tuple(join(folder, _argument(value, self.facts.home)) for folder in places)
+        git_facts = [self.facts.repository(repositories) for repositories in places]
+        for one in git_facts:
             if one.foreign:
                 raise _Unproven(one.foreign)
             if one.is_below and self.changes:
                 raise _Unproven("what comes before it may change which repository git finds")
         if unwrap(words) != NOTHING:
             raise _Unproven("`git` runs another program with these options")
-        self._note(why_it_changes("git", words[at:]) or next((one.runs for one in found if one.runs), ""))
+        self._note(why_it_changes("git", words[at:]) or next((one.runs for one in git_facts if one.runs), ""))
 
 
 def _put_before(name: str) -> str:

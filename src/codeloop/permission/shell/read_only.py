@@ -286,15 +286,15 @@ def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
         if not word.is_known or value in {"", "-"} or value[0] != "-":
             operands.append(word)
             continue
-        option, attached, needs = _option(value, allowed)
+        option, argument, needs = _option(value, allowed)
         options.append(option)
         if needs and rest:
             following = rest.pop()
             is_option = not following.is_known or re.match(r"-(?![0-9]+$)", following.value)
             if is_option and not allowed.is_free:
                 raise Harmful(f"the value of {option} may be an option")
-            attached = following.value
-        values.append((option, attached))
+            argument = following.value
+        values.append((option, argument))
     return ParsedWords(tuple(options), tuple(values), tuple(operands))
 
 
@@ -309,11 +309,11 @@ def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
         raise Harmful(f"{name} is not known to be harmless")
     if text[1:].isdigit():
         return text, "", False
-    for place, letter in enumerate(text[1:], 2):
+    for index, letter in enumerate(text[1:], 2):
         if "-" + letter in allowed.valued:
             if allowed.is_apart and len(text) > 2:
                 raise Harmful(f"-{letter} does not stand alone")
-            return "-" + letter, text[place:], place == len(text)
+            return "-" + letter, text[index:], index == len(text)
         if "-" + letter not in allowed.flags:
             raise Harmful(f"-{letter} is not known to be harmless")
     return text, "", False
@@ -372,8 +372,8 @@ _JQ_LOOKS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_sear
 def check_jq(words: Sequence[Word]) -> None:
     """Check `jq` against its row, and that its program reads nothing else. Raises Harmful."""
     parsed = check(words, ROWS["jq"])
-    named = sum(option in {"--arg", "--argjson"} for option in parsed.options)  # the value of each is an operand
-    for operand in parsed.operands[: 1 + named]:
+    count = sum(option in {"--arg", "--argjson"} for option in parsed.options)  # the value of each is an operand
+    for operand in parsed.operands[: 1 + count]:
         if not operand.is_known or _JQ_LOOKS.search(operand.value):
             raise Harmful("its program may read variables or other files")
 

@@ -54,8 +54,8 @@ class Word(Struct, frozen=True):
             rest = self.source[home.end() :] if home else ""
             if home and not re.search(r"[$`*?\[{\\\"']", rest):
                 return "~" + rest
-        known = re.split(f"[{ANY}{WORDS}]", self.value, maxsplit=1)[0]
-        return known if self.is_known else known[: known.rfind("/") + 1]
+        prefix = re.split(f"[{ANY}{WORDS}]", self.value, maxsplit=1)[0]
+        return prefix if self.is_known else prefix[: prefix.rfind("/") + 1]
 
 
 def make_word(text: str) -> Word:
@@ -83,9 +83,9 @@ def word_of(nodes: list[Node], source: bytes) -> Word:
     return Word(text, written)
 
 
-def _has_braces(nodes: list[Node], written: str) -> bool:
+def _has_braces(nodes: list[Node], text: str) -> bool:
     """Return whether unquoted braces may expand to several words, for which they need a comma or two dots."""
-    if "," not in written and ".." not in written:
+    if "," not in text and ".." not in text:
         return False
     pending = list(nodes)
     while pending:
@@ -126,9 +126,9 @@ def _value(node: Node) -> str:
 
 def _unescape(text: str) -> str:
     """Undo escapes; a part that the shell would replace by file names becomes a mark."""
-    start = next((place for place in (text.find(char) for char in "*?[") if place >= 0), -1)
+    start = next((index for index in (text.find(char) for char in "*?[") if index >= 0), -1)
     if start < 0:
-        return _ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], text)
+        return _ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
     pieces: list[str] = []
     position = 0
     while position < len(text):
@@ -187,14 +187,14 @@ def _in_double_quotes(node: Node) -> str:
 
 
 def _without_escapes(text: str) -> str:
-    return _IN_QUOTES.sub(lambda found: "" if found[1] == "\n" else found[1], text)
+    return _IN_QUOTES.sub(lambda match: "" if match[1] == "\n" else match[1], text)
 
 
 def _ansi(text: str) -> str:
     """Read the escapes of `$'...'`; the rare ones (control characters) are not known."""
 
-    def letter(found: re.Match[str]) -> str:
-        code = found[1]
+    def letter(match: re.Match[str]) -> str:
+        code = match[1]
         if code[0] in "xuU" and len(code) > 1:
             number = int(code[1:], 16)
             return chr(number) if 0 < number < 0x80 else ANY

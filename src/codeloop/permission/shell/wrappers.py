@@ -87,7 +87,7 @@ SAFE_GIT_SETTING = (
 
 def operand(words: Sequence[Word], row: Wrapper) -> int | None:
     """Return the index of the first word behind the options; None when the options are not all known."""
-    valued, bare = set(row.valued.split()), set(row.bare.split())
+    valued, flags = set(row.valued.split()), set(row.bare.split())
     index = 1
     while index < len(words):
         value = words[index].value
@@ -95,29 +95,29 @@ def operand(words: Sequence[Word], row: Wrapper) -> int | None:
             return None
         if value == "--":
             return index + 1
-        if not value.startswith("-") or (value == "-" and "-" not in bare):
+        if not value.startswith("-") or (value == "-" and "-" not in flags):
             return index
-        width = _width(value, valued, bare)
+        width = _width(value, valued, flags)
         if width is None:
             return None
         index += width
     return index
 
 
-def _width(option: str, valued: set[str], bare: set[str]) -> int | None:
+def _width(option: str, valued: set[str], flags: set[str]) -> int | None:
     """Return the number of words that an option takes up, None when it is not in the tables."""
-    if option in bare or (option.startswith("--") and "=" in option and option.split("=", 1)[0] in valued | bare):
+    if option in flags or (option.startswith("--") and "=" in option and option.split("=", 1)[0] in valued | flags):
         return 1
     if option in valued:
         return 2
-    if "-#" in bare and option[1:].isdigit():
+    if "-#" in flags and option[1:].isdigit():
         return 1
     if option.startswith("--"):
         return None
-    for place, letter in enumerate(option[1:], 2):
+    for index, letter in enumerate(option[1:], 2):
         if "-" + letter in valued:
-            return 1 if option[place:] else 2
-        if "-" + letter not in bare:
+            return 1 if option[index:] else 2
+        if "-" + letter not in flags:
             return None
     return 1
 
@@ -126,13 +126,13 @@ def unwrap(words: Sequence[Word]) -> WrappedCommands:
     """Find the command that another one runs. Its name is known."""
     name = words[0].value
     if name in WRAPPERS:
-        return _behind(words, WRAPPERS[name])
+        return _unwrap(words, WRAPPERS[name])
     if name in SPECIAL or name in SCRIPTED:
         return (SPECIAL.get(name) or SCRIPTED[name])(words)
     return UNKNOWN if runs_by_option(words) or runs_script(words) or evaluates(words) else NOTHING
 
 
-def _behind(words: Sequence[Word], row: Wrapper) -> WrappedCommands:
+def _unwrap(words: Sequence[Word], row: Wrapper) -> WrappedCommands:
     if len(words) > 1 and words[1].is_known and words[1].value in row.ends.split():
         return NOTHING
     start = operand(words, row)
@@ -216,22 +216,22 @@ def reads_stdin(words: Sequence[Word]) -> bool:
 
 
 def _find(words: Sequence[Word]) -> WrappedCommands:
-    found: list[tuple[Word, ...]] = []
+    commands: list[tuple[Word, ...]] = []
     index = 1
     while index < len(words):
         value = words[index].value
         if value == WORDS:
-            return WrappedCommands(tuple(found), is_unknown=True)
+            return WrappedCommands(tuple(commands), is_unknown=True)
         index += 1
         if value == "-delete":
-            found.append((make_word("rm"), Word(ANY, "{}")))
+            commands.append((make_word("rm"), Word(ANY, "{}")))
         elif value in {"-exec", "-execdir", "-ok", "-okdir"}:
             end = index
             while end < len(words) and not _ends_action(words[end - 1].value, words[end].value):
                 end += 1
-            found.append(tuple(_fill_placeholder(word, "{}") for word in words[index:end]))
+            commands.append(tuple(_fill_placeholder(word, "{}") for word in words[index:end]))
             index = end + 1
-    return WrappedCommands(tuple(command for command in found if command))
+    return WrappedCommands(tuple(command for command in commands if command))
 
 
 def _ends_action(before: str, value: str) -> bool:
@@ -239,9 +239,9 @@ def _ends_action(before: str, value: str) -> bool:
     return value == ";" or (value == "+" and before == "{}")
 
 
-def _fill_placeholder(word: Word, place: str) -> Word:
+def _fill_placeholder(word: Word, placeholder: str) -> Word:
     """Return the word with a placeholder in it unknown."""
-    return Word(word.value.replace(place, ANY), word.source) if place in word.value else word
+    return Word(word.value.replace(placeholder, ANY), word.source) if placeholder in word.value else word
 
 
 _FD_RUNS = ("--exec", "--exec-batch")
@@ -283,15 +283,15 @@ def _sed(words: Sequence[Word]) -> WrappedCommands:
 
 def _awk(words: Sequence[Word]) -> WrappedCommands:
     """Find the commands that an awk program runs: those given as one string; others are unknown."""
-    found: list[str] = []
+    commands: list[str] = []
     for word in words[1:]:
         if len(word.value) > LONGEST_SCRIPT:
             return UNKNOWN
         for call in _AWK_RUNS.finditer(word.value):
             if call[1] is None:
                 return UNKNOWN
-            found.append(re.sub(r"\\(.)", r"\1", call[1].rpartition('"')[0][1:]))
-    return WrappedCommands(scripts=tuple(found))
+            commands.append(re.sub(r"\\(.)", r"\1", call[1].rpartition('"')[0][1:]))
+    return WrappedCommands(scripts=tuple(commands))
 
 
 XARGS = Wrapper(
@@ -310,8 +310,8 @@ def _xargs(words: Sequence[Word]) -> WrappedCommands:
     places = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J"}]
     places += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
     places += [word.value.partition("=")[2] or "{}" for word in words[1:start] if word.value.startswith("--replace")]
-    for place in places:
-        rest = [_fill_placeholder(word, place) for word in rest]
+    for folder in places:
+        rest = [_fill_placeholder(word, folder) for word in rest]
     return WrappedCommands((tuple(rest) if places else (*rest, MORE),))
 
 

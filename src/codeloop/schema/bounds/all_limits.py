@@ -42,5 +42,5 @@ _MODULES = (
 
 def all_limits() -> tuple[Limit, ...]:
     """Return the limits of all modules, sorted by name."""
-    found = (value for module in _MODULES for value in vars(module).values() if isinstance(value, Limit))
-    return tuple(sorted(found, key=lambda limit: limit.name))
+    limits = (value for module in _MODULES for value in vars(module).values() if isinstance(value, Limit))
+    return tuple(sorted(limits, key=lambda limit: limit.name))

@@ -73,10 +73,10 @@ def page_routes(paths: dict[str, Path], sessions: BrowserSessions, host: str, po
 
     async def start_session(request: Request) -> Response:
         """Begin a session for a browser: the guard has seen its link or the password, if there is one."""
-        made = sessions.create_session(request.headers["host"])
-        response = answer({"key": made.key})
+        session = sessions.create_session(request.headers["host"])
+        response = answer({"key": session.key})
         age = BROWSER_SESSION.value // 1000
-        response.set_cookie(sessions.cookie_name, made.cookie, max_age=age, httponly=True, samesite="strict")
+        response.set_cookie(sessions.cookie_name, session.cookie, max_age=age, httponly=True, samesite="strict")
         return response
 
     async def create_link(_request: Request) -> Response:

@@ -55,10 +55,10 @@ class BrowserSessions:
     def is_valid(self, cookies: str, key: str, host: str) -> bool:
         """Say whether the Cookie header and the key of a request belong to one session for this host."""
         try:
-            found = SimpleCookie(cookies).get(self.cookie_name)
+            cookie = SimpleCookie(cookies).get(self.cookie_name)
         except CookieError:
             return False
-        claim, _, signature = (found.value if found else "").rpartition(".")
+        claim, _, signature = (cookie.value if cookie else "").rpartition(".")
         expires = claim.rpartition(".")[2]
         if not (expires.isascii() and expires.isdecimal() and len(expires) < 16) or int(expires) < time.time():
             return False

@@ -23,9 +23,9 @@ def read(text: str) -> Position | None:
     """Read what `written` wrote; None: it is something else."""
     if text == NOWHERE:
         return {}
-    found = [_ONE.fullmatch(each) for each in text.split(",", SERVER_POSITION.value)]
-    position = {one[2]: int(one[1]) for one in found if one}
-    return position if len(position) == len(found) else None
+    matches = [_ONE.fullmatch(each) for each in text.split(",", SERVER_POSITION.value)]
+    position = {one[2]: int(one[1]) for one in matches if one}
+    return position if len(position) == len(matches) else None
 
 
 def read_one(text: str, project: str) -> Position | None:

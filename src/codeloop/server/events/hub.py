@@ -109,24 +109,24 @@ class Hub:
         """
         self._readers.add(reader)
         with ExitStack() as on_failure:
-            on_failure.callback(self.leave, reader)
+            on_failure.callback(self.remove, reader)
             for store in self._app.stores.all():
                 self._attach(store)
-            reason = self._trouble(position or {})
+            reason = self._open_position(position or {})
             if is_lost:
                 reason = "What was sent is no position in the events. Read the state again."
             if position is None or reason:
-                position = self._here(reader)
+                position = self._position_of(reader)
             reader.at = position
-            ahead = self._ahead(reader)
-            reader.tell(ServerConnected(), reader.place(reader.at))
+            ahead = self._find_source_ahead(reader)
+            reader.add(ServerConnected(), reader.place(reader.at))
             if reason:
                 self._resync(reader, reason)
             reader.is_live = ahead is None
             on_failure.pop_all()
         self._app.look_at_followers()
 
-    def leave(self, reader: Reader) -> None:
+    def remove(self, reader: Reader) -> None:
         """End a reader's stream and forget it."""
         self._readers.discard(reader)
         reader.end()
@@ -140,7 +140,7 @@ class Hub:
         """End every stream, and accept no more readers."""
         self._is_closed = True
         for reader in list(self._readers):
-            self.leave(reader)
+            self.remove(reader)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def chunks(self, reader: Reader) -> AsyncGenerator[bytes, None]:
@@ -152,7 +152,7 @@ class Hub:
         try:
             yield await reader.take()
             # What is handed to a live reader waits for it: it is not read again from the store.
-            while not reader.is_live and (source := self._ahead(reader)):
+            while not reader.is_live and (source := self._find_source_ahead(reader)):
                 async for chunk in self._replay(reader, source):
                     yield chunk
             reader.is_live = True
@@ -164,17 +164,17 @@ class Hub:
 
     # What was stored before
 
-    def _here(self, reader: Reader) -> Position:
+    def _position_of(self, reader: Reader) -> Position:
         return {project: source.seq for project, source in self._sources.items() if reader.follows(project)}
 
-    def _ahead(self, reader: Reader) -> Source | None:
+    def _find_source_ahead(self, reader: Reader) -> Source | None:
         """Return a source that has gone on since the reader was there; one it knows nothing of is new to it."""
         for project, source in self._sources.items():
             if reader.follows(project) and reader.at.setdefault(project, self._begun[project]) < source.seq:
                 return source
         return None
 
-    def _trouble(self, position: Position) -> str:
+    def _open_position(self, position: Position) -> str:
         """Open what a position names; return the reason why nobody can go on from there, or an empty text."""
         for project, seq in position.items():
             if project not in self._sources:
@@ -196,12 +196,12 @@ class Hub:
         frames: list[bytes] = []
         size = 0
         try:
-            for stamped in read_stored(source.store, reader.at[project], until + 1):
-                reader.at[project] = stamped.seq or until
-                directory = self._directories.of(source.store, stamped)
+            for event in read_stored(source.store, reader.at[project], until + 1):
+                reader.at[project] = event.seq or until
+                directory = self._directories.of(source.store, event)
                 if reader.directory not in {None, directory}:
                     continue
-                data = _encode(stamped.event)
+                data = _encode(event.event)
                 if reader.directory is None:
                     data = wrap_event(directory, project, data)
                 frames.append(frame(data, reader.place(reader.at)))
@@ -218,8 +218,8 @@ class Hub:
 
     def _resync(self, reader: Reader, reason: str) -> None:
         """Have a reader read the state again; it continues from now."""
-        reader.at = self._here(reader)
-        reader.tell(ServerResync(properties=Resync(reason=reason)), reader.place(reader.at))
+        reader.at = self._position_of(reader)
+        reader.add(ServerResync(properties=Resync(reason=reason)), reader.place(reader.at))
 
     # What happens
 
@@ -262,8 +262,8 @@ class Hub:
             try:
                 async with aclosing(source.store.follow(source.seq)) as events:
                     count = 0
-                    async for stamped in events:
-                        self._deliver(source, stamped)
+                    async for event in events:
+                        self._deliver(source, event)
                         count += 1
                         if count % _TURN == 0:
                             await asyncio.sleep(0)
@@ -284,23 +284,23 @@ class Hub:
         except UnicodeEncodeError:
             log.warning("An event whose text is not Unicode was left out: %s", type(event).__name__)
             return
-        own = whole = b""  # made for the first who wants it: a delta is seldom read in both ways
+        own = full_frame = b""  # made for the first who wants it: a delta is seldom read in both ways
         is_told = self._is_told(event)
         for reader in self._readers:
             if not reader.is_live or (seq is not None and reader.at.get(source.project, 0) >= seq):
                 continue
             if reader.directory is None:
                 if not is_told:
-                    if not whole:
+                    if not full_frame:
                         where = "global" if isinstance(event, ProjectUpdated) else directory
-                        position = None if seq is None else self._everywhere()
-                        whole = frame(wrap_event(where, source.project, data), position)
-                    reader.put(whole)
+                        position = None if seq is None else self._cursor_of_all()
+                        full_frame = frame(wrap_event(where, source.project, data), position)
+                    reader.put(full_frame)
             elif reader.directory == directory:
                 own = own or frame(data, None if seq is None else str(seq))
                 reader.put(own)
 
-    def _everywhere(self) -> str:
+    def _cursor_of_all(self) -> str:
         return format_cursor({project: source.seq for project, source in self._sources.items()})
 
     def _is_told(self, event: Event) -> bool:

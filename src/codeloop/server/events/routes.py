@@ -56,7 +56,7 @@ class EventStream(Response):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await self._stream(scope, receive, send)
         finally:
-            self._hub.leave(self._reader)
+            self._hub.remove(self._reader)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         writing = asyncio.create_task(self._write(send))
@@ -65,7 +65,7 @@ class EventStream(Response):
             await asyncio.wait((writing, leaving, self._reader.ended), return_when=asyncio.FIRST_COMPLETED)
             if writing.done() and writing.exception() is not None:
                 log.error("An event stream has ended.", exc_info=writing.exception())
-            self._hub.leave(self._reader)
+            self._hub.remove(self._reader)
             if not leaving.done():
                 await _stop(writing)
                 await self._finish(scope, send)
@@ -107,8 +107,8 @@ def streams(app: App, hub: Hub) -> list[BaseRoute]:
 
     async def directory(request: Request) -> Response:
         project = await app.project(app.directory(directory_of(request)))
-        place = project.settings.place
-        return _open_stream(request, hub, str(place.directory), place.project_id)
+        root = project.settings.place
+        return _open_stream(request, hub, str(root.directory), root.project_id)
 
     async def everywhere(request: Request) -> Response:
         return _open_stream(request, hub, None, None)
@@ -139,10 +139,10 @@ def _open_stream(
     request: Request, hub: Hub, directory: str | None, project: str | None, translate: Translate | None = None
 ) -> Response:
     """Open a stream where the request says: after its `Last-Event-ID`, else its `after`, else from now on."""
-    sent = request.headers.get("last-event-id")
-    text = sent or request.query_params.get("after")
+    last_event_id = request.headers.get("last-event-id")
+    text = last_event_id or request.query_params.get("after")
     position = _position(text, project) if text else None
-    if text and position is None and not sent:
+    if text and position is None and not last_event_id:
         raise BadArguments("Query", 'This is no position in the events: send the `id` of one.\n  at ["after"]')
     if request.method == "HEAD":
         return Response(headers=HEADERS)
@@ -156,10 +156,10 @@ def _open_stream(
     return EventStream(hub, reader, beat, translate)
 
 
-def _beat(asked: str) -> float | None:
+def _beat(requested: str) -> float | None:
     """Return the seconds between two heartbeats that a client asks for in ms; None: it does not."""
-    is_number = asked.isascii() and asked.isdigit() and len(asked) < 10
-    return max(int(asked), SERVER_HEARTBEAT_LEAST.value) / 1000 if is_number else None
+    is_number = requested.isascii() and requested.isdigit() and len(requested) < 10
+    return max(int(requested), SERVER_HEARTBEAT_LEAST.value) / 1000 if is_number else None
 
 
 def _position(text: str, project: str | None) -> Position | None:

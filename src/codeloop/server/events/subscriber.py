@@ -37,10 +37,10 @@ class Reader:
         """Return a position as this reader is told it: a number where there is only one project."""
         return format_cursor(position) if self.project is None else str(position.get(self.project, 0))
 
-    def tell(self, event: Event, place: str | None = None) -> None:
+    def add(self, event: Event, directory: str | None = None) -> None:
         """Add an event of the server itself to what waits."""
         data = _encode(event)
-        self.put(frame(b'{"payload":%b}' % data if self.directory is None else data, place))
+        self.put(frame(b'{"payload":%b}' % data if self.directory is None else data, directory))
 
     def put(self, event: bytes) -> None:
         """Add to what waits. A reader for which too much waits is ended: it comes again and goes on where it was."""
@@ -68,24 +68,24 @@ class Reader:
         while not self._frames:
             self._wake.clear()
             await self._wake.wait()
-        taken = [self._frames.popleft()]
-        size = len(taken[0])
+        frames = [self._frames.popleft()]
+        size = len(frames[0])
         while self._frames and size + len(self._frames[0]) <= SERVER_STREAM_CHUNK.value:
             size += len(self._frames[0])
-            taken.append(self._frames.popleft())
+            frames.append(self._frames.popleft())
         self._size -= size
-        return b"".join(taken)
+        return b"".join(frames)
 
     async def beat(self, seconds: float) -> None:
         """Show again and again that the stream is open, for ever."""
         while True:
             await asyncio.sleep(seconds if self._beat is None else min(seconds, self._beat))
-            self.tell(ServerHeartbeat())
+            self.add(ServerHeartbeat())
 
 
-def frame(data: bytes, place: str | None) -> bytes:
-    """Return one event of a stream; `place`: the position with it."""
-    return b"data: %b\n\n" % data if place is None else b"id: %b\ndata: %b\n\n" % (place.encode(), data)
+def frame(data: bytes, directory: str | None) -> bytes:
+    """Return one event of a stream; `directory`: the position with it."""
+    return b"data: %b\n\n" % data if directory is None else b"id: %b\ndata: %b\n\n" % (directory.encode(), data)
 
 
 def wrap_event(directory: str | None, project: str, data: bytes) -> bytes:

@@ -78,16 +78,16 @@ DOCUMENT = Route("/doc", _document, methods=["GET"], name="doc")
 @functools.cache
 def document() -> bytes:
     """Return the document as JSON; made when it is first asked for."""
-    made = shapes([row.takes for row in SERVED], [row.gives for row in SERVED])
+    shape_table = shapes([row.takes for row in SERVED], [row.gives for row in SERVED])
     takes = {row.takes.__name__ for row in SERVED}
-    components = {name: schema for name, schema in made.components.items() if name not in takes}
+    components = {name: schema for name, schema in shape_table.components.items() if name not in takes}
     paths: dict[str, Schema] = {}
-    for row, given in zip(SERVED, made.given, strict=True):
-        taken = made.components[row.takes.__name__]
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, taken, given)
+    for row, result_schema in zip(SERVED, shape_table.given, strict=True):
+        taken = shape_table.components[row.takes.__name__]
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, taken, result_schema)
     for path, operation in _streams().items():
         paths.setdefault(path, {})["get"] = operation
-    whole: Schema = {
+    document_schema: Schema = {
         "openapi": "3.1.0",
         "info": {"title": "codeloop", "version": __version__, "description": _ABOUT, "license": {"name": "MIT"}},
         "security": [{name: []} for name in _SECURITY],
@@ -99,19 +99,19 @@ def document() -> bytes:
             "securitySchemes": _SECURITY,
         },
     }
-    return msgspec.json.encode(whole)
+    return msgspec.json.encode(document_schema)
 
 
-def _operation(row: AnyOperation, taken: Schema, given: Schema) -> Schema:
+def _operation(row: AnyOperation, takes: Schema, gives: Schema) -> Schema:
     """Return one operation: its fields come from the path, then from the body or else the query."""
     in_path = re.findall(r"\{(\w+)\}", row.path)
-    fields: dict[str, Schema] = taken.get("properties", {})
-    needed: list[str] = taken.get("required", [])
+    fields: dict[str, Schema] = takes.get("properties", {})
+    needed: list[str] = takes.get("required", [])
     others = {name: schema for name, schema in fields.items() if name not in in_path}
     parameters = [_parameter(name, "path", fields[name], required=True) for name in in_path]
     if row.path.endswith("/connect-token"):
         parameters.append(_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True))
-    operation = _describe_operation(row.id, taken["description"])
+    operation = _describe_operation(row.id, takes["description"])
     if not row.takes_body:
         parameters += [_parameter(name, "query", schema, required=name in needed) for name, schema in others.items()]
     elif row.body is not None:
@@ -123,7 +123,7 @@ def _operation(row: AnyOperation, taken: Schema, given: Schema) -> Schema:
         operation["requestBody"] = _json_body(body, required=bool(required))
     return operation | {
         "parameters": parameters + _place(row, others),
-        "responses": _answer(row, given) | failures(row.path, row.method, names_things=bool(others)),
+        "responses": _answer(row, gives) | failures(row.path, row.method, names_things=bool(others)),
     }
 
 
@@ -131,20 +131,20 @@ def _describe_operation(operation_id: str, description: str) -> Schema:
     return {"tags": [operation_id.partition(".")[0]], "operationId": operation_id, "description": description}
 
 
-def _answer(row: AnyOperation, given: Schema) -> Schema:
+def _answer(row: AnyOperation, schema: Schema) -> Schema:
     if row.gives is type(None):
         return {"204": {"description": "It is taken up."}}
     if row.id in PREVIEW:
-        given = _wrap(row.id, given)
+        schema = _wrap(row.id, schema)
     kind = TEXTS.get(row.id, "application/json").partition(";")[0]
     if kind == "application/octet-stream":
-        given = {"type": "string", "contentMediaType": kind}
-    return {"200": {"description": "The answer.", "content": {kind: {"schema": given}}}}
+        schema = {"type": "string", "contentMediaType": kind}
+    return {"200": {"description": "The answer.", "content": {kind: {"schema": schema}}}}
 
 
-def _wrap(name: str, given: Schema) -> Schema:
+def _wrap(name: str, schema: Schema) -> Schema:
     """Return the schema of a preview's answer as a whole."""
-    data: Schema = {"type": "array", "items": given} if name in LISTS else given
+    data: Schema = {"type": "array", "items": schema} if name in LISTS else schema
     match WRAPS[name]:
         case "data":
             return {"type": "object", "properties": {"data": data}, "required": ["data"]}
@@ -157,13 +157,13 @@ def _wrap(name: str, given: Schema) -> Schema:
 
 def _streams() -> dict[str, Schema]:
     """Describe the routes beside the table, all GET: streams of events and terminals, by path."""
-    resumed = [_part("parameters", "lastEventID"), _parameter("after", "query", _STRING, required=False)]
-    place = [_part("parameters", name) for name in ("directory", "workspace")]
+    resumed = [_reference("parameters", "lastEventID"), _parameter("after", "query", _STRING, required=False)]
+    schemas = [_reference("parameters", name) for name in ("directory", "workspace")]
     pty = [_parameter("ptyID", "path", _STRING, required=True)]
     pty += [_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")]
     return {
         "/event": _describe_operation("event.subscribe", "Events of one directory, as they happen.")
-        | {"parameters": resumed + place, "responses": _stream("Event") | failures("/event", "GET")},
+        | {"parameters": resumed + schemas, "responses": _stream("Event") | failures("/event", "GET")},
         "/global/event": _describe_operation("global.event", "Events of every directory, as they happen.")
         | {"parameters": resumed, "responses": _stream("GlobalEvent") | failures("/global/event", "GET")},
         "/api/event": _describe_operation("v2.event.subscribe", "Preview: events of every directory, as they happen.")
@@ -172,21 +172,21 @@ def _streams() -> dict[str, Schema]:
             "v2.pty.connect", "Preview: a WebSocket to a terminal, as /pty/{ptyID}/connect."
         )
         | {
-            "parameters": [*pty, _part("parameters", "location"), place[1]],
+            "parameters": [*pty, _reference("parameters", "location"), schemas[1]],
             "responses": _upgrade() | failures("/pty/{ptyID}/connect", "GET"),
         },
         "/pty/{ptyID}/connect": _describe_operation(
             "pty.connect", "A WebSocket to a terminal: its output, then its input as typed."
         )
-        | {"parameters": pty + place, "responses": _upgrade() | failures("/pty/{ptyID}/connect", "GET")},
+        | {"parameters": pty + schemas, "responses": _upgrade() | failures("/pty/{ptyID}/connect", "GET")},
     }
 
 
 def _stream(schema: str) -> Schema:
-    described = "Each event is one line `data: JSON`."
+    description = "Each event is one line `data: JSON`."
     return {
-        "200": {"description": described, "content": {"text/event-stream": {"schema": reference(schema)}}},
-        "503": _part("responses", "TooManyStreams"),
+        "200": {"description": description, "content": {"text/event-stream": {"schema": reference(schema)}}},
+        "503": _reference("responses", "TooManyStreams"),
     }
 
 
@@ -194,14 +194,14 @@ def _upgrade() -> Schema:
     return {"101": {"description": "The connection is a WebSocket from here on."}}
 
 
-def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> Schema:
+def _parameter(name: str, location: str, schema: Schema, *, required: bool) -> Schema:
     """Return a parameter; one that is left out is not sent, so none is null."""
     match schema:
         case {"anyOf": [only, {"type": "null"}]}:
             schema = only
         case _:
             pass
-    return {"name": name, "in": place, "required": required, "schema": schema}
+    return {"name": name, "in": location, "required": required, "schema": schema}
 
 
 def _place(row: AnyOperation, fields: Schema) -> list[Schema]:
@@ -211,10 +211,10 @@ def _place(row: AnyOperation, fields: Schema) -> list[Schema]:
     names = ["location", "workspace"] if row.path.startswith("/api/") else ["directory", "workspace"]
     if "directory" in fields and not row.takes_body:
         names = ["workspace"]
-    return [_part("parameters", name) for name in names]
+    return [_reference("parameters", name) for name in names]
 
 
-def _part(kind: str, name: str) -> Schema:
+def _reference(kind: str, name: str) -> Schema:
     return {"$ref": f"#/components/{kind}/{name}"}
 
 

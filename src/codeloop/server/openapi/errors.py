@@ -102,31 +102,31 @@ def failures(path: str, method: str, *, names_things: bool = False) -> dict[str,
     """Return the error responses of an operation by status. `names_things`: its query or body does, too."""
     if path.startswith("/api/") and path not in _OF_VERSION_1:
         return _fail_preview(path, method)
-    found = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
+    responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
     if method in {"POST", "PUT", "PATCH"}:
-        found["413"] = {"$ref": "#/components/responses/TooLarge"}
+        responses["413"] = {"$ref": "#/components/responses/TooLarge"}
     if "{" in path or names_things:
         names = [name for piece, name in _MISSING if piece in path]
         if not names or "{sessionID}" in path:
             names.append("NotFoundError")
-        found["404"] = _response("What the request names is not there.", *names)
+        responses["404"] = _response("What the request names is not there.", *names)
     if method == "POST" and path.startswith("/mcp/{name}/auth") and not path.endswith("/callback"):
-        found["400"] = _response(
+        responses["400"] = _response(
             "Nobody signs in at that server, or that failed.", "McpUnsupportedOAuthError", "BadRequestError"
         )
     for start, name in _OWN.items():
         if method != "GET" and path.startswith(start):
-            found["400"] = _response("It can't be done; the message says why.", name, "BadRequestError")
-            found["409"] = _response("A turn of a session runs there.", "SessionBusyError")
+            responses["400"] = _response("It can't be done; the message says why.", name, "BadRequestError")
+            responses["409"] = _response("A turn of a session runs there.", "SessionBusyError")
     if method == "PATCH" and path == "/project/{projectID}":
-        found["404"] = _response("There is no such project.", "ProjectNotFoundError")
+        responses["404"] = _response("There is no such project.", "ProjectNotFoundError")
     if method != "GET" and path.startswith("/session/{"):
-        found["409"] = _response("A turn of the session runs, here or in another process.", "SessionBusyError")
+        responses["409"] = _response("A turn of the session runs, here or in another process.", "SessionBusyError")
     if path.endswith("/connect-token"):
-        found["403"] = _response(
+        responses["403"] = _response(
             "The header that asks for a ticket is missing.", "PtyForbiddenError", "BadRequestError"
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(responses.items()))
 
 
 _OF_VERSION_1 = frozenset(("/api/location", "/api/fs/find"))
@@ -136,13 +136,13 @@ _NOT_THERE_V1 = ("PermissionNotFoundError", "QuestionNotFoundError", "PtyNotFoun
 
 def _fail_preview(path: str, method: str) -> dict[str, Schema]:
     """Return the error responses of an operation of the preview by status."""
-    found = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
-    found["400"] = _response("It does not fit, or is not offered.", "InvalidRequestError", "InvalidCursorError")
+    responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
+    responses["400"] = _response("It does not fit, or is not offered.", "InvalidRequestError", "InvalidCursorError")
     if path.endswith("/connect-token"):
-        found["403"] = _response("The header that asks for a ticket is missing.", "ForbiddenError", "Refused")
-    found["404"] = _response("What the request names is not there.", *_NOT_THERE, *_NOT_THERE_V1)
+        responses["403"] = _response("The header that asks for a ticket is missing.", "ForbiddenError", "Refused")
+    responses["404"] = _response("What the request names is not there.", *_NOT_THERE, *_NOT_THERE_V1)
     if method in {"POST", "PUT", "PATCH"}:
-        found["409"] = _response("A turn runs.", "ConflictError")
-        found["413"] = _response("The body is too large.", "InvalidRequestError")
-        found["503"] = _response("It takes longer than the server waits.", "ServiceUnavailableError")
-    return dict(sorted(found.items()))
+        responses["409"] = _response("A turn runs.", "ConflictError")
+        responses["413"] = _response("The body is too large.", "InvalidRequestError")
+        responses["503"] = _response("It takes longer than the server waits.", "ServiceUnavailableError")
+    return dict(sorted(responses.items()))

@@ -44,26 +44,26 @@ class Shapes(msgspec.Struct, frozen=True):
     components: dict[str, Schema]
 
 
-def shapes(taken: Sequence[Any], given: Sequence[Any]) -> Shapes:
+def shapes(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
     """Return the schemas of types.
 
     A field that may be left out of a request may also be null there; an answer leaves it out. So null is only allowed
     in what requests hold, and in the components that they reach.
     """
-    types = [*taken, *given, *_UNIONS.values()]
-    made, found = msgspec.json.schema_components(types, ref_template="{name}")
-    unions = dict(zip(_UNIONS, made[-len(_UNIONS) :], strict=True))
+    types = [*takes, *gives, *_UNIONS.values()]
+    schemas, found = msgspec.json.schema_components(types, ref_template="{name}")
+    unions = dict(zip(_UNIONS, schemas[-len(_UNIONS) :], strict=True))
     components = {**found, **unions}
-    asked = _find_reachable(made[: len(taken)], components)
-    asked |= {name for name, schema in unions.items() if _members(schema) <= asked}
+    reachable = _find_reachable(schemas[: len(takes)], components)
+    reachable |= {name for name, schema in unions.items() if _members(schema) <= reachable}
     tidy = _SchemaNormalizer(
         {name: _public(name, schema) for name, schema in components.items()},
         {_members(schema): name for name, schema in unions.items()},
     )
     return Shapes(
-        [tidy.schema(schema, null=True) for schema in made[: len(taken)]],
-        [tidy.schema(schema, null=False) for schema in made[len(taken) : -len(_UNIONS)]],
-        {tidy.names[name]: tidy.whole(components[name], null=name in asked) for name in sorted(components)},
+        [tidy.schema(schema, null=True) for schema in schemas[: len(takes)]],
+        [tidy.schema(schema, null=False) for schema in schemas[len(takes) : -len(_UNIONS)]],
+        {tidy.names[name]: tidy.normalise(components[name], null=name in reachable) for name in sorted(components)},
     )
 
 
@@ -88,38 +88,38 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
             case {"discriminator": _} if _members(node) in self.unions:
                 return reference(self.unions[_members(node)])
             case _:
-                return self.whole(node, null=null)
+                return self.normalise(node, null=null)
 
-    def whole(self, node: Schema, *, null: bool) -> Schema:
+    def normalise(self, node: Schema, *, null: bool) -> Schema:
         """Return a schema as it is, its inner ones in the document's form."""
-        said = {key: value for key, value in node.items() if key != "title" and value not in (None, [])}
-        for key, value in said.items():
+        kept_keys = {key: value for key, value in node.items() if key != "title" and value not in (None, [])}
+        for key, value in kept_keys.items():
             match key:
                 case "properties":
-                    said[key] = {name: self.schema(inner, null=null) for name, inner in value.items()}
+                    kept_keys[key] = {name: self.schema(inner, null=null) for name, inner in value.items()}
                 case "anyOf":
-                    said[key] = [self.schema(inner, null=null) for inner in value]
+                    kept_keys[key] = [self.schema(inner, null=null) for inner in value]
                 case "items" | "additionalProperties":
-                    said[key] = self.schema(value, null=null)
+                    kept_keys[key] = self.schema(value, null=null)
                 case "discriminator":
                     mapping = {tag: _REF + self.names[name] for tag, name in value["mapping"].items()}
-                    said[key] = {**value, "mapping": mapping}
+                    kept_keys[key] = {**value, "mapping": mapping}
                 case "enum" if all(isinstance(choice, str) for choice in value):
-                    said = {"type": "string", **said}
+                    kept_keys = {"type": "string", **kept_keys}
                 case "enum" if all(isinstance(choice, bool) for choice in value):
-                    said = {"type": "boolean", **said}  # generators of clients drop what has no type
+                    kept_keys = {"type": "boolean", **kept_keys}  # generators of clients drop what has no type
                 case _:
                     pass
-        return said
+        return kept_keys
 
 
 def _public(name: str, schema: Schema) -> str:
     """Return the document's name of a struct: an event's is its type; two empty structs of one name become one."""
-    bare = name.rpartition(".")[2]
+    base = name.rpartition(".")[2]
     fields = schema.get("properties", {})
     if "type" in fields and "properties" in fields:
         return "Event" + "".join(word.capitalize() for word in fields["type"]["enum"][0].split("."))
-    return _TAKEN.get(bare, bare)
+    return _TAKEN.get(base, base)
 
 
 def _members(schema: Schema) -> frozenset[str]:
@@ -133,11 +133,11 @@ def _references(node: Any) -> list[str]:
 
 def _find_reachable(schemas: Iterable[Schema], components: dict[str, Schema]) -> set[str]:
     """Return the names of the components that schemas refer to, directly or not."""
-    reached: set[str] = set()
+    reachable: set[str] = set()
     waiting = _references(list(schemas))
     while waiting:
         name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
+        if name not in reachable:
+            reachable.add(name)
             waiting += _references(components[name])
-    return reached
+    return reachable

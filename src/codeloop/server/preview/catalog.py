@@ -78,17 +78,17 @@ async def get_provider(it: PreviewRequest, args: takes.PreviewProviderId) -> JSO
 @answers("v2.integration.list")
 async def list_integrations(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the providers with the ways to sign in."""
-    known = await it.call(operation.PROVIDER_LIST, NoArguments())
-    return [_integration(each, known.connected) for each in known.all]
+    known_providers = await it.call(operation.PROVIDER_LIST, NoArguments())
+    return [_integration(each, known_providers.connected) for each in known_providers.all]
 
 
 @answers("v2.integration.get")
 async def get_integration(it: PreviewRequest, args: takes.IntegrationId) -> JSON:
     """Return a provider with the ways to sign in."""
-    known = await it.call(operation.PROVIDER_LIST, NoArguments())
-    for each in known.all:
+    known_providers = await it.call(operation.PROVIDER_LIST, NoArguments())
+    for each in known_providers.all:
         if each.id == args.integration_id:
-            return _integration(each, known.connected)
+            return _integration(each, known_providers.connected)
     raise _no_provider(args.integration_id)
 
 
@@ -134,8 +134,8 @@ def _integration(provider: ProviderDetails, connected: list[str]) -> JSON:
     if provider.env:
         methods.append({"type": "env", "names": provider.env})
     credential = {"type": "credential", "id": provider.id, "label": provider.name}
-    found = [credential] if provider.id in connected else []
-    return {"id": provider.id, "name": provider.name, "methods": methods, "connections": found}
+    connections = [credential] if provider.id in connected else []
+    return {"id": provider.id, "name": provider.name, "methods": methods, "connections": connections}
 
 
 def _no_provider(provider_id: str) -> PreviewRefused:

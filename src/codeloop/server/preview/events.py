@@ -13,9 +13,9 @@ def translate(frames: bytes) -> bytes:
 
 
 def _translate(line: bytes) -> bytes:
-    whole: JSON = msgspec.json.decode(line.removeprefix(_DATA))
-    payload: JSON = whole["payload"]
+    data: JSON = msgspec.json.decode(line.removeprefix(_DATA))
+    payload: JSON = data["payload"]
     event: JSON = {"id": payload["id"], "type": payload["type"], "data": payload["properties"]}
-    if "directory" in whole:
-        event["location"] = {"directory": whole["directory"]}
+    if "directory" in data:
+        event["location"] = {"directory": data["directory"]}
     return _DATA + msgspec.json.encode(event)

@@ -40,8 +40,8 @@ async def read_file(it: PreviewRequest, args: takes.ReadPreviewFile) -> Response
 @answers("v2.fs.list")
 async def list_folder(it: PreviewRequest, args: takes.ListPreviewFolder) -> list[JSON]:
     """List the entries of a folder, folders first."""
-    found = await it.call(operation.FILE_LIST, FileQuery(path=args.path))
-    return [{"path": each.path, "type": each.type} for each in found]
+    file_nodes = await it.call(operation.FILE_LIST, FileQuery(path=args.path))
+    return [{"path": each.path, "type": each.type} for each in file_nodes]
 
 
 @answers("v2.pty.list")
@@ -53,8 +53,10 @@ async def list_terminals(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
 @answers("v2.pty.create")
 async def open_terminal(it: PreviewRequest, args: takes.CreatePreviewPty) -> JSON:
     """Open a terminal."""
-    wanted = CreatePty(command=args.command, args=args.args or [], cwd=args.cwd, title=args.title, env=args.env or {})
-    return msgspec.to_builtins(await it.call(operation.PTY_CREATE, wanted))
+    create_pty = CreatePty(
+        command=args.command, args=args.args or [], cwd=args.cwd, title=args.title, env=args.env or {}
+    )
+    return msgspec.to_builtins(await it.call(operation.PTY_CREATE, create_pty))
 
 
 @answers("v2.pty.get")
@@ -66,8 +68,8 @@ async def get_terminal(it: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
 @answers("v2.pty.update")
 async def update_terminal(it: PreviewRequest, args: takes.UpdatePreviewPty) -> JSON:
     """Rename or resize a terminal."""
-    wanted = UpdatePty(pty_id=args.pty_id, title=args.title, size=args.size)
-    return msgspec.to_builtins(await it.call(operation.PTY_UPDATE, wanted))
+    update_pty = UpdatePty(pty_id=args.pty_id, title=args.title, size=args.size)
+    return msgspec.to_builtins(await it.call(operation.PTY_UPDATE, update_pty))
 
 
 @answers("v2.pty.remove")
@@ -131,7 +133,7 @@ async def reply_permission(it: PreviewRequest, args: takes.ReplyPermission) -> N
     """Answer a permission request."""
     request = await _request(it, args.session_id, args.request_id)
     answer = AnswerPermission(request_id=request.id, reply=args.reply, message=args.message)
-    await (await _of(it, args.session_id)).call(operation.PERMISSION_REPLY, answer)
+    await (await _session_request(it, args.session_id)).call(operation.PERMISSION_REPLY, answer)
 
 
 @answers("v2.question.request.list")
@@ -151,17 +153,19 @@ async def reply_question(it: PreviewRequest, args: takes.ReplyQuestion) -> None:
     """Answer a question."""
     await _check_question(it, args.session_id, args.request_id)
     answer = AnswerQuestion(request_id=args.request_id, answers=args.answers)
-    await (await _of(it, args.session_id)).call(operation.QUESTION_REPLY, answer)
+    await (await _session_request(it, args.session_id)).call(operation.QUESTION_REPLY, answer)
 
 
 @answers("v2.session.question.reject")
 async def reject_question(it: PreviewRequest, args: takes.PreviewRequestId) -> None:
     """Refuse to answer a question."""
     await _check_question(it, args.session_id, args.request_id)
-    await (await _of(it, args.session_id)).call(operation.QUESTION_REJECT, RejectQuestion(request_id=args.request_id))
+    await (await _session_request(it, args.session_id)).call(
+        operation.QUESTION_REJECT, RejectQuestion(request_id=args.request_id)
+    )
 
 
-async def _of(it: PreviewRequest, session_id: str) -> PreviewRequest:
+async def _session_request(it: PreviewRequest, session_id: str) -> PreviewRequest:
     """Return a request for the directory of a session. Raises CodeloopError: there is no such session."""
     project = await it.project(session_id)
     project.store.session(session_id)
@@ -169,7 +173,7 @@ async def _of(it: PreviewRequest, session_id: str) -> PreviewRequest:
 
 
 async def _requests(it: PreviewRequest, session_id: str) -> list[PermissionRequest]:
-    found = await (await _of(it, session_id)).call(operation.PERMISSION_LIST, NoArguments())
+    found = await (await _session_request(it, session_id)).call(operation.PERMISSION_LIST, NoArguments())
     return [each for each in found if each.session_id == session_id]
 
 
@@ -181,7 +185,7 @@ async def _request(it: PreviewRequest, session_id: str, request_id: str) -> Perm
 
 
 async def _questions(it: PreviewRequest, session_id: str) -> list[QuestionRequest]:
-    found = await (await _of(it, session_id)).call(operation.QUESTION_LIST, NoArguments())
+    found = await (await _session_request(it, session_id)).call(operation.QUESTION_LIST, NoArguments())
     return [each for each in found if each.session_id == session_id]
 
 

@@ -43,9 +43,9 @@ def _endpoint(app: App, row: AnyOperation, run: Run) -> Callable[[Request], Awai
         if row.id == _TICKET and request.headers.get("x-opencode-ticket") != "1":
             raise OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
         args = await arguments(row, request)
-        named = PreviewRequest(app, app.directory(directory_of(request)))
-        result = await load_handlers()[row.id](named, args)
-        return result if isinstance(result, Response) else await _wrap(named, wrap, result)
+        preview_request = PreviewRequest(app, app.directory(directory_of(request)))
+        result = await load_handlers()[row.id](preview_request, args)
+        return result if isinstance(result, Response) else await _wrap(preview_request, wrap, result)
 
     async def endpoint(request: Request) -> Response:
         return await run(lambda: work(request), _refuse)
@@ -61,7 +61,7 @@ def load_handlers() -> dict[str, Handler]:
     return {**catalog.HANDLERS, **places.HANDLERS, **sessions.HANDLERS}
 
 
-async def _wrap(named: PreviewRequest, wrap: Wrap, result: Any) -> Response:
+async def _wrap(preview_request: PreviewRequest, wrap: Wrap, result: Any) -> Response:
     match wrap:
         case "none":
             return answer(None)
@@ -72,7 +72,7 @@ async def _wrap(named: PreviewRequest, wrap: Wrap, result: Any) -> Response:
         case "located":
             from codeloop.app.handlers.project.project import location
 
-            where = await location(await named.project(), NoArguments())
+            where = await location(await preview_request.project(), NoArguments())
             return answer({"location": where, "data": result})
 
 

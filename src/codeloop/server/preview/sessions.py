@@ -61,10 +61,10 @@ answers = answers_in(HANDLERS)
 @answers("v2.session.list")
 async def list_sessions(it: PreviewRequest, args: takes.ListPreviewSessions) -> JSON:
     """Return a page of the sessions of all projects."""
-    found = await it.call(operation.SESSION_EVERYTHING, ListAllSessions(limit=_EVERY))
+    sessions = await it.call(operation.SESSION_EVERYTHING, ListAllSessions(limit=_EVERY))
     wanted = [
         each
-        for each in found
+        for each in sessions
         if (args.project is None or each.project_id == args.project)
         and (args.directory is None or each.directory == args.directory)
         and (args.subpath is None or (each.path or "") == args.subpath)
@@ -79,20 +79,20 @@ async def list_sessions(it: PreviewRequest, args: takes.ListPreviewSessions) -> 
 async def create(it: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
     """Make a session where it is asked for."""
     where = it if args.location is None else PreviewRequest(it.app, it.app.directory(args.location.directory))
-    made = await where.call(operation.SESSION_CREATE, CreateSession(agent=args.agent, model=args.model))
-    return show_session(made)
+    session = await where.call(operation.SESSION_CREATE, CreateSession(agent=args.agent, model=args.model))
+    return show_session(session)
 
 
 @answers("v2.session.active")
 async def list_active(it: PreviewRequest, _args: NoArguments) -> JSON:
     """Return the sessions in which a turn runs."""
-    found: JSON = {}
+    data: JSON = {}
     for project in it.app.projects:
         states = await PreviewRequest(it.app, project.settings.place.directory).call(
             operation.SESSION_STATUS, NoArguments()
         )
-        found |= {session: {"type": "running"} for session in states}
-    return found
+        data |= {session: {"type": "running"} for session in states}
+    return data
 
 
 @answers("v2.session.get")
@@ -124,19 +124,19 @@ async def prompt(it: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
     if args.delivery == "queue" and project.runs.is_running(args.session_id):
         message = "A turn is running, and prompts enter it at its next step. Wait for its end, or send it as steer."
         raise PreviewRefused("ConflictError", 409, message, resource=args.session_id)
-    chosen = args.id or new_id("msg")
+    message_id = args.id or new_id("msg")
     parts: list[PartInput] = [TextPartInput(text=args.prompt.text)]
     parts += [FilePartInput(mime=_guess_mime(each), url=each.uri, filename=each.name) for each in args.prompt.files]
     parts += [AgentPartInput(name=each.name) for each in args.prompt.agents]
-    sent = Prompt(session_id=args.session_id, parts=parts, message_id=chosen, no_reply=not args.resume)
+    prompt = Prompt(session_id=args.session_id, parts=parts, message_id=message_id, no_reply=not args.resume)
     if args.resume:
-        await it.call(operation.PROMPT_ASYNC, sent)
+        await it.call(operation.PROMPT_ASYNC, prompt)
     else:
-        await it.call(operation.PROMPT, sent)
+        await it.call(operation.PROMPT, prompt)
     admitted = sum(1 for _ in project.store.conversation(args.session_id).entries)
     return {
         "admittedSeq": admitted,
-        "id": chosen,
+        "id": message_id,
         "sessionID": args.session_id,
         "prompt": msgspec.to_builtins(args.prompt),
         "delivery": args.delivery,
@@ -150,8 +150,8 @@ async def compact(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
     session = (await it.project(args.session_id)).store.session(args.session_id)
     if session.model is None:
         raise refuse_unoffered("The session has no model yet: nothing was said in it.")
-    wanted = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
-    await it.call(operation.SUMMARIZE, wanted)
+    summarize = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
+    await it.call(operation.SUMMARIZE, summarize)
 
 
 @answers("v2.session.wait")
@@ -227,8 +227,8 @@ async def interrupt(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
 @answers("v2.session.messages")
 async def list_messages(it: PreviewRequest, args: takes.ListPreviewMessages) -> JSON:
     """Return a page of a session's messages."""
-    shown = show_messages(await it.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
-    page, cursor = _page(shown, [each["id"] for each in shown], args.limit, args.order, args.cursor)
+    messages = show_messages(await it.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
+    page, cursor = _page(messages, [each["id"] for each in messages], args.limit, args.order, args.cursor)
     return {"data": list(page), "cursor": cursor}
 
 
@@ -236,14 +236,14 @@ async def list_messages(it: PreviewRequest, args: takes.ListPreviewMessages) -> 
 async def get_message(it: PreviewRequest, args: takes.PreviewMessageId) -> JSON:
     """Return a message."""
     (await it.project(args.session_id)).store.session(args.session_id)
-    wanted = MessageId(session_id=args.session_id, message_id=args.message_id)
+    message_id = MessageId(session_id=args.session_id, message_id=args.message_id)
     try:
-        found = show_message(await it.call(operation.MESSAGE_GET, wanted))
+        data = show_message(await it.call(operation.MESSAGE_GET, message_id))
     except OperationError as error:
         raise _no_message(args.session_id, args.message_id) from error
-    if found is None:
+    if data is None:
         raise _no_message(args.session_id, args.message_id)
-    return found
+    return data
 
 
 def _guess_mime(file: takes.PromptFile) -> str:
@@ -271,17 +271,17 @@ def _page(items: Sequence[T], ids: list[str], limit: int, order: str, text: str 
     if not page:
         return page, {}
     first, last = ids[start], ids[start + len(page) - 1]
-    found = {"previous": _Cursor(first, order, is_back=True)} if start else {}
+    cursors = {"previous": _Cursor(first, order, is_back=True)} if start else {}
     if start + len(page) < len(ids):
-        found["next"] = _Cursor(last, order)
-    return page, {name: base64.urlsafe_b64encode(msgspec.json.encode(each)).decode() for name, each in found.items()}
+        cursors["next"] = _Cursor(last, order)
+    return page, {name: base64.urlsafe_b64encode(msgspec.json.encode(each)).decode() for name, each in cursors.items()}
 
 
 def _read_cursor(text: str, ids: list[str]) -> _Cursor:
     try:
-        found = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Cursor)
+        cursor = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Cursor)
     except (ValueError, msgspec.DecodeError) as error:
         raise PreviewRefused("InvalidCursorError", 400, "This is no cursor that was given out.") from error
-    if found.id not in ids:
+    if cursor.id not in ids:
         raise PreviewRefused("InvalidCursorError", 400, "What the cursor names is not in this list any more.")
-    return found
+    return cursor

@@ -59,7 +59,7 @@ def show_message(message: MessageWithParts) -> JSON | None:
 
 def show_messages(messages: Iterable[MessageWithParts]) -> list[JSON]:
     """Return the messages that version 2 has."""
-    return [shown for message in messages if (shown := show_message(message)) is not None]
+    return [data for message in messages if (data := show_message(message)) is not None]
 
 
 def _show_prompt(info: UserMessage, parts: Iterable[Part]) -> JSON:
@@ -70,14 +70,14 @@ def _show_prompt(info: UserMessage, parts: Iterable[Part]) -> JSON:
             reason = "auto" if part.auto else "manual"
             return {"id": info.id, "type": "compaction", "reason": reason, "summary": "", "recent": "", "time": time}
     texts = [part for part in parts if isinstance(part, TextPart)]
-    said = [part.text for part in texts if not part.synthetic]
-    if not said and texts:
+    texts_shown = [part.text for part in texts if not part.synthetic]
+    if not texts_shown and texts:
         text = "\n".join(part.text for part in texts)
         return {"id": info.id, "type": "synthetic", "sessionID": info.session_id, "text": text, "time": time}
     files = [_file(part) for part in parts if isinstance(part, FilePart)]
     agents = [{"name": part.name} for part in parts if isinstance(part, AgentPart)]
-    shown = {"id": info.id, "type": "user", "text": "\n".join(said), "time": time}
-    return _present(**shown, files=files or None, agents=agents or None)
+    row = {"id": info.id, "type": "user", "text": "\n".join(texts_shown), "time": time}
+    return _present(**row, files=files or None, agents=agents or None)
 
 
 def _file(part: FilePart) -> JSON:
@@ -95,7 +95,7 @@ def _show_answer(info: AssistantMessage, parts: Iterable[Part]) -> JSON:
         type="assistant",
         agent=info.agent,
         model=_present(id=info.model_id, providerID=info.provider_id, variant=info.variant),
-        content=[shown for part in parts if (shown := _show_content(part)) is not None],
+        content=[data for part in parts if (data := _show_content(part)) is not None],
         snapshot=snapshot or None,
         finish=info.finish,
         cost=info.cost,
@@ -132,9 +132,9 @@ def _show_state(state: ToolState) -> JSON:
             return {"status": "running", "input": state.input, "structured": state.metadata or {}, "content": []}
         case ToolStateCompleted():
             content = [{"type": "text", "text": state.output}]
-            shown = {"status": "completed", "input": state.input, "structured": state.metadata, "content": content}
+            row = {"status": "completed", "input": state.input, "structured": state.metadata, "content": content}
             files = [_file(each) for each in state.attachments or ()]
-            return _present(**shown, attachments=files or None)
+            return _present(**row, attachments=files or None)
         case ToolStateError():
             error = {"type": "unknown", "message": state.error}
             structured = state.metadata or {}
@@ -154,11 +154,11 @@ def _tool_time(state: ToolState) -> JSON:
 def show_agent(agent: Agent) -> JSON:
     """Return an agent."""
     model = agent.model
-    shown = None if model is None else _present(id=model.model_id, providerID=model.provider_id, variant=agent.variant)
+    data = None if model is None else _present(id=model.model_id, providerID=model.provider_id, variant=agent.variant)
     rules = [{"action": each.permission, "resource": each.pattern, "effect": each.action} for each in agent.permission]
     return _present(
         id=agent.name,
-        model=shown,
+        model=data,
         request={"headers": {}, "body": agent.options},
         system=agent.prompt,
         description=agent.description,

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.net.address import HOSTS, concern, has_own_address, look_up, same
+from codeloop.net.address import HOSTS, has_own_address, look_up, same, why_not_public
 from codeloop.net.offline import HINT, is_offline, is_reached_offline
 from codeloop.net.origin import add_brackets, is_local_name
 from codeloop.net.tls import tls_context
@@ -215,7 +215,7 @@ class _Fetch:
                     raise ToolFailure(
                         f"{place.host} can't be resolved: {why}.", advice="Check the host name."
                     ) from None
-        concerns = [f"{address} ({why})" for address in addresses if (why := concern(address)) is not None]
+        concerns = [f"{address} ({why})" for address in addresses if (why := why_not_public(address)) is not None]
         if place.odd and not concerns:
             concerns = [f"{place.host} (an unusual spelling of an address)"]
         if not addresses:

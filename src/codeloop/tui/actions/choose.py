@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILE_WORDS, PROFILES, Profile
 from codeloop.schema.wire import replace
@@ -67,7 +67,7 @@ async def choose_profile(ui: Ui, words: str) -> None:
             return
     if name not in PROFILES:
         raise UsageProblem(
-            f"There is no profile {name}.{suggest_names(near(name, PROFILES))} Choose {', '.join(PROFILES)}."
+            f"There is no profile {name}.{suggest_names(find_similar(name, PROFILES))} Choose {', '.join(PROFILES)}."
         )
     await _take_profile(ui, name)
     ui.say(f"From the next call on, profile {name} holds in this session.", "success")
@@ -77,7 +77,7 @@ async def switch_profile(ui: Ui, _words: str) -> None:
     """Switch to the next permission profile, skipping the one that asks nothing."""
     names: list[Profile] = [each for each in PROFILES if each != BY_NAME]
     now = ui.choices.profile_of(ui.tab) or "auto"
-    at = next((place for place, each in enumerate(names) if each == now), -1)
+    at = next((index for index, each in enumerate(names) if each == now), -1)
     name = names[(at + 1) % len(names)]
     await _take_profile(ui, name)
     ui.notify(f"Profile {name}: {PROFILE_WORDS[name]}", timeout=3)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from textual.screen import Screen
 
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
@@ -45,9 +45,9 @@ ROOMY = 60
 
 async def ask(ui: Ui, screen: Screen[T]) -> T | None:
     """Show a screen and return its result; then the prompt gets the focus back."""
-    answered: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
-    ui.push_screen(screen, answered.set_result)
-    result = await answered
+    future: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+    ui.push_screen(screen, future.set_result)
+    result = await future
     ui.tab.take_focus()
     if (task := asyncio.current_task()) is not None and ui.tasks.get(task) is not None:
         ui.tasks[task] = time.monotonic()
@@ -66,9 +66,9 @@ def make_context(ui: Ui) -> DialogContext:
 async def choose_session(ui: Ui, _words: str) -> None:
     """Choose a session to show."""
     current = ui.tab.session.id if ui.tab.session else ""
-    chosen = await ask(ui, SessionPicker(make_context(ui), SessionPins(ui.launch.state_folder), current))
-    if chosen:
-        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
+    session_id = await ask(ui, SessionPicker(make_context(ui), SessionPins(ui.launch.state_folder), current))
+    if session_id:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session_id)))
 
 
 async def rename_session(ui: Ui, words: str) -> None:
@@ -91,9 +91,9 @@ async def choose_child(ui: Ui, session_id: str) -> None:
 
 async def choose_fork(ui: Ui, _words: str) -> None:
     """Choose one of the sessions that this one was forked from, or that were forked from it."""
-    chosen = await ask(ui, ForkPicker(make_context(ui), ui.session))
-    if chosen:
-        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
+    message_id = await ask(ui, ForkPicker(make_context(ui), ui.session))
+    if message_id:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=message_id)))
 
 
 async def show_timeline(ui: Ui, _words: str) -> None:
@@ -127,11 +127,11 @@ async def choose_model(ui: Ui, words: str) -> None:
     """Choose the model of the next prompts, or take the one that is named."""
     await ui.choices.look()
     if words:
-        chosen: ModelRef | None = model_called(ui.choices, words)
+        model: ModelRef | None = model_called(ui.choices, words)
     else:
-        chosen = await ask(ui, ModelPicker(make_context(ui), ui.choices.memory, ui.choices.answering(ui.tab)))
-    if chosen is not None:
-        ui.choices.take(ui.tab, chosen)
+        model = await ask(ui, ModelPicker(make_context(ui), ui.choices.memory, ui.choices.answering(ui.tab)))
+    if model is not None:
+        ui.choices.take(ui.tab, model)
         ui.draw()
 
 
@@ -140,7 +140,8 @@ async def choose_variant(ui: Ui, words: str) -> None:
     model, names = ui.choices.answering(ui.tab), [NO_VARIANT, *ui.choices.variants(ui.tab)]
     if words and words not in names:
         raise UsageProblem(
-            f"There is no effort {words} here.{suggest_names(near(words, names))} There are: {', '.join(names)}."
+            f"There is no effort {words} here.{suggest_names(find_similar(words, names))} "
+            f"There are: {', '.join(names)}."
         )
     if model is not None and words:
         chosen = replace(model, variant=None if words == NO_VARIANT else words)
@@ -156,7 +157,7 @@ async def choose_agent(ui: Ui, words: str) -> None:
     names = [agent.name for agent in ui.choices.primary]
     if words and words not in names:
         raise UsageProblem(
-            f"There is no agent {words}.{suggest_names(near(words, names))} There are: {', '.join(names)}."
+            f"There is no agent {words}.{suggest_names(find_similar(words, names))} There are: {', '.join(names)}."
         )
     chosen = words or await ask(ui, agent_picker(make_context(ui), ui.choices.agent_of(ui.tab) or ""))
     if chosen:

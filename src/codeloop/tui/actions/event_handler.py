@@ -3,7 +3,7 @@
 import time
 from typing import Literal
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked, SessionDeleted
 from codeloop.schema.live_events import (
     BranchUpdated,
@@ -57,7 +57,7 @@ class EventHandler:
         self._choices = Debounce(lambda: ui.start_task(_choose_anew(ui)), DEBOUNCE)
         self._queued = Debounce(lambda: ui.start_task(look_for_queued(ui)), STEP)
 
-    def hear(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         """Draw with the next frame what has changed."""
         ui = self._ui
         match event:
@@ -70,33 +70,37 @@ class EventHandler:
             case SessionIdle(properties=p):
                 if time.monotonic() - self._began.pop(p.session_id, time.monotonic()) >= LONG:
                     self._call(p.session_id, "The turn is over")
-                self._sidebar.want()
+                self._sidebar.request()
                 ui.start_task(send_next(ui, p.session_id))
             case FileEdited() | SessionDiff() | BranchUpdated() | LspUpdated() | McpToolsChanged():
-                self._sidebar.want()
+                self._sidebar.request()
             case MessageUpdated():
-                self._queued.want()
+                self._queued.request()
             case InstanceDisposed() | GlobalDisposed():
-                self._choices.want()
+                self._choices.request()
             case SessionDeleted(properties=p):
                 ui.start_task(close_deleted(ui, p.session_id))
             case ToastShown(properties=p):
                 self._show(p)
             case _:
                 pass
-        self._frames.want()
+        self._frames.request()
 
     def _show(self, toast: Toast) -> None:
         seconds = TOAST if toast.duration is None else toast.duration / 1000
-        title = inert(toast.title or "")
+        title = escape_controls(toast.title or "")
         self._ui.notify(
-            inert(toast.message), title=title, severity=_SEVERITY[toast.variant], timeout=seconds, markup=False
+            escape_controls(toast.message),
+            title=title,
+            severity=_SEVERITY[toast.variant],
+            timeout=seconds,
+            markup=False,
         )
 
     def redraw(self) -> None:
         """Draw for another size or another tab; then refresh the sidebar's data."""
-        self._frames.want()
-        self._sidebar.want()
+        self._frames.request()
+        self._sidebar.request()
 
     def _call(self, session_id: str, what: str) -> None:
         """Notify the user who is looking elsewhere that this session needs attention."""

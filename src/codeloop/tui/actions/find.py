@@ -52,7 +52,7 @@ class ConversationSearch:
             self._at = (self._at + by) % len(self._found)
             self._do(self._show())
 
-    def leave(self, *, stays: bool) -> None:
+    def close(self, *, stays: bool) -> None:
         """Close the bar; unless `stays`, scroll back to the original position."""
         if self._task is not None:
             self._task.cancel()
@@ -78,9 +78,9 @@ class ConversationSearch:
             self._tab.transcript.blocks.highlights.show("")
             self._tab.transcript.refresh()
             return
-        asked = FindInSession(session_id=view.session.id, query=text[: SESSION_SEARCH_TEXT.value])
+        find_in_session = FindInSession(session_id=view.session.id, query=text[: SESSION_SEARCH_TEXT.value])
         try:
-            result = await self._ui.client.call(SESSION_FIND, asked)
+            result = await self._ui.client.call(SESSION_FIND, find_in_session)
         except CodeloopError as error:
             bar.say(str(error))
             return
@@ -100,7 +100,7 @@ class ConversationSearch:
         at = len(self._found) - 1
         if follows or not message:
             return at
-        return max(place for place, each in enumerate(self._found) if each.message_id == message)
+        return max(index for index, each in enumerate(self._found) if each.message_id == message)
 
     async def _show(self) -> None:
         """Scroll to the current match: load its message, open its item, mark it."""
@@ -110,18 +110,18 @@ class ConversationSearch:
         await self._ui.read_until(match.message_id)
         self._open(match)
         transcript = tab.transcript
-        shown = transcript.blocks.find(match.part_id) or transcript.blocks.find(match.message_id)
-        if shown is None:
+        blocks = transcript.blocks.find(match.part_id) or transcript.blocks.find(match.message_id)
+        if blocks is None:
             transcript.blocks.highlights.show(self._query)
             transcript.refresh()
             return
-        block, rows, top = shown
+        block, rows, top = blocks
         transcript.blocks.highlights.show(self._query, block.item.key, match.ordinal)
         row, number = transcript.blocks.highlights.row_of(block, rows, match.ordinal)
         transcript.blocks.highlights.show(self._query, block.item.key, number)
         first, height = round(transcript.scroll_y), transcript.size.height
         if not first <= top + row < first + height - 1:
-            transcript.by(top + row - height // ABOVE - transcript.scroll_y)
+            transcript.scroll_rows(top + row - height // ABOVE - transcript.scroll_y)
         transcript.refresh()
 
     def _open(self, match: TextMatch) -> None:
@@ -159,4 +159,4 @@ def _go_back(tab: SessionTab, origin: tuple[str, int, bool]) -> None:
     if follows or first is None:
         tab.transcript.to_end()
     else:
-        tab.transcript.by(first + rows - tab.transcript.scroll_y)
+        tab.transcript.scroll_rows(first + rows - tab.transcript.scroll_y)

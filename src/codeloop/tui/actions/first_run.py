@@ -36,10 +36,10 @@ def name_server(ui: Ui, server: str) -> None:
 async def connect(ui: Ui) -> bool:
     """Show the provider dialog; return whether a model is usable now. Text meant for the prompt goes there."""
     picker = ProviderPicker(make_context(ui), TITLE)
-    chosen = await ask(ui, picker)
+    model = await ask(ui, picker)
     await ui.choices.look()
-    if chosen is not None:
-        ui.choices.take(ui.tab, chosen)
+    if model is not None:
+        ui.choices.take(ui.tab, model)
     elif picker.typed and not picker.is_used:
         ui.tab.prompt.insert(picker.typed)
     ui.draw()
@@ -71,15 +71,15 @@ def _is_first(seen: Path) -> bool:
 
 async def show_tour(ui: Ui, _words: str) -> None:
     """Show five keys to begin with, until something is sent or escape is pressed."""
-    shown = ui.keys.key_of
+    key_text = ui.keys.key_of
     rows = [
-        (shown("command_list"), f"every command, with its keys; {shown('help') or '/help'} is the help"),
+        (key_text("command_list"), f"every command, with its keys; {key_text('help') or '/help'} is the help"),
         ("@  /  !", "mention a file · run a command · run a shell command"),
-        (shown("agent_cycle"), "next agent: plan only reads and thinks, build changes files"),
-        (f"{shown('session_interrupt')} twice", "stop the turn"),
-        (shown("messages_undo"), "undo the last turn, with what it did to files"),
+        (key_text("agent_cycle"), "next agent: plan only reads and thinks, build changes files"),
+        (f"{key_text('session_interrupt')} twice", "stop the turn"),
+        (key_text("messages_undo"), "undo the last turn, with what it did to files"),
     ]
     width = max(len(keys) for keys, _ in rows)
     lines = [f"{keys:{width}}  {what}" for keys, what in rows if keys]
-    end = f"{shown('session_interrupt') or 'esc'} hides this; /tour shows it again"
+    end = f"{key_text('session_interrupt') or 'esc'} hides this; /tour shows it again"
     ui.say("\n".join(["Five keys to begin with", *lines, end]))

@@ -32,14 +32,14 @@ async def open_target(ui: Ui, ask_trust: AskTrust, changed: Callable[[Event], ob
 
 async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
     """Show the chosen session, send the first prompt, and wait until the user leaves."""
-    found = await ui.launch.chosen(target)
+    session = await ui.launch.chosen(target)
     ui.sessions = sessions
     await ui.choices.connect(target)
     ui.is_open.set()
     for note in target.notes:
         ui.say(note.removeprefix("codeloop: "), "warning")
-    if found is not None:
-        await ui.open_tab(found)
+    if session is not None:
+        await ui.open_tab(session)
     ui.draw()
     if ui.launch.prompt:
         ui.start_task(send(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))

@@ -12,13 +12,13 @@ from codeloop.tui.ui import Ui
 
 async def show_picture_of_session(ui: Ui, part_id: str) -> None:
     """Show a picture of the conversation by its id, without one the latest."""
-    found = [*find_pictures(ui.tab.view)]
-    chosen = [file for file in found if file.id == part_id] if part_id else found[-1:]
+    file_parts = [*find_pictures(ui.tab.view)]
+    chosen = [file for file in file_parts if file.id == part_id] if part_id else file_parts[-1:]
     if not chosen:
         raise UsageProblem("There is no picture in this conversation.")
-    told = await show_picture(ui, chosen[0])
-    if told:
-        ui.say(told)
+    message = await show_picture(ui, chosen[0])
+    if message:
+        ui.say(message)
 
 
 def find_pictures(view: SessionView | None) -> Iterator[FilePart]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from rich.segment import Segment
 
 from codeloop.client.slash.reports import context_lines, cost_lines, decision_text, grant_text, memory_lines
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.operation import (
@@ -30,30 +30,32 @@ LIMITS = "Every call must pass these as well"
 
 async def show_context(ui: Ui, _words: str) -> None:
     """Show what fills the window of the session's model."""
-    found = await ui.client.call(SESSION_CONTEXT, SessionId(session_id=ui.session.id))
-    await _read(ui, "Context", lambda width: context_lines(found, width))
+    session_context = await ui.client.call(SESSION_CONTEXT, SessionId(session_id=ui.session.id))
+    await _read(ui, "Context", lambda width: context_lines(session_context, width))
 
 
 async def show_cost(ui: Ui, _words: str) -> None:
     """Show what the session and its subagents have used."""
-    found = await ui.client.call(SESSION_COST, SessionId(session_id=ui.session.id))
-    await _read(ui, "Cost", lambda width: cost_lines(found, width))
+    session_cost = await ui.client.call(SESSION_COST, SessionId(session_id=ui.session.id))
+    await _read(ui, "Cost", lambda width: cost_lines(session_cost, width))
 
 
 async def show_memory(ui: Ui, _words: str) -> None:
     """Show the notes of the project's memory, and which of them are stale."""
-    found = await ui.client.call(MEMORY_LIST, NoArguments())
-    await _read(ui, "Memory", lambda _: memory_lines(found))
+    memory_notes = await ui.client.call(MEMORY_LIST, NoArguments())
+    await _read(ui, "Memory", lambda _: memory_lines(memory_notes))
 
 
 async def show_permissions(ui: Ui, _words: str) -> None:
     """Show the effective rules, the revocable "always" grants, and recent decisions."""
     client, session = ui.client, ui.tab.session
-    asked = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.agent_of(ui.tab))
+    permission_query = PermissionQuery(
+        session_id=session.id if session is not None else None, agent=ui.choices.agent_of(ui.tab)
+    )
 
     async def list_permissions() -> Sequence[Pick[str]]:
-        found = await client.call(PERMISSION_RULES, asked)
-        always = [Pick(grant.id, grant_text(grant), group="Always allowed") for grant in found.grants]
+        permissions_in_force = await client.call(PERMISSION_RULES, permission_query)
+        always = [Pick(grant.id, grant_text(grant), group="Always allowed") for grant in permissions_in_force.grants]
         none = [] if always else [Pick("none", "nothing", group="Always allowed", problem="Nothing is always allowed.")]
         rules = [
             Pick(
@@ -62,11 +64,11 @@ async def show_permissions(ui: Ui, _words: str) -> None:
                 rule.origin,
                 group=LIMITS if rule.list else RULES,
             )
-            for at, rule in reversed([*enumerate(found.rules)])
+            for at, rule in reversed([*enumerate(permissions_in_force.rules)])
         ]
         lately = [
             Pick(f"decision {at}", decision_text(each), group="Latest decisions")
-            for at, each in reversed([*enumerate(found.decisions)])
+            for at, each in reversed([*enumerate(permissions_in_force.decisions)])
         ]
         return [*always, *none, *lately, *sorted(rules, key=lambda pick: pick.group == LIMITS)]
 
@@ -90,6 +92,6 @@ async def _read(ui: Ui, title: str, lines: Callable[[int], Sequence[str]]) -> No
 
     def rows(width: int) -> list[Row]:
         style = ui.appearance.styles.of("text")
-        return [row for line in lines(width) for row in wrap([Segment(inert(line), style)], width)]
+        return [row for line in lines(width) for row in wrap([Segment(escape_controls(line), style)], width)]
 
     await ask(ui, ReadingScreen(title, rows, lambda: ui.appearance.styles))

@@ -42,7 +42,7 @@ async def send_goal(ui: Ui, words: str) -> None:
 async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, goal: Goal | None = None) -> None:
     """Send a prompt, or a line for the shell; `queue` holds it while a turn runs. Raises CodeloopError."""
     if delivery == "queue" and tab.view is not None and tab.view.is_busy:
-        tab.prompt.queue.hold(entry)
+        tab.prompt.queue.add(entry)
         return
     async with _keep_on_failure(ui, tab, entry) as message_id:
         session = await _session(ui, tab, entry)
@@ -64,7 +64,7 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, 
             limits=LIMITS,
             goal=goal,
         )
-        _tell(ui, await client.call(PROMPT, prompt))
+        _show_stop(ui, await client.call(PROMPT, prompt))
 
 
 async def send_next(ui: Ui, session_id: str) -> None:
@@ -106,7 +106,7 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
             parts=list(files),
             limits=LIMITS,
         )
-        _tell(ui, await _client(ui, session).call(COMMAND, command))
+        _show_stop(ui, await _client(ui, session).call(COMMAND, command))
 
 
 @asynccontextmanager
@@ -178,7 +178,7 @@ def _client(ui: Ui, session: Session) -> Client:
     return ui.sessions.client_of(session) if ui.sessions is not None else ui.client
 
 
-def _tell(ui: Ui, answer: MessageWithParts) -> None:
+def _show_stop(ui: Ui, answer: MessageWithParts) -> None:
     """Show why a turn ended, unless it is simply done or the conversation shows it."""
     stop = answer.stop
     if stop is not None and stop.goal is not None and stop.goal.status == "done":

@@ -51,12 +51,15 @@ async def take_over(ui: Ui, words: str) -> None:
 
 async def stop_all(ui: Ui, _words: str) -> None:
     """Stop the running turns of all of this user's servers, terminals and runs."""
-    found = await ui.client.call(STOP_ALL, NoArguments())
-    if found.left:
-        names = ", ".join(one_line(each.title, _TITLE) for each in found.left)
-        ui.say(f"{_count(len(found.stopped))} stopped. Still running: {names}", "warning")
+    stopped_sessions = await ui.client.call(STOP_ALL, NoArguments())
+    if stopped_sessions.left:
+        names = ", ".join(one_line(each.title, _TITLE) for each in stopped_sessions.left)
+        ui.say(f"{_count(len(stopped_sessions.stopped))} stopped. Still running: {names}", "warning")
     else:
-        ui.say(f"{_count(len(found.stopped))} stopped." if found.stopped else "Nothing was running.", "success")
+        ui.say(
+            f"{_count(len(stopped_sessions.stopped))} stopped." if stopped_sessions.stopped else "Nothing was running.",
+            "success",
+        )
 
 
 def _count(sessions: int) -> str:
@@ -66,11 +69,11 @@ def _count(sessions: int) -> str:
 async def undo(ui: Ui, _words: str) -> None:
     """Undo the last turn and what it did to files; its prompt can be changed and sent again."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    before, left = _find_undone_prompt(ui, session), list[str]()
-    await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=left.append)
+    before, remaining = _find_undone_prompt(ui, session), list[str]()
+    await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=remaining.append)
     ui.tab.forget_notices()
-    if left:  # the conversation shows what was undone
-        ui.say("\n".join(left), "warning")
+    if remaining:  # the conversation shows what was undone
+        ui.say("\n".join(remaining), "warning")
     if ui.tab.prompt.entry.text in {"", before}:
         await _write_on_undone(ui)
 
@@ -96,8 +99,8 @@ async def _write_on_undone(ui: Ui) -> None:
 def _find_undone_prompt(ui: Ui, session: Session) -> str:
     """Return the text of the first prompt that is undone, or nothing."""
     view = ui.tab.view
-    known = view.log.messages.get(session.revert.message_id) if view is not None and session.revert else None
-    parts = known.parts.values() if known is not None else ()
+    message = view.log.messages.get(session.revert.message_id) if view is not None and session.revert else None
+    parts = message.parts.values() if message is not None else ()
     return "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic)
 
 
@@ -107,8 +110,10 @@ async def compact(ui: Ui, _words: str) -> None:
     model = ui.choices.answering(ui.tab)
     if model is None:
         raise UsageProblem("No model can be used yet. /connect sets one up.")
-    asked = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
-    ui.start_task(ui.client.call(SUMMARIZE, asked))  # nobody waits for it: what is typed meanwhile is for the prompt
+    summarize = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
+    ui.start_task(
+        ui.client.call(SUMMARIZE, summarize)
+    )  # nobody waits for it: what is typed meanwhile is for the prompt
 
 
 async def fork(ui: Ui, _words: str) -> None:
@@ -121,10 +126,10 @@ async def copy_answer(ui: Ui, _words: str) -> None:
     """Copy the text of the last answer."""
     view = ui.tab.view
     for message_id in reversed(view.log.ids if view is not None else []):
-        known = view.log.messages[message_id] if view is not None else None
-        if known is None or not isinstance(known.info, AssistantMessage):
+        message = view.log.messages[message_id] if view is not None else None
+        if message is None or not isinstance(message.info, AssistantMessage):
             continue
-        if text := "\n\n".join(part.text for part in known.parts.values() if isinstance(part, TextPart)):
+        if text := "\n\n".join(part.text for part in message.parts.values() if isinstance(part, TextPart)):
             ui.copy_to_clipboard(text)
             ui.notify("The last answer is copied.")
             return

@@ -35,13 +35,13 @@ def list_settings(ui: Ui) -> list[Setting]:
     """Return the settings that can be changed here, read from the files."""
     sources = read_settings(ui.launch.settings_files)
     types = get_type_hints(UiSettings)
-    found: list[Setting] = []
+    settings: list[Setting] = []
     for field in msgspec.structs.fields(UiSettings):
         if field.name == "keybinds":  # many keys: changed in the file
             continue
         is_set = field.name in sources.origins
         value = _as_text(getattr(sources.settings, field.name)) if is_set else ""
-        found.append(
+        settings.append(
             Setting(
                 (field.name,),
                 ABOUT.get(field.name, ""),
@@ -52,7 +52,7 @@ def list_settings(ui: Ui) -> list[Setting]:
                 _as_text(field.default),
             )
         )
-    return found
+    return settings
 
 
 async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
@@ -60,13 +60,17 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     file, key = ui.launch.own_settings, setting.keys[0]
     if file is None:
         raise UsageProblem("There is no folder for settings here.")
-    wanted = get_type_hints(UiSettings)[key]
+    setting_type = get_type_hints(UiSettings)[key]
     if value is None:
         unset_setting(file, key)
     else:
         try:
-            number = value if wanted in {str, bool} or get_origin(wanted) is Literal else msgspec.json.decode(value)
-            write_setting(file, key, msgspec.convert(number, wanted))
+            number = (
+                value
+                if setting_type in {str, bool} or get_origin(setting_type) is Literal
+                else msgspec.json.decode(value)
+            )
+            write_setting(file, key, msgspec.convert(number, setting_type))
         except msgspec.MsgspecError as error:
             raise UsageProblem(f"{key} can't be {one_line(str(value), 40)}: {error}") from error
     sources = read_settings(ui.launch.settings_files)
@@ -76,7 +80,7 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     ui.appearance.adopt(settings)
     ui.scroll_sensitivity_y = settings.scroll_speed
     for tab in ui.tabs:
-        use_vim(tab.prompt.editor, wanted=settings.vim)
+        use_vim(tab.prompt.editor, is_wanted=settings.vim)
     ui.restyle()
 
 

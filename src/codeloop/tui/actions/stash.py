@@ -24,6 +24,6 @@ async def pop_stash(ui: Ui, _words: str) -> None:
 async def choose_stashed(ui: Ui, _words: str) -> None:
     """Choose among the stashed prompts."""
     prompt = ui.tab.prompt
-    chosen = await ask(ui, stash_list(prompt.store, lambda: ui.appearance.styles))
-    if chosen is not None:
-        prompt.draft_keeper.pop(chosen)
+    index = await ask(ui, stash_list(prompt.store, lambda: ui.appearance.styles))
+    if index is not None:
+        prompt.draft_keeper.pop(index)

@@ -71,7 +71,7 @@ async def show_previous_child(ui: Ui, _words: str) -> None:
     await _step_child(ui, -1)
 
 
-async def leave(ui: Ui, key: str) -> None:
+async def quit_program(ui: Ui, key: str) -> None:
     """Leave the program; the key must be pressed again while a turn runs, or has only just ended.
 
     `key`: one that has to be pressed twice.

@@ -14,32 +14,32 @@ WIDTH = 80
 
 async def scroll_page_up(ui: Ui, _words: str) -> None:
     """Scroll a page up, but for one row."""
-    ui.tab.transcript.by(1 - ui.tab.transcript.size.height)
+    ui.tab.transcript.scroll_rows(1 - ui.tab.transcript.size.height)
 
 
 async def scroll_page_down(ui: Ui, _words: str) -> None:
     """Scroll a page down, but for one row."""
-    ui.tab.transcript.by(ui.tab.transcript.size.height - 1)
+    ui.tab.transcript.scroll_rows(ui.tab.transcript.size.height - 1)
 
 
 async def scroll_half_up(ui: Ui, _words: str) -> None:
     """Scroll half a page up."""
-    ui.tab.transcript.by(-(ui.tab.transcript.size.height // 2))
+    ui.tab.transcript.scroll_rows(-(ui.tab.transcript.size.height // 2))
 
 
 async def scroll_half_down(ui: Ui, _words: str) -> None:
     """Scroll half a page down."""
-    ui.tab.transcript.by(ui.tab.transcript.size.height // 2)
+    ui.tab.transcript.scroll_rows(ui.tab.transcript.size.height // 2)
 
 
 async def scroll_line_up(ui: Ui, _words: str) -> None:
     """Scroll one row up."""
-    ui.tab.transcript.by(-1)
+    ui.tab.transcript.scroll_rows(-1)
 
 
 async def scroll_line_down(ui: Ui, _words: str) -> None:
     """Scroll one row down."""
-    ui.tab.transcript.by(1)
+    ui.tab.transcript.scroll_rows(1)
 
 
 async def show_first(ui: Ui, _words: str) -> None:
@@ -49,12 +49,12 @@ async def show_first(ui: Ui, _words: str) -> None:
         await sessions.read_first(view)
         ui.start_task(_read_between(ui, sessions, view))
     ui.draw()
-    ui.tab.transcript.by(-ui.tab.transcript.scroll_y)
+    ui.tab.transcript.scroll_rows(-ui.tab.transcript.scroll_y)
 
 
 async def _read_between(ui: Ui, sessions: OpenSessions, view: SessionView) -> None:
     while view.cursor is not None and sessions.views.get(view.session.id) is view:
-        await sessions.older(view)
+        await sessions.load_older(view)
         await asyncio.sleep(0)  # keys go first
     ui.draw()
 
@@ -85,7 +85,7 @@ def show_item(ui: Ui, key: str) -> None:
     """Scroll to an item of the conversation, by its key; an unknown one is ignored."""
     transcript = ui.tab.transcript
     if (top := transcript.blocks.top_of(key)) is not None:
-        transcript.by(top - transcript.scroll_y)
+        transcript.scroll_rows(top - transcript.scroll_y)
 
 
 async def switch_mode(ui: Ui, _words: str) -> None:
@@ -145,8 +145,8 @@ def _to_prompt(ui: Ui, step: int) -> None:
         return
     tops = [top for prompt in view.log.prompts() if (top := transcript.blocks.top_of(prompt.id)) is not None]
     now = round(transcript.scroll_y)
-    found = [top for top in tops if (top > now if step > 0 else top < now)]
-    if found:
-        transcript.by((min(found) if step > 0 else max(found)) - transcript.scroll_y)
+    candidates = [top for top in tops if (top > now if step > 0 else top < now)]
+    if candidates:
+        transcript.scroll_rows((min(candidates) if step > 0 else max(candidates)) - transcript.scroll_y)
     elif step > 0:
         transcript.to_end()

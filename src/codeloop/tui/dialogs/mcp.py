@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import (
@@ -73,7 +73,7 @@ class McpPicker(Picker[str]):
             try:
                 await what()
             except CodeloopError as error:
-                self.notify(inert(str(error)), severity="error", timeout=15, markup=False)
+                self.notify(escape_controls(str(error)), severity="error", timeout=15, markup=False)
             self.reload()
 
         self.run_worker(run, exclusive=True, group=f"server {server}")
@@ -94,22 +94,22 @@ class McpPicker(Picker[str]):
         if name is None:
             return False
         client = self._given.client
-        begun = await client.call(MCP_AUTH_START, McpName(name=name))
-        screen = SignIn(name, begun.authorization_url, ELSEWHERE, self.colours)
-        ended = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
+        mcp_auth_start = await client.call(MCP_AUTH_START, McpName(name=name))
+        screen = SignIn(name, mcp_auth_start.authorization_url, ELSEWHERE, self.colours)
+        sign_in = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
 
         def over(task: asyncio.Task[MCPStatus]) -> None:
             if not task.cancelled() and task.exception() is None:
                 screen.dismiss(None)
 
-        ended.add_done_callback(over)
+        sign_in.add_done_callback(over)
         try:
             pasted = await self._given.ask(screen)
             if pasted:
                 await client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=pasted))
         finally:
-            ended.cancel()
-            await asyncio.wait({ended})
+            sign_in.cancel()
+            await asyncio.wait({sign_in})
         return True
 
     async def _sign_out(self, name: str | None) -> bool:

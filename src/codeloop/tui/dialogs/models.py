@@ -23,9 +23,9 @@ class ModelPicker(Picker[ModelRef]):
         self._current = current
         self._everything = False
         actions = (
-            PickAction("ctrl+f", "favourite", self._like),
+            PickAction("ctrl+f", "favourite", self._is_model),
             PickAction("ctrl+t", "thinking effort", self._effort),
-            PickAction("ctrl+a", "all providers", self._all),
+            PickAction("ctrl+a", "all providers", self._is_any),
         )
         source = PickSource(
             title="Models",
@@ -42,24 +42,24 @@ class ModelPicker(Picker[ModelRef]):
         usable = (await client.call(CONFIG_PROVIDERS, none)).providers
         picks = list(self._group_picks(usable))
         if self._everything:
-            known = await client.call(PROVIDER_LIST, none)
-            others = [each for each in known.all if each.id not in known.connected]
-            picks += [pick for provider in others for pick in self._of(provider, why_not(provider))]
+            known_providers = await client.call(PROVIDER_LIST, none)
+            others = [each for each in known_providers.all if each.id not in known_providers.connected]
+            picks += [pick for provider in others for pick in self._picks_of(provider, why_not(provider))]
         return picks
 
     def _group_picks(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
         """Yield favourites, then recent ones, then all others by provider."""
-        listed = {reference(pick.value): pick for provider in providers for pick in self._of(provider, "")}
+        picks = {reference(pick.value): pick for provider in providers for pick in self._picks_of(provider, "")}
         liked = self._memory.read()
         recent = [ref for ref in liked.recent if ref not in liked.favourites]
         for group, refs in ((FAVOURITES, liked.favourites), (RECENT, recent)):
             for ref in refs:
-                pick = listed.pop(ref, None)
+                pick = picks.pop(ref, None)
                 if pick is not None:
                     yield Pick(pick.value, pick.title, pick.group, pick.hint, group, pick.mark, pick.also)
-        yield from listed.values()
+        yield from picks.values()
 
-    def _of(self, provider: ProviderDetails, problem: str) -> Iterator[Pick[ModelRef]]:
+    def _picks_of(self, provider: ProviderDetails, problem: str) -> Iterator[Pick[ModelRef]]:
         variants = self._memory.read().variants
         for model in provider.models.values():
             ref = ModelRef(provider_id=provider.id, model_id=model.id)
@@ -76,21 +76,21 @@ class ModelPicker(Picker[ModelRef]):
             mark = "●" if here else ""
             yield Pick(ref, model.name, detail, figures(model), provider.name, mark, name, problem)
 
-    async def _like(self, model: ModelRef | None) -> bool:
+    async def _is_model(self, model: ModelRef | None) -> bool:
         if model is not None:
             self._memory.toggle(reference(model))
         return model is not None
 
-    async def _all(self, _model: ModelRef | None) -> bool:
+    async def _is_any(self, _model: ModelRef | None) -> bool:
         self._everything = not self._everything
         return True
 
     async def _effort(self, model: ModelRef | None) -> bool:
         if model is None:
             return False
-        chosen = await self._given.ask(variant_picker(self._given, model))
-        if chosen is not None:
-            self.dismiss(chosen)
+        model_chosen = await self._given.ask(variant_picker(self._given, model))
+        if model_chosen is not None:
+            self.dismiss(model_chosen)
         return False
 
 
@@ -99,8 +99,8 @@ def variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
 
     async def list_variants() -> Sequence[Pick[ModelRef]]:
         usable = await context.client.call(CONFIG_PROVIDERS, NoArguments())
-        found = [each.models.get(model.model_id) for each in usable.providers if each.id == model.provider_id]
-        variants = [name for each in found if each is not None for name in each.variants or {}]
+        models = [each.models.get(model.model_id) for each in usable.providers if each.id == model.provider_id]
+        variants = [name for each in models if each is not None for name in each.variants or {}]
         plain = ModelRef(provider_id=model.provider_id, model_id=model.model_id)
         picks = [Pick(plain, NO_VARIANT, "as the service decides", mark="" if model.variant else "●")]
         for name in variants:

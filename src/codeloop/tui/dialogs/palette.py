@@ -22,8 +22,8 @@ class PaletteRow(Struct, frozen=True):
 
 def palette(rows: Sequence[PaletteRow], colours: Colours, title: str = "Commands") -> Picker[str]:
     """Return a list of commands that closes with the id of one; without those that can't be run, and itself."""
-    shown = [row for row in rows if not row.problem and row.id != "command_list"]
-    return _list(shown, colours, title, "run it")
+    palette_rows = [row for row in rows if not row.problem and row.id != "command_list"]
+    return _list(palette_rows, colours, title, "run it")
 
 
 def help_list(rows: Sequence[PaletteRow], colours: Colours) -> Picker[str]:

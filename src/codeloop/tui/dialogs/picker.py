@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Input
 
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
 from codeloop.tui.dialogs.parts.pick_list import PickList
@@ -101,7 +101,7 @@ class Picker(Dialog[T | None], Generic[T]):
         try:
             picks, self._message = await self.source.load(), self.source.empty
         except CodeloopError as error:
-            self._message = f"{inert(str(error))}\n\nEnter tries again."
+            self._message = f"{escape_controls(str(error))}\n\nEnter tries again."
         self._list.set_picks(picks)
         self._filter(keep)
         if self._chooses and self._list.found:
@@ -115,7 +115,7 @@ class Picker(Dialog[T | None], Generic[T]):
         if query.strip() and self._list.picks and not self._list.found:
             self._message = NOTHING
         self.draw()
-        self._tell()
+        self._report_highlight()
 
     def draw(self) -> None:
         """Draw everything anew."""
@@ -127,20 +127,20 @@ class Picker(Dialog[T | None], Generic[T]):
         self.query_one("#picker-title", RowsView).show([title_row(self.source.title, styles, width)], 1)
         keys = [("enter", self.source.choose), *((action.key, action.title) for action in self.source.actions)]
         note = pick.note if (pick := self._list.current) is not None else ""
-        said = [*text_rows(one_line(note, _NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
-        foot = [*said, *key_rows(keys, styles, width)]
+        note_rows = [*text_rows(one_line(note, _NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
+        foot = [*note_rows, *key_rows(keys, styles, width)]
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
         room = max(self.size.height - (_LEAST_AROUND if self.is_small else _AROUND) - len(foot), 3)
         view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
         if self._preview.fit(styles, is_visible=has_preview):
-            self.call_after_refresh(self._tell)
+            self.call_after_refresh(self._report_highlight)
         list_width = width * 4 // 9 if has_preview else width
         view.styles.width = list_width
         preview.styles.width = width - list_width - 2
         rows = self._list.rows
         rows.styles = styles
         rows.width = list_width - (2 if len(rows) > room else 0)  # beside the scroll bar
-        view.is_choice = lambda row: bool(self._list.found) and self._list.rows.at(row) is not None
+        view.is_choice = lambda row: bool(self._list.found) and self._list.rows.pick_at(row) is not None
         if self._list.found:
             view.show(rows, room if has_preview else min(len(rows), room))
             row = rows.row_of(rows.cursor)
@@ -161,7 +161,7 @@ class Picker(Dialog[T | None], Generic[T]):
         page = max(self.query_one("#picker-list", RowsView).size.height - 1, 1)
         match key:
             case "escape":
-                self.leave()
+                self.cancel()
             case "enter":
                 self._choose()
             case "pageup" | "pagedown":
@@ -174,14 +174,14 @@ class Picker(Dialog[T | None], Generic[T]):
                 self.perform(partial(self._act, actions[key]))
         return True
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
         """Close without a choice."""
         self.dismiss(None)
 
-    def _go(self, place: int) -> None:
-        self._list.move_to(place)
+    def _go(self, index: int) -> None:
+        self._list.move_to(index)
         self.draw()
-        self._tell()
+        self._report_highlight()
 
     def _choose(self) -> None:
         if self.query_one(FilterInput).value != self.typed:  # Enter came right after the last letter
@@ -193,7 +193,7 @@ class Picker(Dialog[T | None], Generic[T]):
                 self.reload()
             return
         if pick.problem:
-            self.notify(inert(pick.problem), severity="warning", markup=False)
+            self.notify(escape_controls(pick.problem), severity="warning", markup=False)
         else:
             self.choose(pick.value)
 
@@ -206,7 +206,7 @@ class Picker(Dialog[T | None], Generic[T]):
             if await action.run(self.current):
                 await self._load()
         except CodeloopError as error:
-            self.notify(inert(str(error)), severity="error", markup=False)
+            self.notify(escape_controls(str(error)), severity="error", markup=False)
 
     def take_typed(self) -> None:
         """Apply the filter, if its text has changed."""
@@ -223,17 +223,17 @@ class Picker(Dialog[T | None], Generic[T]):
         await sleep(PAUSE)
         if self.source.search is None or len(text.strip()) < 3:
             return
-        known = [self._list.picks[at].value for at in self._list.found]
+        values = [self._list.picks[at].value for at in self._list.found]
         try:
-            more = [pick for pick in await self.source.search(text.strip()) if pick.value not in known]
+            more = [pick for pick in await self.source.search(text.strip()) if pick.value not in values]
         except CodeloopError as error:
-            self.notify(inert(str(error)), severity="warning", markup=False)
+            self.notify(escape_controls(str(error)), severity="warning", markup=False)
             return
         keep = self.current
         self._list.set_picks(self._list.picks, more)
         self._filter(keep)
 
-    def _tell(self) -> None:
+    def _report_highlight(self) -> None:
         """Report the value under the cursor, and show its preview."""
         value = self.current
         if self.source.on_move is not None:
@@ -244,7 +244,7 @@ class Picker(Dialog[T | None], Generic[T]):
     def _choose_clicked(self, pressed: RowsView.Pressed) -> None:
         pressed.stop()
         is_row = pressed.view.id == "picker-list" and bool(self._list.found)
-        place = self._list.rows.at(pressed.row) if is_row else None
-        if place is not None:
-            self._go(place)
+        position = self._list.rows.pick_at(pressed.row) if is_row else None
+        if position is not None:
+            self._go(position)
             self._choose()

@@ -71,7 +71,7 @@ class SessionPicker(Picker[str]):
             load=self._load_rows,
             actions=actions,
             search=self._search,
-            preview=partial(latest, context),
+            preview=partial(last_messages, context),
             start=current or None,
             empty="No session yet. What you write begins one.",
             choose="open",
@@ -80,21 +80,21 @@ class SessionPicker(Picker[str]):
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._given.client
-        listed = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
+        sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
         states = await _states(client)
-        self._sessions = {session.id: session for session in listed}
-        several = len({session.directory for session in listed}) > 1
+        self._sessions = {session.id: session for session in sessions}
+        several = len({session.directory for session in sessions}) > 1
         self._pinned = frozenset(self._pins.read())
-        listed = sorted(listed, key=lambda session: session.id not in self._pinned)
-        return [self._pick(session, states.get(session.id, ""), several=several) for session in listed]
+        sessions = sorted(sessions, key=lambda session: session.id not in self._pinned)
+        return [self._pick(session, states.get(session.id, ""), several=several) for session in sessions]
 
     def _pick(self, session: Session, state: str, *, several: bool, excerpt: str = "") -> Pick[str]:
         day = datetime.fromtimestamp(session.time.updated / 1000).astimezone()
-        place = session.path or "." if several else ""
+        directory = session.path or "." if several else ""
         return Pick(
             session.id,
             session.title,
-            excerpt or place,
+            excerpt or directory,
             state or f"{day:%H:%M}",
             "found in what was said" if excerpt else PINNED if session.id in self._pinned else day_name(day.date()),
             "●" if session.id == self._current else "",
@@ -102,9 +102,9 @@ class SessionPicker(Picker[str]):
         )
 
     async def _search(self, text: str) -> Sequence[Pick[str]]:
-        found = await self._given.client.call(SESSION_SEARCH, SearchSessions(query=text))
+        search_result = await self._given.client.call(SESSION_SEARCH, SearchSessions(query=text))
         picks: list[Pick[str]] = []
-        for hit in found.hits:
+        for hit in search_result.hits:
             self._sessions.setdefault(hit.session.id, hit.session)
             excerpt = one_line(hit.excerpts[0].text, 200) if hit.excerpts else ""
             if excerpt:
@@ -127,8 +127,8 @@ class SessionPicker(Picker[str]):
 
     async def _fork(self, session_id: str | None) -> bool:
         if session_id is not None:
-            made = await self._given.client.call(SESSION_FORK, ForkSession(session_id=session_id))
-            self.dismiss(made.id)
+            session = await self._given.client.call(SESSION_FORK, ForkSession(session_id=session_id))
+            self.dismiss(session.id)
         return False
 
     async def _delete(self, session_id: str | None) -> bool:
@@ -161,7 +161,7 @@ def deletion(title: str, children: int) -> str:
     return f"“{one_line(title, 80)}”{with_them} will be deleted, with everything said there."
 
 
-async def latest(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
+async def last_messages(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
     """Return the last messages of a session as rows."""
     query = ListMessages(session_id=session_id, limit=_PREVIEWED)
     return message_rows(await context.client.call(SESSION_MESSAGES, query), context.colours(), width)
@@ -184,7 +184,7 @@ class ForkPicker(Picker[str]):
         source = PickSource(
             title="Forks",
             load=self._load_rows,
-            preview=partial(latest, context),
+            preview=partial(last_messages, context),
             start=session.id,
             choose="open",
         )
@@ -192,9 +192,9 @@ class ForkPicker(Picker[str]):
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._given.client
-        listed = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
+        sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
         states = await _states(client)
-        known = {session.id: session for session in listed} | {self._session.id: self._session}
+        known = {session.id: session for session in sessions} | {self._session.id: self._session}
         root, family = self._session.id, {self._session.id}
         while (above := _origin(known[root])[0]) in known and above not in family:
             root = above
@@ -207,12 +207,12 @@ class ForkPicker(Picker[str]):
             made = [each for each in known.values() if _origin(each)[0] == session_id]
             waiting += [(each.id, depth + 1) for each in sorted(made, key=lambda each: -each.time.created)]
             title = f"{_branch(depth)}{session.title}"
-            where = await self._where(session) if depth else "" if made else "there is no fork of it yet"
+            where = await self._fork_point(session) if depth else "" if made else "there is no fork of it yet"
             state = states.get(session_id) or short_time(session.time.updated)
             picks.append(Pick(session_id, title, where, state, mark="●" if session_id == self._session.id else ""))
         return picks
 
-    async def _where(self, fork: Session) -> str:
+    async def _fork_point(self, fork: Session) -> str:
         """Return the prompt before which a fork was made; "": at the end."""
         session_id, message_id = _origin(fork)
         if not message_id:
@@ -250,7 +250,7 @@ class ChildPicker(Picker[str]):
         source = PickSource(
             title="Subagents",
             load=self._load_rows,
-            preview=partial(latest, context),
+            preview=partial(last_messages, context),
             start=current or None,
             empty="No subagent was started here.",
             choose="open",

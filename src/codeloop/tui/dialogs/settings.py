@@ -96,7 +96,7 @@ class SettingsPicker(Picker[str]):
                 name,
                 each.name,
                 each.value or (f"{each.default} (default)" if each.default else "not set"),
-                _short(each.origin),
+                _shorten_path(each.origin),
                 each.group,
                 also=each.about,
                 note=each.about,
@@ -151,11 +151,11 @@ def _values(setting: Setting, context: DialogContext) -> Picker[str]:
     return Picker(source, context.colours)
 
 
-def _short(place: str) -> str:
+def _shorten_path(path: str) -> str:
     """Shorten a path: relative to the home folder, and of a long one only the end."""
     home = f"{Path.home()}/"
-    place = f"~/{place.removeprefix(home)}" if place.startswith(home) else place
-    return place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
+    path = f"~/{path.removeprefix(home)}" if path.startswith(home) else path
+    return path if len(path) <= _PLACE else f"…{path[1 - _PLACE :]}"
 
 
 def _parse(setting: Setting, text: str) -> object:
@@ -172,9 +172,9 @@ def _nest(keys: Sequence[str], value: object) -> JSON:
 
 def _value(values: JSON, keys: Sequence[str]) -> str:
     """Return the value that keys lead to, as text."""
-    found: Any = values
+    value: Any = values
     for key in keys:
-        found = cast("JSON", found).get(key) if isinstance(found, dict) else None
-    if found is None:
+        value = cast("JSON", value).get(key) if isinstance(value, dict) else None
+    if value is None:
         return ""
-    return found if isinstance(found, str) else msgspec.json.encode(found).decode()
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

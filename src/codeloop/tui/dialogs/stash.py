@@ -14,8 +14,10 @@ def stash_list(store: PromptStore, colours: Colours) -> Picker[int]:
     """Return a list that closes with the index of a prompt in the stash, the latest first."""
 
     async def list_prompts() -> Sequence[Pick[int]]:
-        kept = list(enumerate(store.stash()))
-        return [Pick(at, prompt.text, hint=short_time(prompt.at) if prompt.at else "") for at, prompt in reversed(kept)]
+        stashed = list(enumerate(store.stash()))
+        return [
+            Pick(at, prompt.text, hint=short_time(prompt.at) if prompt.at else "") for at, prompt in reversed(stashed)
+        ]
 
     async def forget(index: int | None) -> bool:
         try:

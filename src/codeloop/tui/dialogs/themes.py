@@ -45,8 +45,8 @@ class ThemePicker(Picker[str]):
             self._on_screen = name
             self._show(name)
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
         """Show the theme again that there was at first."""
         if self._on_screen != self._first:
             self._show(self._first)
-        super().leave()
+        super().cancel()

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
     FilesOutcome,
@@ -22,7 +22,7 @@ from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.messages import message_rows, read_messages, text_of
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.rows import between, short_time
+from codeloop.tui.dialogs.parts.rows import justify, short_time
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 
@@ -79,7 +79,7 @@ class Timeline(Picker[TimelineStep]):
         try:
             await self._undo(step)
         except CodeloopError as error:
-            self.notify(inert(str(error)), severity="error", markup=False)
+            self.notify(escape_controls(str(error)), severity="error", markup=False)
 
     async def _load_rows(self) -> Sequence[Pick[TimelineStep]]:
         self._messages = await read_messages(self._given.client, self._session_id)
@@ -104,7 +104,7 @@ class Timeline(Picker[TimelineStep]):
             rows += [] if number else [[]]
             name = Segment(f"  {one_line(diff.file or '', max(width - 16, 8))}", styles.of("text_muted"))
             added = Segment(f"+{diff.additions} ", styles.of("diff_added"))
-            rows.append(between([name], [added, Segment(f"-{diff.deletions}", styles.of("diff_removed"))], width))
+            rows.append(justify([name], [added, Segment(f"-{diff.deletions}", styles.of("diff_removed"))], width))
         return rows
 
     async def _copy(self, step: TimelineStep | None) -> bool:
@@ -115,8 +115,8 @@ class Timeline(Picker[TimelineStep]):
     async def _fork(self, step: TimelineStep | None) -> bool:
         if step is not None:
             before = ForkSession(session_id=self._session_id, message_id=step.message_id)
-            made = await self._given.client.call(SESSION_FORK, before)
-            self.dismiss(TimelineStep("fork", step.message_id, step.text, made.id))
+            session = await self._given.client.call(SESSION_FORK, before)
+            self.dismiss(TimelineStep("fork", step.message_id, step.text, session.id))
         return False
 
     async def _undo(self, step: TimelineStep | None) -> bool:

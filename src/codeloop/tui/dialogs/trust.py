@@ -7,7 +7,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
 from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.keys.typing_rhythm import LEAST
@@ -55,7 +55,7 @@ class TrustScreen(Dialog[bool]):
         for line in MEANING:
             about += text_rows(line, styles, width)
         about.append([])
-        for line in inert(self._about).rstrip("\n").split("\n"):
+        for line in escape_controls(self._about).rstrip("\n").split("\n"):
             colour = _LOOKS.get(line[:1], "text_muted")
             about += [
                 [Segment("│ ", styles.of("border")), Segment(row, styles.of(colour))] for row in wrap(line, width - 3)

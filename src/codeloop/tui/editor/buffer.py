@@ -70,8 +70,8 @@ class Buffer:
 
     def line_end(self, at: int | None = None) -> int:
         """Return where the line ends, before its line feed."""
-        found = self.text.find("\n", self.cursor if at is None else at)
-        return len(self.text) if found < 0 else found
+        end = self.text.find("\n", self.cursor if at is None else at)
+        return len(self.text) if end < 0 else end
 
     def type(self, text: str) -> None:
         """Replace the selection by typed text; letters of a word are undone together."""

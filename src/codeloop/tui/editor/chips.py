@@ -41,9 +41,9 @@ def is_chip(char: str) -> bool:
 def add_chip(chips: Chips, chip: Chip, text: str = "") -> str:
     """Add a chip under a label that is unique in the text, and return its character."""
     char = chr(max((ord(each) for each in chips), default=_FIRST - 1) + 1)
-    taken = {each.label for each in chips_in(chips, text).values()}
+    labels = {each.label for each in chips_in(chips, text).values()}
     label, number = chip.label, 2
-    while label in taken:
+    while label in labels:
         label, number = f"{chip.label[:-1]} #{number}]", number + 1
     chips[char] = replace(chip, label=label)
     return char
@@ -53,14 +53,14 @@ def escape_chips(chips: Chips, text: str) -> str:
     """Escape a foreign text: private-use characters in it become chips of themselves."""
     if text.isascii() or re.search(_RANGE, text) is None:
         return text
-    return re.sub(_RANGE, lambda found: add_chip(chips, Chip(f"[U+{ord(found[0]):X}]", found[0])), text)
+    return re.sub(_RANGE, lambda match: add_chip(chips, Chip(f"[U+{ord(match[0]):X}]", match[0])), text)
 
 
 def expand_chips(chips: Chips, text: str) -> str:
     """Return the text as it is sent."""
     if text.isascii() or not chips:
         return text
-    return re.sub(_RANGE, lambda found: chips[found[0]].sent if found[0] in chips else found[0], text)
+    return re.sub(_RANGE, lambda match: chips[match[0]].sent if match[0] in chips else match[0], text)
 
 
 def chips_in(chips: Chips, text: str) -> Chips:
@@ -90,4 +90,4 @@ def collapse_chips(chips: Chips, text: str) -> str:
         return text
     # In one pass: the character of one chip may be the content of another.
     longest_first = sorted(once, key=len, reverse=True)
-    return re.sub("|".join(map(re.escape, longest_first)), lambda found: once[found[0]], text)
+    return re.sub("|".join(map(re.escape, longest_first)), lambda match: once[match[0]], text)

@@ -27,12 +27,12 @@ def _cuts(target: _Target, *, kill: bool = True) -> Action:
 def _vertical(step: int, *, select: bool = False) -> Action:
     def move(buffer: Buffer, layout: Layout) -> None:
         row, column = layout.place(buffer.cursor)
-        wanted = column if buffer.column is None else buffer.column
+        target_column = column if buffer.column is None else buffer.column
         if not 0 <= row + step < layout.rows:
             buffer.move(0 if step < 0 else len(buffer.text), select=select)
         else:
-            buffer.move(layout.offset(row + step, wanted), select=select)
-        buffer.column = wanted
+            buffer.move(layout.offset(row + step, target_column), select=select)
+        buffer.column = target_column
 
     return move
 

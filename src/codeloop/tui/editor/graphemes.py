@@ -50,9 +50,9 @@ def previous_edge(text: str, at: int) -> int:
     return start + spans(text[start:at])[-1][0]
 
 
-def width(shown: str) -> int:
+def width(text: str) -> int:
     """Return how many cells a text takes on the screen."""
-    return cell_len(shown)
+    return cell_len(text)
 
 
 def tab() -> str:

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from codeloop.kit.terminal_text import inert_answer
+from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.tui.editor.chips import Chips
 from codeloop.tui.editor.graphemes import spans, tab, width
 
@@ -90,13 +90,13 @@ class Layout:
         chips = self._chips()
         if text.isascii() and text.isprintable():
             return [Glyph(at, at + 1, char, 1) for at, char in enumerate(text)]
-        found: list[Glyph] = []
+        glyphs: list[Glyph] = []
         for start, end in spans(text):
             char = text[start:end]
             chip = chips.get(char) if len(char) == 1 else None
-            shown = tab() if char == "\t" else chip.label if chip else inert_answer(char)
-            found.append(Glyph(start, end, shown, width(shown)))
-        return found
+            text_shown = tab() if char == "\t" else chip.label if chip else escape_answer_controls(char)
+            glyphs.append(Glyph(start, end, text_shown, width(text_shown)))
+        return glyphs
 
     def _bounds(self, line: int, section: int) -> tuple[int, int]:
         breaks = self._breaks[line]

@@ -77,17 +77,17 @@ BINDINGS: tuple[PromptBinding, ...] = (
 _LETTER = re.compile(r"(.+\+)?([A-Z])\Z")
 
 
-def build_keymap(chosen: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
-    """Return the actions of each key; `chosen`: the user's `keybinds`.
+def build_keymap(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+    """Return the actions of each key; `custom`: the user's `keybinds`.
 
     Keys after the leader are excluded: the dispatcher runs those.
     """
-    keys = Keymap({row.id: row.keys for row in BINDINGS}, chosen).keys
-    found: dict[str, tuple[str, ...]] = {}
+    keys = Keymap({row.id: row.keys for row in BINDINGS}, custom).keys
+    bindings: dict[str, tuple[str, ...]] = {}
     for action, names in keys.items():
         for name in names:
-            found[name] = (*found.get(name, ()), action)
-    return found
+            bindings[name] = (*bindings.get(name, ()), action)
+    return bindings
 
 
 def normalise_key(key: str) -> str:
@@ -96,5 +96,5 @@ def normalise_key(key: str) -> str:
     capital = _LETTER.match(key)
     if capital is None or not capital[1]:
         return key
-    held = sorted({*capital[1].rstrip("+").split("+"), "shift"})
-    return "+".join([*held, capital[2].lower()])
+    modifiers = sorted({*capital[1].rstrip("+").split("+"), "shift"})
+    return "+".join([*modifiers, capital[2].lower()])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.tui.commands import BY_ID
 from codeloop.tui.keys.bindings import BINDINGS
 from codeloop.tui.keys.keymap import wrong_keys
@@ -17,14 +17,14 @@ _NOTHING_HERE = (
 """Prefixes of the reference's names that have no counterpart here."""
 
 
-def find_problems(chosen: Mapping[str, object]) -> list[str]:
+def find_problems(custom: Mapping[str, object]) -> list[str]:
     """Return the problems of key settings: unknown names, and keys of the prompt's actions."""
     prompt = {row.id for row in BINDINGS} - {*BY_ID}
-    known = {*BY_ID, *prompt, "leader"}
-    problems = [f"keybinds.{name}: there is no key {key}." for name in prompt for key in wrong_keys(chosen.get(name))]
-    unknown = [name for name in chosen if name not in known and not name.startswith(_NOTHING_HERE)]
-    return [*problems, *(f"keybinds.{name}: there is no such command.{_suggest(name, known)}" for name in unknown)]
+    names = {*BY_ID, *prompt, "leader"}
+    problems = [f"keybinds.{name}: there is no key {key}." for name in prompt for key in wrong_keys(custom.get(name))]
+    unknown = [name for name in custom if name not in names and not name.startswith(_NOTHING_HERE)]
+    return [*problems, *(f"keybinds.{name}: there is no such command.{_suggest(name, names)}" for name in unknown)]
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
-    return suggest_names(near(name, sorted(known)))
+def _suggest(name: str, names: Iterable[str]) -> str:
+    return suggest_names(find_similar(name, sorted(names)))

@@ -99,8 +99,8 @@ class Keymap:
         self.problems: list[str] = []
         self.keys: dict[str, tuple[str, ...]] = {}
         """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
-        given = own.get("leader")
-        self.leader = _key(given if isinstance(given, str) and given else DEFAULT_LEADER)
+        leader_key = own.get("leader")
+        self.leader = _key(leader_key if isinstance(leader_key, str) and leader_key else DEFAULT_LEADER)
         for name, keys in own.items():
             if name not in defaults and name != "leader":
                 continue
@@ -111,9 +111,9 @@ class Keymap:
         self._patience, self._until = patience, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():
-            chosen = own.get(name, keys)
-            chosen = "none" if chosen is False else chosen if isinstance(chosen, str) else keys
-            self.keys[name] = tuple(_parse(chosen))
+            custom = own.get(name, keys)
+            custom = "none" if custom is False else custom if isinstance(custom, str) else keys
+            self.keys[name] = tuple(_parse(custom))
             for key in self.keys[name]:
                 self._commands[key] = (*self._commands.get(key, ()), name)
 
@@ -138,8 +138,8 @@ class Keymap:
 
     def leader_keys(self) -> list[tuple[str, str]]:
         """Return the keys that follow the leader as displayed, each with its command."""
-        known = self._commands.items()
-        return [(_display(key.removeprefix(LEADER)), names[0]) for key, names in known if key.startswith(LEADER)]
+        bindings = self._commands.items()
+        return [(_display(key.removeprefix(LEADER)), names[0]) for key, names in bindings if key.startswith(LEADER)]
 
     def key_of(self, name: str) -> str:
         """Return the first key of a command as displayed; "" if it has none."""
@@ -156,8 +156,8 @@ class Keymap:
 
 def _display(key: str) -> str:
     """Return a key as displayed."""
-    *held, last = key.split("+")
-    parts = [*sorted(held, key=_WRITTEN.index), last]
+    *modifiers, last = key.split("+")
+    parts = [*sorted(modifiers, key=_WRITTEN.index), last]
     return "+".join(SHOWN.get(part, part) for part in parts)
 
 
@@ -170,9 +170,9 @@ def wrong_keys(keys: object) -> list[str]:
 
 
 def _is_key(name: str) -> bool:
-    held = name.removesuffix("++").removesuffix("+").lower().split("+")[: -1 if name[-1:] != "+" else None]
+    modifiers = name.removesuffix("++").removesuffix("+").lower().split("+")[: -1 if name[-1:] != "+" else None]
     last = _key(name).split("+")[-1]
-    is_held = {SPELLINGS.get(each, each) for each in held if each} <= {*_WRITTEN}
+    is_held = {SPELLINGS.get(each, each) for each in modifiers if each} <= {*_WRITTEN}
     return bool(name) and is_held and (len(last) == 1 or last in _NAMED)
 
 

@@ -76,10 +76,10 @@ class LeaderKeys(SteadyWidget):
 async def list_keys(ui: Ui) -> float:
     """Show the menu; return the leader's new wait in seconds."""
     ui.keys.wait(READS)
-    listed = next(iter(ui.query(LeaderKeys)), None)
-    if listed is None:
-        listed = LeaderKeys()
-        await ui.mount(listed)
+    leader_keys = next(iter(ui.query(LeaderKeys)), None)
+    if leader_keys is None:
+        leader_keys = LeaderKeys()
+        await ui.mount(leader_keys)
     titles = {row.id: row.title for row in ui.table}
-    listed.show([(key, titles[name]) for key, name in ui.keys.leader_keys()], lambda: ui.appearance.styles)
+    leader_keys.show([(key, titles[name]) for key, name in ui.keys.leader_keys()], lambda: ui.appearance.styles)
     return READS

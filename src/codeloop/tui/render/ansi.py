@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs
 from codeloop.tui.themes.styles import Styles
@@ -49,18 +49,18 @@ class AnsiText:
             return [Segment(text, self._style())] if text else []
         row: Row = []
         at = 0
-        line = _overwritten(text)
-        for found in _SEQUENCE.finditer(line):
-            self._add(row, line[at : found.start()])
-            at = found.end()
-            if found[1] is not None:
-                self._pen = _apply_codes(self._pen, found[1])
+        line = _apply_overwrites(text)
+        for match in _SEQUENCE.finditer(line):
+            self._add(row, line[at : match.start()])
+            at = match.end()
+            if match[1] is not None:
+                self._pen = _apply_codes(self._pen, match[1])
         self._add(row, line[at:])
         return row
 
     def _add(self, row: Row, text: str) -> None:
         if text:
-            row.append(Segment(inert(expand_tabs(text)), self._style()))
+            row.append(Segment(escape_controls(expand_tabs(text)), self._style()))
 
     def _style(self) -> Style:
         style = self._made.get(self._pen)
@@ -70,16 +70,16 @@ class AnsiText:
 
     def _make(self, pen: Pen) -> Style:
         looks = " ".join(sorted(pen.looks))
-        ground = "" if pen.ground.startswith(("#", "ansi_")) else pen.ground
-        colour = pen.colour or ("background" if ground and self._styles.theme.background else self._base)
+        background = "" if pen.ground.startswith(("#", "ansi_")) else pen.ground
+        colour = pen.colour or ("background" if background and self._styles.theme.background else self._base)
         if colour.startswith(("#", "ansi_")):
-            style = self._styles.of("", looks, ground) + Style(color=colour.removeprefix("ansi_"))
+            style = self._styles.of("", looks, background) + Style(color=colour.removeprefix("ansi_"))
         else:
-            style = self._styles.of(colour, looks, ground)
-        return style if ground == pen.ground else style + Style(bgcolor=pen.ground.removeprefix("ansi_"))
+            style = self._styles.of(colour, looks, background)
+        return style if background == pen.ground else style + Style(bgcolor=pen.ground.removeprefix("ansi_"))
 
 
-def _overwritten(line: str) -> str:
+def _apply_overwrites(line: str) -> str:
     """Return a line's final state after carriage returns (progress bars) and backspaces (manuals)."""
     line = line.rstrip("\r").rpartition("\r")[2]
     while "\x08" in line:

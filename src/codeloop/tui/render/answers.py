@@ -4,7 +4,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.numbers import duration, span
-from codeloop.kit.terminal_text import as_block, inert_answer
+from codeloop.kit.terminal_text import as_block, escape_answer_controls
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut
 from codeloop.tui.render.markdown.document import MarkdownDocument
@@ -71,8 +71,8 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     lines = text.count("\n") + 1
     more = f"  {lines} lines" if lines > 1 else ""
     label = Segment(f"{title}: ", muted + click)
-    said = text.rpartition("\n")[2] if item.is_live else text.partition("\n")[0]
-    first = [Segment(" ".join(inert_answer(said).split()).strip("*# "), muted + click)]
+    line = text.rpartition("\n")[2] if item.is_live else text.partition("\n")[0]
+    first = [Segment(" ".join(escape_answer_controls(line).split()).strip("*# "), muted + click)]
     room = canvas.width - MARGIN - len(label.text) - len(more)
     return [cut([head, label, *cut(first, room), Segment(more, canvas.styles.of("text_muted") + click)], canvas.width)]
 

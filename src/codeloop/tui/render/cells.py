@@ -155,11 +155,11 @@ def cut(line: Sequence[Segment], width: int) -> Row:
     row: Row = []
     room = max(width, 1) - 1
     for text, style, _ in line:
-        kept = head(text, room)
-        room -= cell_len(kept)
-        if kept:
-            row.append(Segment(kept, style))
-        if kept != text:
+        beginning = head(text, room)
+        room -= cell_len(beginning)
+        if beginning:
+            row.append(Segment(beginning, style))
+        if beginning != text:
             row.append(Segment("…", style))
             break
     return row
@@ -203,9 +203,9 @@ def pad(row: Row, width: int, style: Style) -> Row:
 
 def prefix_rows(rows: Iterable[Row], first: Segment, rest: Segment | None = None) -> list[Row]:
     """Return rows with a segment before the first of them, and `rest` (the same, if not given) before the others."""
-    found: list[Row] = []
+    prefixed: list[Row] = []
     before = first
     for row in rows:
-        found.append([before, *row])
+        prefixed.append([before, *row])
         before = first if rest is None else rest
-    return found
+    return prefixed

@@ -4,7 +4,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from codeloop.client.numbers import count, dollars, duration
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import MessageAbortedError, error_message
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import prefix_rows, wrap
@@ -28,8 +28,8 @@ def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
 
 def _lines(who: list[str], used: list[str], room: int) -> list[str]:
     """Join words with dots in one line, or in separate lines for each kind."""
-    if cell_len(whole := " · ".join([*who, *used])) <= room:
-        return [whole]
+    if cell_len(line := " · ".join([*who, *used])) <= room:
+        return [line]
     return [*_fill(who, room), *_fill(used, room)]
 
 
@@ -78,7 +78,7 @@ def _text_rows(text: str, colour: str, canvas: Canvas) -> list[Row]:
     style = canvas.styles.of("text")
     rows = [
         row
-        for line in inert(text.strip("\n")).split("\n")
+        for line in escape_controls(text.strip("\n")).split("\n")
         for row in wrap([Segment(line.expandtabs(4), style)], max(canvas.width - 2, 4))
     ]
     return prefix_rows(rows, Segment("▌ ", canvas.styles.of(colour)))

@@ -8,15 +8,15 @@ Cluster = tuple[int, int, int]
 
 def clusters(text: str) -> list[Cluster]:
     """Return the graphemes of a text: with marks, skin tones, and flags as one."""
-    joined: list[Cluster] = []
+    clusters: list[Cluster] = []
     for start, end, cells in split_graphemes(text)[0]:
         char = text[start]
-        if joined and _joins(text, joined[-1], char):
-            first, _, before = joined[-1]
-            joined[-1] = (first, end, before + cells)
+        if clusters and _joins(text, clusters[-1], char):
+            first, _, before = clusters[-1]
+            clusters[-1] = (first, end, before + cells)
         else:
-            joined.append((start, end, cells))
-    return joined
+            clusters.append((start, end, cells))
+    return clusters
 
 
 def _joins(text: str, last: Cluster, char: str) -> bool:

@@ -17,7 +17,7 @@ def greeting_rows(canvas: Canvas, height: int, title: str, keys: Sequence[tuple[
     top = (height - len(shown) - 2) // 2
     if width > canvas.width or top < 0:
         return []
-    left = Segment(" " * ((canvas.width - width) // 2))
+    segment = Segment(" " * ((canvas.width - width) // 2))
     strong, key_style, muted = (canvas.styles.of(*look) for look in (("primary", "bold"), ("text",), ("text_muted",)))
-    rows: list[Row] = [*([] for _ in range(top)), [left, Segment(title, strong)], []]
-    return rows + [[left, Segment(f"{key:{column}}", key_style), Segment(what, muted)] for key, what in shown]
+    rows: list[Row] = [*([] for _ in range(top)), [segment, Segment(title, strong)], []]
+    return rows + [[segment, Segment(f"{key:{column}}", key_style), Segment(what, muted)] for key, what in shown]

@@ -28,11 +28,11 @@ class PicturePlace(Struct, frozen=True):
 
 
 class PictureRow(list[Segment]):
-    """A row of a picture: one that it is drawn on, or (`place` is None) its caption."""
+    """A row of a picture: one that it is drawn on, or (`picture_place` is None) its caption."""
 
-    def __init__(self, segments: Iterable[Segment], place: PicturePlace | None = None) -> None:
+    def __init__(self, segments: Iterable[Segment], picture_place: PicturePlace | None = None) -> None:
         super().__init__(segments)
-        self.place = place
+        self.place = picture_place
         self.written: tuple[object, list[Segment]] | None = None
         """The segments last written on it, and their picture."""
 
@@ -42,7 +42,7 @@ class PictureStore(Protocol):
 
     room: PictureBox
 
-    def want(self, place: PicturePlace) -> None:
+    def request(self, picture_place: PicturePlace) -> None:
         """Request that a visible picture be drawn."""
         ...
 
@@ -68,8 +68,8 @@ def picture_rows(
     width, height = pixels_of(file)
     if not 0 < width * height <= PICTURE_PIXELS.value:
         return []
-    left, most = sum(segment.cell_length for segment in before), store.room
-    box = PictureBox(max(min(most.columns, room - left), 1), most.rows, most.cell).fit(width, height)
+    column, most = sum(segment.cell_length for segment in before), store.room
+    box = PictureBox(max(min(most.columns, room - column), 1), most.rows, most.cell).fit(width, height)
     empty = Segment(" " * box.columns, fill + Style(meta={"image": file.id}))
-    row = [*before, empty, Segment(" " * (room - left - box.columns), fill)]
-    return [PictureRow(row, PicturePlace(file.id, box.columns, box.rows, line, left)) for line in range(box.rows)]
+    row = [*before, empty, Segment(" " * (room - column - box.columns), fill)]
+    return [PictureRow(row, PicturePlace(file.id, box.columns, box.rows, line, column)) for line in range(box.rows)]

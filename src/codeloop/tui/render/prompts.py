@@ -3,7 +3,7 @@
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.kit.terminal_text import inert_answer, one_line
+from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut, expand_tabs, pad, wrap
@@ -20,16 +20,16 @@ _MOST, _ENDS = 30, 10
 def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
     """Return a prompt as rows on a panel, without what the program added."""
     styles = canvas.styles
-    ground = "background_panel"
-    text_style = styles.of("text_muted" if item.is_undone else "text", "strike" if item.is_undone else "", ground)
+    background = "background_panel"
+    text_style = styles.of("text_muted" if item.is_undone else "text", "strike" if item.is_undone else "", background)
     bar = "border" if item.is_undone else "primary"
     inner = max(canvas.width - 3, 4)
     rows: list[Row] = []
     for part in item.parts:
         if isinstance(part, TextPart) and not part.synthetic:
-            for line in inert_answer(part.text.strip("\n")).split("\n"):
+            for line in escape_answer_controls(part.text.strip("\n")).split("\n"):
                 rows += wrap([Segment(expand_tabs(line), text_style)], inner)
-    muted = styles.of("text_muted", "", ground)
+    muted = styles.of("text_muted", "", background)
     if len(rows) > _MOST:
         note = muted + styles.of("text_muted", "italic") + Style(meta={"toggle": item.key})
         if item.is_open:
@@ -37,17 +37,17 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
         else:
             more = [Segment(f"… {len(rows) - 2 * _ENDS:,} more rows; a click shows them", note)]
             rows = [*rows[:_ENDS], cut(more, inner), *rows[-_ENDS:]]
-    fill = styles.of("text", "", ground)
-    before = [Segment(BAR, styles.of(bar, "", ground)), Segment(" ", fill)]
+    fill = styles.of("text", "", background)
+    before = [Segment(BAR, styles.of(bar, "", background)), Segment(" ", fill)]
     chips = [chip for part in item.parts for chip in _chip(part, muted)]
     chip_rows = wrap(chips, inner) if chips else []
-    shown: list[Row] = [pad([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
+    rows_shown: list[Row] = [pad([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
     words = [pad([*before, *row], canvas.width, fill) for row in chip_rows]
     pictures = [part for part in item.parts if isinstance(part, FilePart) and is_picture(part) and not item.is_undone]
-    shown += [PictureRow(row) for row in words] if pictures else words
+    rows_shown += [PictureRow(row) for row in words] if pictures else words
     for part in pictures:
-        shown += picture_rows(part, canvas.pictures, canvas.width, before, fill)
-    return shown
+        rows_shown += picture_rows(part, canvas.pictures, canvas.width, before, fill)
+    return rows_shown
 
 
 def _chip(part: Part, style: Style) -> Row:

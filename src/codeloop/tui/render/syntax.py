@@ -67,16 +67,16 @@ def language_of(path: str) -> str:
 
 
 class CodeHighlighter:
-    """Colours the lines of one text, one after the other. `ground`: the background's name."""
+    """Colours the lines of one text, one after the other. `background`: the background's name."""
 
-    def __init__(self, language: str, styles: Styles, ground: str = "", base: str = "markdown_code_block") -> None:
+    def __init__(self, language: str, styles: Styles, background: str = "", base: str = "markdown_code_block") -> None:
         name = language.lower()
         self._name = _ALIASES.get(name, name)
         self._stack = ["root"]
         self._in_comment = False
         self._styles = styles
-        self._ground = ground
-        self._base = styles.of(base, "", ground)
+        self._ground = background
+        self._base = styles.of(base, "", background)
 
     def line(self, text: str) -> list[Segment]:
         """Return the next line in colours."""
@@ -87,9 +87,9 @@ class CodeHighlighter:
     def peek(self, text: str) -> list[Segment]:
         """Return an incomplete line in colours."""
         before = list(self._stack), self._in_comment
-        shown = self.line(text)
+        segments = self.line(text)
         self._stack, self._in_comment = before
-        return shown
+        return segments
 
     def _style(self, kind: tuple[str, ...]) -> Style:
         colour = _colour(kind)
@@ -125,9 +125,9 @@ def _lexer(name: str) -> Any:
     from pygments import lexers
     from pygments.util import ClassNotFound
 
-    known: Any = lexers
+    lexer_module: Any = lexers
     try:
-        return known.get_lexer_by_name(name, stripnl=False, ensurenl=False)
+        return lexer_module.get_lexer_by_name(name, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return None
 
@@ -169,15 +169,15 @@ def _run(lexer: Any, rules: dict[str, list[tuple[Any, Any, Any]]], stack: list[s
     while at < len(line) and steps:
         steps -= 1
         for matches, action, then in rules[stack[-1]]:
-            found = matches(line, at)
-            if found is None:
+            match = matches(line, at)
+            if match is None:
                 continue
             if isinstance(action, tuple):
-                yield action, found.group()
+                yield action, match.group()
             elif action is not None:
-                for _, kind, value in action(lexer, found):
+                for _, kind, value in action(lexer, match):
                     yield kind, value
-            at = found.end()
+            at = match.end()
             _enter(stack, then)
             break
         else:

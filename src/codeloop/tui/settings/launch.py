@@ -47,5 +47,5 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     @property
     def prompt_folder(self) -> Path:
         """The folder of the directory's drafts and history, so that other projects' prompts are not offered here."""
-        place = f"{self.server}\n{os.path.realpath(self.directory)}"
-        return self.state_folder / "projects" / hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
+        key = f"{self.server}\n{os.path.realpath(self.directory)}"
+        return self.state_folder / "projects" / hashlib.sha256(os.fsencode(key)).hexdigest()[:16]

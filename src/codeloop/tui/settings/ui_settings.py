@@ -85,8 +85,10 @@ def read_settings(files: Sequence[Path]) -> Sources:
                 problems.append(f"{file}: {error}. It is left out.".replace(" - at `$.", " at `"))
                 continue
             if key == "keybinds":
-                known = {ALIASES.get(name, name): keys for name, keys in cast("dict[str, object]", value).items()}
-                values[key] = {**values.get(key, {}), **known}
+                keys_by_name = {
+                    ALIASES.get(name, name): keys for name, keys in cast("dict[str, object]", value).items()
+                }
+                values[key] = {**values.get(key, {}), **keys_by_name}
             else:
                 values[key] = value
             origins[key] = file
@@ -152,8 +154,8 @@ def _read(file: Path, problems: list[str]) -> dict[str, Any]:
         problems.append(f"{file} can't be read: {error}")
         return {}
     try:
-        found: object = parse(text).value
+        value: object = parse(text).value
     except JsoncError as error:
         problems.append(f"{file}:{error.position}: {error}")
         return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

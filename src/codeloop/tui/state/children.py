@@ -50,8 +50,8 @@ class Children:
                 if isinstance(p.part.state, ToolStatePending):
                     return False
                 calls = [call for call in child.calls if call.id != p.part.id]
-                place = next((at for at, call in enumerate(child.calls) if call.id == p.part.id), len(calls))
-                calls.insert(place, p.part)
+                index = next((at for at, call in enumerate(child.calls) if call.id == p.part.id), len(calls))
+                calls.insert(index, p.part)
                 self._shown[session_id] = replace(child, calls=tuple(calls[-SHOWN:]))
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.time.completed:
                 self._shown[session_id] = replace(child, steps=child.steps + 1)

@@ -20,13 +20,13 @@ class Frames:
         """The earliest time of the next drawing."""
         self._due: asyncio.TimerHandle | None = None
 
-    def want(self) -> None:
+    def request(self) -> None:
         """Draw with the next frame."""
         if self._due is None:
             wait = max(self._next - time.monotonic(), 0.0)
-            self._due = asyncio.get_running_loop().call_later(wait, self._now)
+            self._due = asyncio.get_running_loop().call_later(wait, self._draw_now)
 
-    def _now(self) -> None:
+    def _draw_now(self) -> None:
         self._due, now = None, time.monotonic()
         self._next = now + (SCROLL if self._draw() else FRAME)
 
@@ -40,14 +40,14 @@ class Debounce:
         self._due: asyncio.TimerHandle | None = None
         self._work: asyncio.Task[Any] | None = None
 
-    def want(self) -> None:
+    def request(self) -> None:
         """Request it."""
         if self._due is None:
-            self._due = asyncio.get_running_loop().call_later(self._seconds, self._now)
+            self._due = asyncio.get_running_loop().call_later(self._seconds, self._run_now)
 
-    def _now(self) -> None:
+    def _run_now(self) -> None:
         self._due = None
         if self._work is not None and not self._work.done():
-            self.want()
+            self.request()
         else:
             self._work = self._begin()

@@ -32,5 +32,5 @@ class LateClient:
         if self._client is None:
             self._client = asyncio.get_running_loop().create_future()
         client = await asyncio.shield(self._client)
-        async for stamped in client.follow(after):
-            yield stamped
+        async for event in client.follow(after):
+            yield event

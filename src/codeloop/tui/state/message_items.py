@@ -47,47 +47,47 @@ class Showing(Struct, frozen=True):
 
 def items_of(log: MessageLog, message_id: str, showing: Showing) -> list[Item]:
     """Return the items of a message, top to bottom; none if it is not known."""
-    known = log.messages.get(message_id)
-    if known is None:
+    message = log.messages.get(message_id)
+    if message is None:
         return []
     undone = bool(showing.undone_from) and message_id >= showing.undone_from
-    match known.info:
+    match message.info:
         case UserMessage() as info:
-            return _prompt(info, known, showing, undone=undone)
+            return _prompt(info, message, showing, undone=undone)
         case AssistantMessage(summary=True) as info:
-            text = "".join(part.text for part in known.parts.values() if isinstance(part, TextPart))
+            text = "".join(part.text for part in message.parts.values() if isinstance(part, TextPart))
             is_live = info.time.completed is None
             return [] if undone else [SummaryItem(info.id, text, is_live, info.id in showing.opened)]
         case AssistantMessage() as info:
-            return [] if undone else [*_parts(info, known, showing), *_end(log, info)]
+            return [] if undone else [*_items_of_parts(info, message, showing), *_end(log, info)]
 
 
-def _prompt(info: UserMessage, known: Known, showing: Showing, *, undone: bool) -> list[Item]:
-    parts = tuple(part for part in known.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
+def _prompt(info: UserMessage, message: Known, showing: Showing, *, undone: bool) -> list[Item]:
+    parts = tuple(part for part in message.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
     if info.id in showing.queued or not parts or all(isinstance(part, CompactionPart) for part in parts):
         return []
-    told = [
+    notice_items = [
         NoticeItem(f"{part.id}:told", part.text, "warning")
-        for part in known.parts.values()
+        for part in message.parts.values()
         if isinstance(part, TextPart) and part.synthetic and TOLD in (part.metadata or {})
     ]
     prompt = PromptItem(info.id, info, parts, is_undone=undone, is_open=info.id in showing.opened)
     if undone and info.id == showing.undone_from:
         return [NoticeItem(f"{info.id}:undone", _describe_undone(showing.undone_files), "warning"), prompt]
-    return [prompt, *told]
+    return [prompt, *notice_items]
 
 
 def _describe_undone(files: Sequence[str]) -> str:
     """Return the rows that tell that a part of the conversation is undone, and which files with it."""
     more = [f"and {len(files) - _NAMED} more"] if len(files) > _NAMED else []
-    named = (f"  {name}" for name in [*files[:_NAMED], *more])
-    return "\n".join(["Undone from here on; /redo brings it back.", *named])
+    names = (f"  {name}" for name in [*files[:_NAMED], *more])
+    return "\n".join(["Undone from here on; /redo brings it back.", *names])
 
 
-def _parts(info: AssistantMessage, known: Known, showing: Showing) -> Iterator[Item]:
+def _items_of_parts(info: AssistantMessage, message: Known, showing: Showing) -> Iterator[Item]:
     is_open = info.time.completed is None
-    last = next(reversed(known.parts), "")
-    for part in known.parts.values():
+    last = next(reversed(message.parts), "")
+    for part in message.parts.values():
         match part:
             case TextPart(text=text) if text.strip() and not part.ignored:
                 yield TextItem(part.id, part, is_live=is_open and part.id == last)

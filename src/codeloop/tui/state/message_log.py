@@ -98,13 +98,13 @@ class MessageLog:
                 self._put(p.info)
             case MessageRemoved(properties=p):
                 self._remove(p.message_id)
-            case PartUpdated(properties=p) if (known := self.messages.get(p.part.message_id)) is not None:
+            case PartUpdated(properties=p) if (message := self.messages.get(p.part.message_id)) is not None:
                 self._growing.pop(p.part.id, None)
-                known.parts[p.part.id] = p.part
+                message.parts[p.part.id] = p.part
                 self.changed.add(p.part.message_id)
-            case PartRemoved(properties=p) if (known := self.messages.get(p.message_id)) is not None:
+            case PartRemoved(properties=p) if (message := self.messages.get(p.message_id)) is not None:
                 self._growing.pop(p.part_id, None)
-                known.parts.pop(p.part_id, None)
+                message.parts.pop(p.part_id, None)
                 self.changed.add(p.message_id)
             case PartDelta(properties=p) if p.message_id in self.messages:
                 self._growing.setdefault(p.part_id, []).append(p.delta)
@@ -114,16 +114,16 @@ class MessageLog:
 
     def settle(self) -> None:
         """Apply the pending deltas to their parts, once a frame."""
-        for known in (self.messages[message_id] for message_id in self.changed if message_id in self.messages):
-            for part_id in self._growing.keys() & known.parts.keys():
-                part, deltas = known.parts[part_id], self._growing.pop(part_id)
+        for message in (self.messages[message_id] for message_id in self.changed if message_id in self.messages):
+            for part_id in self._growing.keys() & message.parts.keys():
+                part, deltas = message.parts[part_id], self._growing.pop(part_id)
                 if isinstance(part, TextPart | ReasoningPart):
-                    known.parts[part_id] = replace(part, text=part.text + "".join(deltas))
+                    message.parts[part_id] = replace(part, text=part.text + "".join(deltas))
 
     def _put(self, info: Message) -> None:
         self.changed.add(info.id)
-        if (known := self.messages.get(info.id)) is not None:
-            known.info = info
+        if (message := self.messages.get(info.id)) is not None:
+            message.info = info
             return
         self.messages[info.id] = Known(info, {})
         insort(self._order, (info.time.created, info.id))
@@ -131,8 +131,8 @@ class MessageLog:
             self._turns.setdefault(info.parent_id, []).append(info.id)
 
     def _remove(self, message_id: str) -> None:
-        if (known := self.messages.pop(message_id, None)) is not None:
-            self._order.remove((known.info.time.created, message_id))
-            if isinstance(known.info, AssistantMessage):
-                self._turns[known.info.parent_id].remove(message_id)
+        if (message := self.messages.pop(message_id, None)) is not None:
+            self._order.remove((message.info.time.created, message_id))
+            if isinstance(message.info, AssistantMessage):
+                self._turns[message.info.parent_id].remove(message_id)
             self.changed.add(message_id)

@@ -28,17 +28,17 @@ PAGE = 40
 
 
 class OpenSessions:
-    """The sessions of one target. `heard` gets every applied event, `lost` the error that ended the stream.
+    """The sessions of one target. `on_event` gets every applied event, `on_lost` the error that ended the stream.
 
     `views`: the open sessions by id. `changed`: the ids to be redrawn.
     """
 
-    def __init__(self, target: Target, heard: Callable[[Event], object], lost: Callable[[str], object]) -> None:
+    def __init__(self, target: Target, on_event: Callable[[Event], object], on_lost: Callable[[str], object]) -> None:
         self.target = target
         self.views: dict[str, SessionView] = {}
         self.changed: set[str] = set()
-        self._heard = heard
-        self._lost = lost
+        self._heard = on_event
+        self._lost = on_lost
         self._following: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._reading: list[tuple[SessionView, list[Event]]] = []
@@ -84,7 +84,7 @@ class OpenSessions:
         self.views.pop(session_id, None)
         self.changed.discard(session_id)
 
-    async def older(self, view: SessionView) -> None:
+    async def load_older(self, view: SessionView) -> None:
         """Read the page of messages before the oldest known one."""
         if (cursor := view.cursor) is not None:
             view.cursor = None
@@ -102,8 +102,8 @@ class OpenSessions:
         while True:  # pages can only be requested by their end: the one that is not full is the first
             middle = (empty + full) // 2
             before = cursor_before(middle if full - empty > 1 else full)
-            asked = ListMessages(session_id=view.session.id, limit=PAGE, before=before)
-            page = await client.call(SESSION_MESSAGES, asked)
+            list_messages = ListMessages(session_id=view.session.id, limit=PAGE, before=before)
+            page = await client.call(SESSION_MESSAGES, list_messages)
             if 0 < len(page) < PAGE or full - empty <= 1:
                 break
             empty, full = (empty, min(page[0].info.time.created, middle)) if page else (middle, full)
@@ -111,23 +111,23 @@ class OpenSessions:
         self.changed.add(view.session.id)
 
     async def _read(self, view: SessionView) -> None:
-        client, named = self.client_of(view.session), SessionId(session_id=view.session.id)
+        client, session = self.client_of(view.session), SessionId(session_id=view.session.id)
         await self._page(view, None)
         statuses = await client.call(SESSION_STATUS, NoArguments())
         view.set_status(statuses.get(view.session.id, Idle()))
-        for child in await client.call(SESSION_CHILDREN, named):
+        for child in await client.call(SESSION_CHILDREN, session):
             view.learn(child)
-        view.todos = await client.call(SESSION_TODO, named)
+        view.todos = await client.call(SESSION_TODO, session)
         view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))  # of other terminals, too
         view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
         self.changed.add(view.session.id)
 
     async def _page(self, view: SessionView, cursor: str | None) -> None:
         client, since = self.client_of(view.session), list[Event]()
-        asked = ListMessages(session_id=view.session.id, limit=PAGE, before=cursor)
+        list_messages = ListMessages(session_id=view.session.id, limit=PAGE, before=cursor)
         self._reading.append((view, since))
         try:
-            page = await client.call(SESSION_MESSAGES, asked)
+            page = await client.call(SESSION_MESSAGES, list_messages)
         finally:
             self._reading = [each for each in self._reading if each[1] is not since]
         is_joined = cursor is not None and any(each.info.id in view.log.messages for each in page)
@@ -141,8 +141,8 @@ class OpenSessions:
     async def _follow(self) -> None:
         while True:
             try:
-                async for stamped in self.client.follow():
-                    self._take(stamped.event)
+                async for event in self.client.follow():
+                    self._take(event.event)
             except GapError:
                 self._read_again()
             except CodeloopError as error:
@@ -171,7 +171,7 @@ class OpenSessions:
     async def _reread(self) -> None:
         for view in list(self.views.values()):
             with suppress(CodeloopError):
-                named = SessionId(session_id=view.session.id)
-                view.session = await self.client_of(view.session).call(SESSION_GET, named)
+                session = SessionId(session_id=view.session.id)
+                view.session = await self.client_of(view.session).call(SESSION_GET, session)
                 view.requests.clear()
                 await self._read(view)

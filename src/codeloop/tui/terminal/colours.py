@@ -34,8 +34,8 @@ def colours_of(term: str) -> int:
         return 0
 
 
-def depth_of(environment: Mapping[str, str], known: Callable[[str], int] = colours_of) -> Depth:
-    """Return the colour depth by the environment; `known` looks `TERM` up in terminfo."""
+def depth_of(environment: Mapping[str, str], ask_terminal: Callable[[str], int] = colours_of) -> Depth:
+    """Return the colour depth by the environment; `ask_terminal` looks `TERM` up in terminfo."""
     if environment.get("NO_COLOR"):
         return "none"
     term = environment.get("TERM", "")
@@ -47,7 +47,7 @@ def depth_of(environment: Mapping[str, str], known: Callable[[str], int] = colou
         return "truecolor"
     if term.endswith("-256color"):
         return "256"
-    return "256" if known(term) >= 256 else "standard"
+    return "256" if ask_terminal(term) >= 256 else "standard"
 
 
 def colours_in(environment: Mapping[str, str]) -> TerminalColours:
@@ -57,14 +57,14 @@ def colours_in(environment: Mapping[str, str]) -> TerminalColours:
 
 def says_dark(environment: Mapping[str, str]) -> bool:
     """Return whether the environment indicates a dark background, which is the default."""
-    ground = environment.get("COLORFGBG", "").rpartition(";")[2]
-    return ground not in {"7", "15"}
+    background = environment.get("COLORFGBG", "").rpartition(";")[2]
+    return background not in {"7", "15"}
 
 
 def is_dark_ground(answer: str) -> bool | None:
     """Return whether the background colour in a terminal's answer is dark; None: no colour in it."""
-    found = _RGB.match(answer)
-    if found is None:
+    match = _RGB.match(answer)
+    if match is None:
         return None
-    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5

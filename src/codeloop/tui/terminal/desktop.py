@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from codeloop.kit.processes import start_outside
-from codeloop.kit.terminal_text import inert_answer, one_line
+from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 
 Environment = Mapping[str, str]
@@ -136,7 +136,7 @@ class TerminalWindow:
         """Set the title of the window or tab."""
         if name != self._name and os.environ.get("TERM") not in MUTE:
             self._name = name
-            self._tell(f"\x1b]2;{one_line(name, _NAME, inert_answer)}\x1b\\")
+            self._tell(f"\x1b]2;{one_line(name, _NAME, escape_answer_controls)}\x1b\\")
 
     def rename_again(self) -> None:
         """Set the title again, after another program had the terminal."""

@@ -232,10 +232,10 @@ class WatchedDriver(LinuxDriver):
                 return
             if not ready:
                 if is_rest := now - last >= PATIENCE:  # a lone escape is a key
-                    self._dispatch(bursts.take(arrivals.rest(), now), queue)
-                    queue.rest()
+                    self._dispatch(bursts.take(arrivals.take_held(), now), queue)
+                    queue.release_held()
                 if bursts.wait(now) == 0:
-                    self._dispatch(bursts.rest(), queue)
+                    self._dispatch(bursts.take_held(), queue)
                 held = bursts.wait(now)
                 wait = None if is_rest and arrivals.is_whole and held is None else min(held or PATIENCE, PATIENCE)
                 continue

@@ -49,9 +49,9 @@ def data_of(part: FilePart) -> bytes:
     try:
         if part.url.startswith("data:"):
             return _decode(part.url.partition(",")[2])[:MOST_BYTES]
-        place = urlsplit(part.url)
-        if place.scheme == "file" and place.netloc in {"", "localhost"}:
-            return read_start(Path(unquote(place.path)), MOST_BYTES)
+        url = urlsplit(part.url)
+        if url.scheme == "file" and url.netloc in {"", "localhost"}:
+            return read_start(Path(unquote(url.path)), MOST_BYTES)
     except (OSError, ValueError):
         pass
     return b""
@@ -149,5 +149,5 @@ def protocol_of(environment: Mapping[str, str], attributes: str = "") -> Protoco
 
 
 def _attributes(answer: str) -> list[str]:
-    found = re.search(r"\x1b\[\?([\d;]+)c", answer)
-    return found[1].split(";")[1:] if found else []
+    match = re.search(r"\x1b\[\?([\d;]+)c", answer)
+    return match[1].split(";")[1:] if match else []

@@ -65,10 +65,10 @@ class Arrivals:
             if data.startswith(PASTE):
                 self._pasted = []
                 data = data[len(PASTE) :]
-            elif (found := _ANSWER.match(data)) is not None:
-                question = found.lastgroup or ""
-                yield Arrival("answer", found[question] if question else "", found["command"] or question)
-                data = data[found.end() :]
+            elif (match := _ANSWER.match(data)) is not None:
+                question = match.lastgroup or ""
+                yield Arrival("answer", match[question] if question else "", match["command"] or question)
+                data = data[match.end() :]
             elif len(data) < _LONGEST and _BEGUN.fullmatch(data):
                 self._held = data
                 return
@@ -77,19 +77,19 @@ class Arrivals:
                 yield Arrival("keys", data if end < 0 else data[:end])
                 data = "" if end < 0 else data[end:]
 
-    def rest(self) -> Iterator[Arrival]:
+    def take_held(self) -> Iterator[Arrival]:
         """Yield the held input, which did not continue, as keys."""
         if not self.is_whole:
-            held, self._held = self._held, ""
-            yield Arrival("keys", held)
+            data, self._held = self._held, ""
+            yield Arrival("keys", data)
 
     def _paste(self, data: str, pieces: list[str]) -> Generator[Arrival, None, str]:
         """Add a part of a paste; return what follows its end."""
         end = data.find(PASTE_END)
         if end < 0:
-            kept = next((size for size in range(len(PASTE_END) - 1, 0, -1) if data.endswith(PASTE_END[:size])), 0)
-            pieces.append(data[: len(data) - kept])
-            self._held = data[len(data) - kept :]
+            size_held = next((size for size in range(len(PASTE_END) - 1, 0, -1) if data.endswith(PASTE_END[:size])), 0)
+            pieces.append(data[: len(data) - size_held])
+            self._held = data[len(data) - size_held :]
             return ""
         pieces.append(data[:end])
         self._pasted = None

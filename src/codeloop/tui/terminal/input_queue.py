@@ -54,9 +54,9 @@ class InputQueue:
         """Add input; called from any thread."""
         self._loop.call_soon_threadsafe(self._put, arrival)
 
-    def rest(self) -> None:
+    def release_held(self) -> None:
         """Treat a held incomplete sequence as a key, since nothing follows; called from any thread."""
-        self._loop.call_soon_threadsafe(self._rest)
+        self._loop.call_soon_threadsafe(self._release_held)
 
     def _put(self, arrival: Arrival) -> None:
         now = time.monotonic()
@@ -86,25 +86,25 @@ class InputQueue:
             for message in [events.Key("escape", text)] if text == "\x1b" else self._parser.feed(text):
                 self._send(message)
 
-    def _rest(self) -> None:
+    def _release_held(self) -> None:
         if not self._waiting:
             for message in self._parser.tick():
                 self._send(message)
 
     async def _wait_taken(self) -> None:
-        taken = asyncio.Event()
-        self._app.call_later(_follow, self._app, taken.set)
+        event = asyncio.Event()
+        self._app.call_later(_follow, self._app, event.set)
         with suppress(TimeoutError):
             async with asyncio.timeout(TAKEN):
-                await taken.wait()
+                await event.wait()
                 await self._app.wait_for_keys()
         self._given, self._pause = 0, None
         self._feed()
 
 
-def _follow(app: TerminalApp, taken: Callable[[], object]) -> None:
+def _follow(app: TerminalApp, on_taken: Callable[[], object]) -> None:
     """Call back once the focused widget has handled its keys."""
     if app.screen_stack:
-        (app.screen.focused or app.screen).call_later(taken)
+        (app.screen.focused or app.screen).call_later(on_taken)
     else:
-        taken()
+        on_taken()

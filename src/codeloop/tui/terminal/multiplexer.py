@@ -15,9 +15,9 @@ async def ask_tmux(form: str) -> str:
         return ""
     try:
         async with asyncio.timeout(PICTURE_ASK.seconds):
-            said, _ = await process.communicate()
+            output, _ = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.wait()
         return ""
-    return said.decode("utf-8", "replace")
+    return output.decode("utf-8", "replace")

@@ -47,20 +47,20 @@ class Bursts:
     def take(self, arrivals: Iterable[Arrival], now: float) -> Iterator[Arrival]:
         """Process arrivals; yield the complete ones."""
         if self.wait(now) == 0.0:
-            yield from self.rest()
+            yield from self.take_held()
         for arrival in arrivals:
             if arrival.kind == "keys":
                 yield from self._keys(_COLOUR.sub("", arrival.text), now)
             else:
                 if arrival.kind == "paste":
-                    yield from self.rest()
+                    yield from self.take_held()
                 yield arrival
 
-    def rest(self) -> Iterator[Arrival]:
+    def take_held(self) -> Iterator[Arrival]:
         """Yield the held arrivals, which did not continue."""
-        held, self._held = "".join(self._held), []
-        if held:
-            yield Arrival("paste" if self._is_paste else "keys", held)
+        data, self._held = "".join(self._held), []
+        if data:
+            yield Arrival("paste" if self._is_paste else "keys", data)
         self._is_paste = False
 
     def _keys(self, keys: str, now: float) -> Iterator[Arrival]:
@@ -75,21 +75,21 @@ class Bursts:
             elif key in STOPS:
                 yield from self._stop(key)
             else:
-                yield from self.rest()
+                yield from self.take_held()
                 yield Arrival("keys", key)
 
     def _stop(self, key: str) -> Iterator[Arrival]:
         if self._is_paste:
             self._held.clear()
         else:
-            yield from self.rest()
+            yield from self.take_held()
         yield Arrival("keys", key)
 
     def _text(self, text: str, now: float) -> Iterator[Arrival]:
         """Take text, Tabs and Enters in."""
         since, self._last = now - self._last, now
         if self._is_paste and text == "\r" and since >= LONE:
-            yield from self.rest()
+            yield from self.take_held()
         if self._is_paste:
             self._held.append(text)
             return

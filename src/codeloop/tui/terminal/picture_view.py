@@ -13,8 +13,8 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
-from codeloop.kit.processes import start_outside, which
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.processes import find_program, start_outside
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import FilePart
 from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, placeholder, protocol_of
 from codeloop.tui.terminal.pictures.encode import draw_picture
@@ -66,7 +66,7 @@ def picture_screen(part: FilePart, data: bytes, protocol: Protocol, box: Picture
     """Return a cleared screen with the picture and how to go back. Raises ValueError when it is no picture."""
     room = PictureBox(box.columns, max(box.rows - _BELOW, 1), box.cell)
     picture = draw_picture(data, protocol, room)
-    return f"{_CLEAR}{inert(placeholder(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
+    return f"{_CLEAR}{escape_controls(placeholder(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
 
 
 def _room(descriptor: int) -> PictureBox:
@@ -80,7 +80,7 @@ def _room(descriptor: int) -> PictureBox:
 
 async def _open_elsewhere(part: FilePart, data: bytes) -> str:
     """Open a copy of the picture, which stays in the temporary folder, in the desktop's viewer."""
-    opener = which("open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH"))
+    opener = find_program("open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH"))
     has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     descriptor, name = tempfile.mkstemp(prefix="picture-", suffix=_SUFFIXES.get(part.mime, ""))
     with os.fdopen(descriptor, "wb") as file:

@@ -5,7 +5,7 @@ import os
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
 
-from codeloop.kit.processes import start_outside, which
+from codeloop.kit.processes import find_program, start_outside
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 from codeloop.schema.limits import CLIENT_FILE
 
@@ -45,7 +45,7 @@ async def image() -> bytes | None:
 
 def is_there() -> bool:
     """Return whether a program can read the clipboard."""
-    return any(which(command[0], os.environ.get("PATH")) for command in _TEXTS)
+    return any(find_program(command[0], os.environ.get("PATH")) for command in _TEXTS)
 
 
 async def _output(command: tuple[str, ...]) -> bytes:

@@ -63,13 +63,13 @@ class KeyParser(XTermParser):
 
 def as_kitty_writes(sequence: str) -> str:
     """Translate xterm's sequence of a key to kitty's; anything else is unchanged."""
-    found = _HELD.fullmatch(sequence)
-    if found is None:
+    match = _HELD.fullmatch(sequence)
+    if match is None:
         return _AS_BYTES.get(sequence, sequence)
-    held, code = int(found[1]), int(found[2])
-    if (held - 1) & _SHIFT and code < 0x110000:
+    modifiers, code = int(match[1]), int(match[2])
+    if (modifiers - 1) & _SHIFT and code < 0x110000:
         code = ord(chr(code).lower()[:1])
-    return f"\x1b[{code};{held}u"
+    return f"\x1b[{code};{modifiers}u"
 
 
 def needs_cursor(environment: Mapping[str, str]) -> bool:

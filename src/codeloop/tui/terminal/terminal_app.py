@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import MountError
 from textual.worker import WorkerFailed
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.terminal.desktop import TerminalWindow, clipboard_sequence, copy_programs, give, open_link, opener
 from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate, resume_signal
@@ -123,7 +123,7 @@ class TerminalApp(App[int], inherit_bindings=False):
     def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
         """Show a message for a while, without interpreting markup."""
         del markup
-        super().notify(inert(message), title=inert(title), markup=False, **how)
+        super().notify(escape_controls(message), title=escape_controls(title), markup=False, **how)
 
     async def on_mount(self) -> None:
         """Subscribe to the end of a stop or a suspension."""
@@ -141,8 +141,8 @@ class TerminalApp(App[int], inherit_bindings=False):
             renderable = ScreenPart(renderable.strips, renderable.region)
         if self.painter is not None and renderable is not None:
             self.painter.erase(renderable)
-        if (place := self.writing_at) is not None:
-            self.cursor_position = place
+        if (offset := self.writing_at) is not None:
+            self.cursor_position = offset
         methodcaller("_display", screen, renderable)(super())  # the library leaves its type open
 
     @property
@@ -151,8 +151,8 @@ class TerminalApp(App[int], inherit_bindings=False):
 
         The terminal's cursor is moved there, for input methods.
         """
-        place: object = getattr(self.focused, "cursor_screen_offset", None)
-        return place if isinstance(place, Offset) else None
+        offset: object = getattr(self.focused, "cursor_screen_offset", None)
+        return offset if isinstance(offset, Offset) else None
 
     def _begin_update(self) -> None:
         super()._begin_update()

@@ -58,5 +58,5 @@ def use_writer(kind: type[WriterThread]) -> None:
 
 def add_sequences(sequences: Mapping[str, object]) -> None:
     """Register more key sequences; Textual has no public way to do so."""
-    known: dict[str, object] = vars(_ansi_sequences)["ANSI_SEQUENCES_KEYS"]
-    known.update(sequences)
+    ansi_sequences_keys: dict[str, object] = vars(_ansi_sequences)["ANSI_SEQUENCES_KEYS"]
+    ansi_sequences_keys.update(sequences)

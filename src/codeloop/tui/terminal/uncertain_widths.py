@@ -19,20 +19,20 @@ class ScreenPart(LayoutUpdate):
 
     def render_segments(self, console: Console) -> str:
         """Return the terminal output of the update."""
-        left = self.region.x
+        column = self.region.x
         return "".join(
-            f"\x1b[{y + 1};{left + 1}H{render_row_at(strips, left, console)}"
+            f"\x1b[{y + 1};{column + 1}H{render_row_at(strips, column, console)}"
             for y, strips in enumerate(self.strips, self.region.y)
         )
 
 
 def render_row_at(strips: Iterable[Strip], column: int, console: Console) -> str:
     """Return the output that writes strips beside each other, the first of them at a column."""
-    written: list[str] = []
+    pieces: list[str] = []
     for strip in strips:
-        written.append(render_at(strip, column, console))
+        pieces.append(render_at(strip, column, console))
         column += strip.cell_length
-    return "".join(written)
+    return "".join(pieces)
 
 
 def render_at(strip: Strip, column: int, console: Console) -> str:
@@ -44,7 +44,7 @@ def render_at(strip: Strip, column: int, console: Console) -> str:
     written = strip.render(console)
     if written.isascii() or not _UNSURE.search(written):
         return written
-    placed: list[Segment] = []
+    segments: list[Segment] = []
     for text, style, control in strip:
         parts: list[str] = []
         for start, end, cells in clusters(text):
@@ -53,5 +53,5 @@ def render_at(strip: Strip, column: int, console: Console) -> str:
                 character = f"{' ' * cells}\x1b[{column + 1}G{character}\x1b[{column + cells + 1}G"
             parts.append(character)
             column += cells
-        placed.append(Segment("".join(parts), style, control))
-    return Strip(placed).render(console)
+        segments.append(Segment("".join(parts), style, control))
+    return Strip(segments).render(console)

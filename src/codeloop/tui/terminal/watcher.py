@@ -49,7 +49,7 @@ class TerminalWatcher:
     def __init__(self, terminal: int, before: list[Any]) -> None:
         """`before`: the attributes of the terminal before the UI. Without `/bin/sh` there is no watcher."""
         settings = [
-            name if before[place] & bit else f"-{name}" for place, bits in _FLAGS.items() for name, bit in bits.items()
+            name if before[index] & bit else f"-{name}" for index, bits in _FLAGS.items() for name, bit in bits.items()
         ]
         self._process: subprocess.Popen[bytes] | None = None
         with suppress(OSError):

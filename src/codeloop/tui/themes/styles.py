@@ -22,10 +22,10 @@ class Styles:
         key = (colour, look, on)
         style = self._made.get(key)
         if style is None:
-            named = self._colour_of(colour)
-            faint = " dim" if named is None and colour in _MUTED else ""
+            colour_name = self._colour_of(colour)
+            faint = " dim" if colour_name is None and colour in _MUTED else ""
             style = self._made[key] = Style.parse(f"{look}{faint}".strip() or "none") + Style(
-                color=named, bgcolor=self._colour_of(on)
+                color=colour_name, bgcolor=self._colour_of(on)
             )
         return style
 

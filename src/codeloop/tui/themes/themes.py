@@ -98,8 +98,8 @@ def _read(file: Path, mode: Mode) -> ColourTheme:
         data: object = msgspec.json.decode(read_whole(file, CONFIG_BYTES.value))
     except (OSError, ValueError) as error:
         raise ThemeError(f"The theme {file} can't be read: {error}.") from error
-    whole = cast("dict[str, object]", data) if isinstance(data, dict) else {}
-    defs, theme = whole.get("defs", {}), whole.get("theme")
+    table = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    defs, theme = table.get("defs", {}), table.get("theme")
     if not isinstance(theme, dict) or not isinstance(defs, dict):
         raise ThemeError(f"The theme {file} needs an object `theme` (and may have one `defs`).")
     resolver = _Resolver(file, mode, cast("dict[str, object]", theme), cast("dict[str, object]", defs))

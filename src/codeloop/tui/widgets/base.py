@@ -71,8 +71,8 @@ class CommandWidget(SteadyWidget):
 
     def on_click(self, event: events.Click) -> None:
         """Have the command run."""
-        if called := event.style.meta.get(_RUNS):
-            command, _, words = str(called).partition(" ")
+        if action := event.style.meta.get(_RUNS):
+            command, _, words = str(action).partition(" ")
             self.post_message(self.Clicked(command, words))
 
 

@@ -32,7 +32,7 @@ class FindActions(Protocol):
         """Show the next match above (-1) or below (1)."""
         ...
 
-    def leave(self, *, stays: bool) -> None:
+    def close(self, *, stays: bool) -> None:
         """Close the bar; `stays`: keep the scroll position."""
         ...
 
@@ -123,9 +123,9 @@ class FindBar(Horizontal):
         if key in KEYS:
             finding.step(KEYS[key])
         elif key in {"escape", "ctrl+c"}:
-            finding.leave(stays=False)
+            finding.close(stays=False)
         elif key == "tab":
-            finding.leave(stays=True)
+            finding.close(stays=True)
         else:
             return False
         return True

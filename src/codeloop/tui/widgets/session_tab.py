@@ -135,7 +135,7 @@ class SessionTab(EmptyWidget):
         self.notify("Copied.", timeout=2)
 
     @on(RequestPanel.Early)
-    def _early(self, event: RequestPanel.Early) -> None:
+    def _forward_early(self, event: RequestPanel.Early) -> None:
         event.stop()
         if event.is_command:
             self._has_command = True
@@ -160,9 +160,9 @@ class SessionTab(EmptyWidget):
     def _ask(self) -> None:
         """Show the oldest request that waits for the user, or none."""
         waiting = list(self.view.requests.values()) if self.view is not None else []
-        asked = self.panel.request
-        if asked is not None and all(request.id != asked.id for request in waiting):
-            self.panel.withdraw(asked.id)
+        current_request = self.panel.request
+        if current_request is not None and all(request.id != current_request.id for request in waiting):
+            self.panel.withdraw(current_request.id)
             self.prompt.focus()
         if waiting:
             has_draft = bool(self.prompt.editor.buffer.text)
@@ -173,10 +173,10 @@ class SessionTab(EmptyWidget):
 
     def _asking(self, request: Request) -> Asking:
         """Return which tool and which subagent asks, as far as the log knows."""
-        view, asked = self.view, request.tool
+        view, question = self.view, request.tool
         child = view.children.known.get(request.session_id) if view is not None else None
         who = f"subagent {child.agent or ''} “{one_line(title_of(child), 80)}”" if child is not None else ""
-        known = view.log.messages.get(asked.message_id) if view is not None and asked is not None else None
-        parts = (part for part in (known.parts.values() if known is not None else ()) if isinstance(part, ToolPart))
-        tool = next((part.tool for part in parts if asked is not None and part.call_id == asked.call_id), "")
+        message = view.log.messages.get(question.message_id) if view is not None and question is not None else None
+        parts = (part for part in (message.parts.values() if message is not None else ()) if isinstance(part, ToolPart))
+        tool = next((part.tool for part in parts if question is not None and part.call_id == question.call_id), "")
         return Asking(one_line(tool, 80), who)

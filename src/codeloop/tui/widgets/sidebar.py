@@ -10,7 +10,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from codeloop.client.numbers import count, dollars
-from codeloop.kit.terminal_text import inert_answer, one_line
+from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_text
@@ -53,10 +53,10 @@ class Sidebar(CommandWidget, ScrollView):
         self._rows: list[Row] = []
         self.info = SideInfo()
 
-    def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
+    def show(self, view: SessionView | None, content: Standing, styles: Styles) -> None:
         """Show this data."""
         self._colours = styles
-        rows = self._sections(view, self.info, standing)
+        rows = self._sections(view, self.info, content)
         if rows != self._rows:
             self._rows = rows
             self.virtual_size = Size(WIDTH, len(rows))
@@ -69,14 +69,14 @@ class Sidebar(CommandWidget, ScrollView):
         row = self._rows[at] if at < len(self._rows) else []
         return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
 
-    def _sections(self, view: SessionView | None, info: SideInfo, standing: Standing) -> list[Row]:
+    def _sections(self, view: SessionView | None, info: SideInfo, content: Standing) -> list[Row]:
         styles = self._colours
         title = view.session.title if view is not None else "New session"
-        rows: list[Row] = [[], *_wrap_title(one_line(title, 200, inert_answer), styles, "bold")]
+        rows: list[Row] = [[], *_wrap_title(one_line(title, 200, escape_answer_controls), styles, "bold")]
         if info.branch:
             rows.append([Segment(cut_text(f"on {one_line(info.branch, 200)}", WIDTH - 4), styles.of("text_muted"))])
         if view is not None:
-            rows += [[], _heading("Context", styles), *self._usage_rows(view, standing)]
+            rows += [[], _heading("Context", styles), *self._usage_rows(view, content)]
             if view.todos:
                 rows += [[], _heading("Tasks", styles)]
             for todo in view.todos:
@@ -90,11 +90,11 @@ class Sidebar(CommandWidget, ScrollView):
             rows += [row for server, state in states.items() for row in self._server(server, state)]
         return rows
 
-    def _usage_rows(self, view: SessionView, standing: Standing) -> list[Row]:
+    def _usage_rows(self, view: SessionView, content: Standing) -> list[Row]:
         styles = self._colours
         used = view.log.context_used
-        percent = used * 100 // standing.window or ("<1" if used else 0) if standing.window else 0
-        share = f" of {count(standing.window)}, {percent} %" if standing.window else ""
+        percent = used * 100 // content.window or ("<1" if used else 0) if content.window else 0
+        share = f" of {count(content.window)}, {percent} %" if content.window else ""
         muted = styles.of("text_muted")
         return [
             [Segment(f"{count(used)} tokens{share}", muted)],
@@ -127,13 +127,13 @@ class Sidebar(CommandWidget, ScrollView):
     def _server(self, name: str, state: ServerState) -> list[Row]:
         """Draw a server's state, and below it the problem, if there is one."""
         styles, room = self._colours, WIDTH - 6
-        shown = cut_text(one_line(name, 60), room * 2 // 3)
-        left = room - cell_len(shown) - 1
-        words = cut_text(state.words, left) if left >= LEAST else ""
+        name_shown = cut_text(one_line(name, 60), room * 2 // 3)
+        remaining = room - cell_len(name_shown) - 1
+        words = cut_text(state.words, remaining) if remaining >= LEAST else ""
         rows: list[Row] = [
             [
                 Segment("• ", styles.of(HEALTH[state.health])),
-                Segment(shown, styles.of("text")),
+                Segment(name_shown, styles.of("text")),
                 Segment(f" {words}", styles.of("text_muted")),
             ]
         ]
@@ -160,9 +160,9 @@ def _wrap_title(text: str, styles: Styles, look: str) -> list[Row]:
 def _lines(text: str, room: int) -> list[str]:
     lines = [""]
     for word in text.split(" "):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if cell_len(joined) <= room or not lines[-1]:
-            lines[-1] = joined if cell_len(joined) <= room else set_cell_size(joined, room)
+        joined_line = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(joined_line) <= room or not lines[-1]:
+            lines[-1] = joined_line if cell_len(joined_line) <= room else set_cell_size(joined_line, room)
         else:
             lines.append(set_cell_size(word, room) if cell_len(word) > room else word)
     return lines

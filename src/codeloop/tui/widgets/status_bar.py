@@ -56,9 +56,9 @@ class StatusBar(CommandWidget):
         self._view: SessionView | None = None
         self._shown: Row = []
 
-    def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
+    def show(self, view: SessionView | None, content: Standing, styles: Styles) -> None:
         """Show a session's state."""
-        self._view, self._standing, self.styles_of = view, standing, styles
+        self._view, self._standing, self.styles_of = view, content, styles
         if self._row() != self._shown:
             self.refresh()
 
@@ -72,25 +72,27 @@ class StatusBar(CommandWidget):
     def _row(self) -> Row:
         width = self.size.width
         right = self._sums(self._standing.hint)
-        if width < LEAST or self._least() + _cells(right) > width:  # the model is more important than a key
+        if width < LEAST or self._least_width() + _cells(right) > width:  # the model is more important than a key
             right = self._sums("")
-        left = self._start(max(width - _cells(right) - 3, 10))
+        row = self._start(max(width - _cells(right) - 3, 10))
         gap = 3 if self._standing.waiting else 1  # everything else ends with blanks of its own
-        if _cells(left) + _cells(right) + gap > width:  # a pending key comes first
+        if _cells(row) + _cells(right) + gap > width:  # a pending key comes first
             right = []
         if (problem := self._standing.problem) and cell_len(problem) + _cells(right) + 3 > width:
-            left, right = self._start(width - 3), []
-        blanks = Segment(" " * max(width - _cells(left) - _cells(right) - 2, 0))
-        return [Segment(" "), *left, blanks, *right, Segment(" ")]
+            row, right = self._start(width - 3), []
+        blanks = Segment(" " * max(width - _cells(row) - _cells(right) - 2, 0))
+        return [Segment(" "), *row, blanks, *right, Segment(" ")]
 
-    def _least(self) -> int:
+    def _least_width(self) -> int:
         """Return the cells needed to show activity and model uncut; 0 where they may be cut."""
-        view, standing = self._view, self._standing
-        if standing.waiting or standing.problem or (view is not None and isinstance(view.status, Retry)):
+        view, content = self._view, self._standing
+        if content.waiting or content.problem or (view is not None and isinstance(view.status, Retry)):
             return 0
-        busy = _cells(self._busy(view, self.styles_of, LEAST)) + 2 if view is not None and view.is_busy else 0
-        profile = cell_len(standing.profile) + 2 if standing.profile else 0
-        return busy + cell_len(_who(standing)) + profile + 5
+        busy = (
+            _cells(self._activity_segments(view, self.styles_of, LEAST)) + 2 if view is not None and view.is_busy else 0
+        )
+        profile = cell_len(content.profile) + 2 if content.profile else 0
+        return busy + cell_len(_agent_and_model(content)) + profile + 5
 
     def _start(self, room: int) -> Row:
         styles, standing = self.styles_of, self._standing
@@ -100,7 +102,7 @@ class StatusBar(CommandWidget):
             return [Segment(one_line(standing.problem, room), styles.of("error"))]
         row: Row = []
         if self._view is not None and self._view.is_busy:
-            row = [*self._busy(self._view, styles, room), Segment("  ")]
+            row = [*self._activity_segments(self._view, styles, room), Segment("  ")]
         profile = styles.of("warning" if standing.profile == "yolo" else "text_muted")
         named = [
             (standing.agent, runs(styles.of("text"), "agent_list"), " " if standing.model else "  ", _cut),
@@ -116,7 +118,7 @@ class StatusBar(CommandWidget):
                 row += [Segment(fit(text, left - 2), style), Segment(gap)]
         return row
 
-    def _busy(self, view: SessionView, styles: Styles, room: int) -> Row:
+    def _activity_segments(self, view: SessionView, styles: Styles, room: int) -> Row:
         now = time.time()
         if isinstance(view.status, Retry):
             seconds = max(view.status.next / 1000 - now, 0)
@@ -151,7 +153,7 @@ def _cells(row: Row) -> int:
     return sum(cell_len(each.text) for each in row)
 
 
-def _who(standing: Standing) -> str:
+def _agent_and_model(standing: Standing) -> str:
     return " ".join(filter(None, (standing.agent, standing.model)))
 
 

@@ -7,7 +7,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from codeloop.kit.terminal_text import inert_answer, one_line
+from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.errors import MessageAbortedError
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.state.session_view import SessionView
@@ -32,27 +32,27 @@ class TabBar(SteadyWidget):
     class Chosen(Message):
         """A tab was clicked."""
 
-        def __init__(self, place: int) -> None:
+        def __init__(self, index: int) -> None:
             super().__init__()
-            self.place = place
+            self.place = index
 
     def __init__(self, styles: Styles) -> None:
         super().__init__()
         self._colours = styles
         self._row: Row = []
 
-    def show(self, tabs: Sequence[SessionTab], shown: SessionTab, styles: Styles) -> None:
+    def show(self, tabs: Sequence[SessionTab], shown_tab: SessionTab, styles: Styles) -> None:
         """Show these tabs."""
         self._colours = styles
         self.display = len(tabs) > 1
         row: Row = []
         most = min(max(app_of(self).size.width // len(tabs) - _AROUND, LEAST), MOST)
-        for place, tab in enumerate(tabs):
+        for index, tab in enumerate(tabs):
             mark = _mark([tab.view] if tab.view is not None else [])
-            style = styles.of("text", "bold", on="background_element") if tab is shown else styles.of("text_muted")
-            if mark in _COLOURS and tab is not shown:
+            style = styles.of("text", "bold", on="background_element") if tab is shown_tab else styles.of("text_muted")
+            if mark in _COLOURS and tab is not shown_tab:
                 style = styles.of(_COLOURS[mark])
-            text = f" {place + 1} {mark}{_cut(tab.title, most)} "
+            text = f" {index + 1} {mark}{_cut(tab.title, most)} "
             row += [Segment(text, style), Segment(" ")]
         if row != self._row:
             self._row = row
@@ -67,10 +67,10 @@ class TabBar(SteadyWidget):
     def on_click(self, event: events.Click) -> None:
         """Post the clicked tab."""
         before = 0
-        for place, segment in enumerate(self._row[::2]):
+        for index, segment in enumerate(self._row[::2]):
             before += segment.cell_length + 1
             if event.x < before:
-                self.post_message(self.Chosen(place))
+                self.post_message(self.Chosen(index))
                 return
 
 
@@ -80,7 +80,7 @@ def _cut(title: str, most: int) -> str:
     return (
         one_line(name, most - len(fork + number)) + fork + number
         if fork and most >= 2 * LEAST
-        else one_line(title, most, inert_answer)
+        else one_line(title, most, escape_answer_controls)
     )
 
 
@@ -100,7 +100,7 @@ def _mark(views: Sequence[SessionView]) -> str:
     return "* " if any(view.is_busy for view in views) else ""
 
 
-def window_name(tabs: Sequence[SessionTab], shown: SessionTab) -> str:
+def window_name(tabs: Sequence[SessionTab], shown_tab: SessionTab) -> str:
     """Return the title of the terminal's window: the session's, with a mark if any waits, has failed, or works."""
     views = [tab.view for tab in tabs if tab.view is not None]
-    return _mark(views) + (f"{shown.title} - codeloop" if shown.session is not None else "codeloop")
+    return _mark(views) + (f"{shown_tab.title} - codeloop" if shown_tab.session is not None else "codeloop")

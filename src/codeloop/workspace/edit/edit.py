@@ -17,8 +17,8 @@ from codeloop.workspace.edit.matchers import (
     Span,
     TooAlike,
     escape_normalised,
-    exact,
     fold,
+    match_exact,
     whitespace_normalised,
 )
 from codeloop.workspace.edit.splice import find_replaced_lines, splice
@@ -73,15 +73,15 @@ def apply(content: str, edit: Edit) -> EditResult:
     if not old:
         raise EditRefused("The text to replace is empty.", "Give it as oldString, with enough lines to be unique.")
     source = NormalizedText(content)
-    if edit.every and (replaced := _everywhere(source, old, new)) is not None:
+    if edit.every and (replaced := _replace_all(source, old, new)) is not None:
         return EditResult(replaced)
     matcher, spans = find(source.text, old, CASCADE, every=edit.every)
     if not spans or matcher is None:
         line = _find_lines(source.text, new)
-        done = f"newString is already there, at line {line}. " if line else ""
-        raise EditRefused("The text to replace was not found.", f"{done}{nearest(source.text, old)}")
+        note = f"newString is already there, at line {line}. " if line else ""
+        raise EditRefused("The text to replace was not found.", f"{note}{nearest(source.text, old)}")
     if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE):
-        raise ambiguous(source.text, spans, exactly=matcher is exact)
+        raise ambiguous(source.text, spans, exactly=matcher is match_exact)
     return replace_spans(source, spans, matcher, Edit(old, new))
 
 
@@ -99,7 +99,7 @@ def effort_of(content: str, how: str) -> int:
     return len(content) * (30 if how else 1)
 
 
-def _everywhere(source: NormalizedText, old: str, new: str) -> str | None:
+def _replace_all(source: NormalizedText, old: str, new: str) -> str | None:
     """Replace every exact occurrence of a text; None when there is none, or when line ends are mixed."""
     if old not in source.text:
         return None
@@ -118,7 +118,7 @@ def find(text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False
     """
     for matcher in cascade:
         try:
-            spans = (_apart if every else _first)(matcher(text, old))
+            spans = (_drop_overlaps if every else _first)(matcher(text, old))
         except TooAlike as error:
             raise EditRefused(
                 f"The text to replace was not found as it is, and {error}.",
@@ -130,22 +130,22 @@ def find(text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False
 
 
 def _first(spans: Iterator[Span]) -> list[Span]:
-    return [each for first in islice(spans, 1) for each in (first, *islice(spans, _most(first) - 1))]
+    return [each for first in islice(spans, 1) for each in (first, *islice(spans, _count_limit(first) - 1))]
 
 
-def _most(span: Span) -> int:
+def _count_limit(span: Span) -> int:
     """Return how many places like this one are counted."""
     return max(2, min(_COUNTED, _OVERLAPPING // (span[1] - span[0] + 1)))
 
 
-def _apart(spans: Iterator[Span]) -> list[Span]:
-    found: list[Span] = []
+def _drop_overlaps(spans: Iterator[Span]) -> list[Span]:
+    apart: list[Span] = []
     for number, span in enumerate(spans):
         if number > _PLACES:
             raise TooAlike(f"the file has more than {_PLACES:,} places like it")
-        if not found or span[0] >= found[-1][1]:
-            found.append(span)
-    return found
+        if not apart or span[0] >= apart[-1][1]:
+            apart.append(span)
+    return apart
 
 
 def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
@@ -225,7 +225,7 @@ def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool, or_else: str =
     """
     lines = [str(text.count("\n", 0, start) + 1) for start, _ in spans[:_SHOWN]]
     more = f" and {len(spans) - _SHOWN} more" if len(spans) > _SHOWN else ""
-    least = "at least " if len(spans) == _most(spans[0]) > 2 else ""
+    least = "at least " if len(spans) == _count_limit(spans[0]) > 2 else ""
     how = "" if exactly else " (ignoring whitespace)"
     return EditRefused(
         f"The text to replace was found {least}{len(spans)} times{how}, at lines {', '.join(lines)}{more}.",
@@ -237,37 +237,37 @@ def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool, or_else: str =
 def _quote_spans(text: str, spans: Sequence[Span]) -> str:
     """Quote the first and last lines of spans with the lines around them, numbered as in search results."""
     lines = text.split("\n")
-    shown: dict[int, str] = {}
+    quotes: dict[int, str] = {}
     for start, end in spans:
         first, last = text.count("\n", 0, start), text.count("\n", 0, max(start, end - 1))
         around = (*range(first - _AROUND, first), *range(last + 1, last + 1 + _AROUND))
-        shown = dict.fromkeys(around, "-") | shown | {first: ":", last: ":"}
+        quotes = dict.fromkeys(around, "-") | quotes | {first: ":", last: ":"}
     listing: list[str] = []
     before = -1
-    for number in sorted(number for number in shown if 0 <= number < len(lines)):
+    for number in sorted(number for number in quotes if 0 <= number < len(lines)):
         listing += ["--"] if listing and number > before + 1 else []
-        listing.append(f"{number + 1}{shown[number]} {lines[number][:_WIDTH]}")
+        listing.append(f"{number + 1}{quotes[number]} {lines[number][:_WIDTH]}")
         before = number
     return "\n".join(listing)
 
 
 def nearest(text: str, old: str) -> str:
     """Quote the lines most similar to the old text, with line numbers, and the first line that differs."""
-    wanted = old.removeprefix("\n").removesuffix("\n").split("\n")
-    probe = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
-    key = wanted[probe].strip()
+    old_lines = old.removeprefix("\n").removesuffix("\n").split("\n")
+    probe = max(range(len(old_lines)), key=lambda index: len(old_lines[index].strip()))
+    key = old_lines[probe].strip()
     if not key:
         return "It is only whitespace; give the text around it."
     lines = text.split("\n")
     stripped = [line.strip()[:2000] for line in lines]
     best = _most_alike(key[:2000], stripped)
-    at = best - probe if best is not None else _standing(wanted, stripped)
+    at = best - probe if best is not None else _guess_line(old_lines, stripped)
     if at is None:
         return "Nothing in the file resembles it; read the file again."
     begin = max(0, at)
-    shown = lines[begin : begin + min(len(wanted), 12)]
-    listing = "\n".join(f"{begin + index + 1}: {line[:300]}" for index, line in enumerate(shown))
-    return f"The closest match is:\n{listing}\n{_difference(wanted, lines[begin : begin + len(wanted)], begin)}"
+    excerpt = lines[begin : begin + min(len(old_lines), 12)]
+    listing = "\n".join(f"{begin + index + 1}: {line[:300]}" for index, line in enumerate(excerpt))
+    return f"The closest match is:\n{listing}\n{_difference(old_lines, lines[begin : begin + len(old_lines)], begin)}"
 
 
 def _most_alike(key: str, lines: Sequence[str]) -> int | None:
@@ -291,18 +291,18 @@ def _most_alike(key: str, lines: Sequence[str]) -> int | None:
     return found
 
 
-def _standing(wanted: Sequence[str], stripped: Sequence[str]) -> int | None:
+def _guess_line(old_lines: Sequence[str], stripped: Sequence[str]) -> int | None:
     """Return the line where the old text would begin, judged by its longest line found; short lines don't count."""
     first = {line: number for number, line in reversed(list(enumerate(stripped)))}
-    known = ((index, line.strip()) for index, line in enumerate(wanted) if line.strip() in first)
-    found = [(len(line), first[line] - index) for index, line in known]
-    length, at = max(found, default=(0, 0))
+    numbered = ((index, line.strip()) for index, line in enumerate(old_lines) if line.strip() in first)
+    matches = [(len(line), first[line] - index) for index, line in numbered]
+    length, at = max(matches, default=(0, 0))
     return at if length >= _TELLING else None
 
 
-def _difference(wanted: Sequence[str], there: Sequence[str], begin: int) -> str:
+def _difference(old_lines: Sequence[str], there: Sequence[str], begin: int) -> str:
     blanks = ""
-    for index, line in enumerate(wanted):
+    for index, line in enumerate(old_lines):
         if index >= len(there):
             return f"The file ends there; oldString continues with {line[:300]!r}."
         have = there[index]

@@ -57,7 +57,7 @@ class Comparisons:
         self.spend(steps + 20 if steps <= _LARGEST else _WORK + 1)
 
 
-def exact(content: str, old: str) -> Iterator[Span]:
+def match_exact(content: str, old: str) -> Iterator[Span]:
     """Yield every exact occurrence, overlapping ones too."""
     at = content.find(old)
     while at >= 0:
@@ -77,7 +77,7 @@ def exact_lines(content: str, old: str) -> Iterator[Span]:
     """Yield exact occurrences that are whole lines: `exact` for patches."""
     lines = old.removesuffix("\n")
     if lines.strip():
-        for start, end in exact(f"\n{content}\n", f"\n{lines}\n"):
+        for start, end in match_exact(f"\n{content}\n", f"\n{lines}\n"):
             yield start, min(end - 2 + old.endswith("\n"), len(content))
 
 
@@ -91,16 +91,16 @@ def whitespace_normalised(content: str, old: str) -> Iterator[Span]:
 
     A single line may also be found inside a longer one.
     """
-    want = [_tight(line) for line in _old_lines(old)]
+    want = [_squeeze_spaces(line) for line in _old_lines(old)]
     folded, plain, budget = fold(content), fold(old), Comparisons()
-    found = False
+    is_found = False
     for begin, end in _blocks(folded, plain, _squeeze):
         budget.spend((end - begin) // 4)
-        if [_tight(line) for line in content[begin:end].removesuffix("\n").split("\n")] == want:
-            found = True
+        if [_squeeze_spaces(line) for line in content[begin:end].removesuffix("\n").split("\n")] == want:
+            is_found = True
             yield begin, end
     tokens = _TOKEN.findall(plain)
-    if found or "\n" in old.strip() or len(tokens) < 2:
+    if is_found or "\n" in old.strip() or len(tokens) < 2:
         return
     for start, end in _inside_lines(folded, tokens, budget):
         yield _widen(content, start, end)
@@ -113,7 +113,7 @@ def escape_normalised(content: str, old: str) -> Iterator[Span]:
         plain = undo(old)
         if plain == old or not plain.strip():
             continue
-        for matcher in (exact, line_trimmed):
+        for matcher in (match_exact, line_trimmed):
             for span in matcher(content, plain):
                 if span not in seen:
                     seen.add(span)
@@ -127,13 +127,13 @@ def match_trimmed_ends(content: str, old: str) -> Iterator[Span]:
     inner = old.strip()
     if not inner or inner == old:
         return
-    found, budget = False, Comparisons()
-    for start, end in exact(content, inner):
+    is_found, budget = False, Comparisons()
+    for start, end in match_exact(content, inner):
         budget.spend(10 + len(inner) // 20)
         if _stands_alone(content, start, end):
-            found = True
+            is_found = True
             yield _widen(content, start, end)
-    if not found and "\n" in inner:
+    if not is_found and "\n" in inner:
         yield from line_trimmed(content, inner)
 
 
@@ -185,7 +185,7 @@ def context_aware(content: str, old: str) -> Iterator[Span]:
     lines, budget = [line.strip() for line in content.split("\n")], Comparisons()
     starts = _line_starts(content)
     begins = {at - anchor for anchor in anchors for at in _positions(lines, want[anchor])[:_CANDIDATES]}
-    whole = "\n".join(want)
+    text = "\n".join(want)
     for begin in sorted(begins):
         block = lines[begin : begin + len(want)] if begin >= 0 else []
         if len(block) < len(want):
@@ -195,13 +195,13 @@ def context_aware(content: str, old: str) -> Iterator[Span]:
         if equal < _LINES * len(solid):
             continue
         there = "\n".join(block)
-        budget.compare(whole, there)
-        if Levenshtein.normalized_similarity(whole, there, score_cutoff=_WHOLE) >= _WHOLE:
+        budget.compare(text, there)
+        if Levenshtein.normalized_similarity(text, there, score_cutoff=_WHOLE) >= _WHOLE:
             yield _span(starts, begin, len(want), closed=old.endswith("\n"))
 
 
 CASCADE: tuple[Matcher, ...] = (
-    exact,
+    match_exact,
     line_trimmed,
     escape_normalised,
     match_trimmed_ends,
@@ -240,7 +240,7 @@ def fold(text: str) -> str:
 
 
 def _backslashes(text: str) -> str:
-    return _ESCAPE.sub(lambda found: _PLAIN.get(found[1], found[1]), text)
+    return _ESCAPE.sub(lambda match: _PLAIN.get(match[1], match[1]), text)
 
 
 def _entities(text: str) -> str:
@@ -265,8 +265,8 @@ def _old_lines(old: str) -> list[str]:
     return old.removesuffix("\n").split("\n")
 
 
-def _positions(lines: Sequence[str], wanted: str) -> list[int]:
-    return [index for index, line in enumerate(lines) if line == wanted]
+def _positions(lines: Sequence[str], text: str) -> list[int]:
+    return [index for index, line in enumerate(lines) if line == text]
 
 
 def _blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]:
@@ -283,7 +283,7 @@ def _blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]
     kinds = {line: chr(number) for number, line in enumerate(dict.fromkeys(want), 1)}
     have = "".join([kinds.get(key(line), "\0") for line in content.split("\n")])
     starts: list[int] = []
-    for begin, _ in exact(have, "".join(map(kinds.__getitem__, want))):
+    for begin, _ in match_exact(have, "".join(map(kinds.__getitem__, want))):
         starts = starts or _line_starts(content)
         yield _span(starts, begin, len(want), closed=old.endswith("\n"))
 
@@ -300,30 +300,30 @@ def _span(starts: Sequence[int], begin: int, count: int, *, closed: bool) -> Spa
 
 def _inside_lines(content: str, tokens: Sequence[str], budget: Comparisons) -> Iterator[Span]:
     """Yield where the tokens follow one another on a line, with any blanks between them."""
-    wanted, fits = "".join(tokens), re.compile(_loose(tokens)).match
+    text, fits = "".join(tokens), re.compile(_join_tokens(tokens)).match
     end = 0
     for start, stop in pairwise(_line_starts(content)):
         line = content[start : stop - 1]
-        if wanted not in (squeezed := _squeeze(line)):
+        if text not in (squeezed := _squeeze(line)):
             continue
         solid = [start + at for at, char in enumerate(line) if not char.isspace()]
-        for at, _ in exact(squeezed, wanted):
-            budget.spend(20 + len(wanted))
-            found = fits(content, solid[at]) if solid[at] >= end else None
-            if found is not None:
-                end = found.end()
-                yield found.span()
+        for at, _ in match_exact(squeezed, text):
+            budget.spend(20 + len(text))
+            match = fits(content, solid[at]) if solid[at] >= end else None
+            if match is not None:
+                end = match.end()
+                yield match.span()
 
 
 def _squeeze(line: str) -> str:
     return "".join(line.split())
 
 
-def _tight(line: str) -> str:
+def _squeeze_spaces(line: str) -> str:
     return _LOOSE_SPACE.sub("", " ".join(fold(line).split()))
 
 
-def _loose(tokens: Sequence[str]) -> str:
+def _join_tokens(tokens: Sequence[str]) -> str:
     parts = [r"(?<!\w)"] if tokens[0][0].isalnum() else []
     for index, token in enumerate(tokens):
         if index:

@@ -16,7 +16,7 @@ from codeloop.workspace.edit.edit import (
     nearest,
     replace_spans,
 )
-from codeloop.workspace.edit.matchers import LINEWISE, Span, exact, strip_numbers
+from codeloop.workspace.edit.matchers import LINEWISE, Span, match_exact, strip_numbers
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
 
@@ -39,10 +39,10 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
     """Return a text with the hunks applied in order. Raises EditRefused with the hunk that does not fit."""
     for hunk in hunks:
         check_new("\n".join(hunk.new))
-    done, effort, how = 0, 0, list[str]()
+    end, effort, how = 0, 0, list[str]()
     for number, hunk in enumerate(hunks, 1):
         try:
-            result, done = _apply_hunk(content, hunk, done)
+            result, end = _apply_hunk(content, hunk, end)
         except EditRefused as error:
             reason = str(error).replace("oldString", "the hunk")
             where = f"hunk {number} of {len(hunks)} (line {hunk.source} of the patch)"
@@ -78,13 +78,13 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
     if matcher is None or not spans:
         before = " after the part that the patch changed before it" if start else ""
         raise EditRefused(f"its lines were not found{before}.", nearest(text, old))
-    span = _only(text, spans, hunk)
+    span = _choose_span(text, spans, hunk)
     edited = replace_spans(source, [span], matcher, Edit(old, new))
     length = len(NormalizedText(edited.content).text) - (len(text) - span[1])
     return replace(edited, how=edited.how or how), max(length, 0)
 
 
-def _only(text: str, spans: list[Span], hunk: Hunk) -> Span:
+def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
     """Choose among spans: the one at the end of the file, else the nearest to the line that the hunk names."""
     if hunk.at_end:
         spans = [span for span in spans if not text[span[1] :].strip("\n")] or spans
@@ -101,19 +101,19 @@ def _only(text: str, spans: list[Span], hunk: Hunk) -> Span:
     return spans[far.index(best)]
 
 
-def _after_sections(text: str, hunk: Hunk, done: int) -> Span:
-    """Return the span of the last `@@` line of a hunk, from `done` on; a unified diff's section is only a remark.
+def _after_sections(text: str, hunk: Hunk, end: int) -> Span:
+    """Return the span of the last `@@` line of a hunk, from `end` on; a unified diff's section is only a remark.
 
     The first of them must be unique; each further one is the first after the one before.
     """
-    span = (done, done)
+    span = (end, end)
     if hunk.line:
         return span
     for index, section in enumerate(hunk.sections):
         begin = span[1]
         matcher, spans = find(text[begin:], section, LINEWISE[:3])
         if matcher is None:
-            spans = list(islice(exact(text[begin:], section), 1_000))
+            spans = list(islice(match_exact(text[begin:], section), 1_000))
         if not spans:
             raise EditRefused(f"the line `@@ {section}` was not found.", nearest(text, section))
         if len(spans) > 1 and index == 0:

@@ -61,8 +61,8 @@ def _unwrap(lines: list[str]) -> list[str]:
     solid = [index for index, line in enumerate(lines) if line.strip()]
     if len(solid) >= 2:
         first, last = lines[solid[0]].strip(), lines[solid[-1]].strip()
-        opened = first.startswith("```") or re.match(r"(cat|apply_patch)\b.*<<", first)
-        if opened and (last == "```" or last.isalnum()):
+        match = first.startswith("```") or re.match(r"(cat|apply_patch)\b.*<<", first)
+        if match and (last == "```" or last.isalnum()):
             lines = [*lines]
             lines[solid[0]] = lines[solid[-1]] = ""
     return lines
@@ -70,10 +70,10 @@ def _unwrap(lines: list[str]) -> list[str]:
 
 def _solid(lines: list[str]) -> list[int]:
     """Return, for each line, the index of the next line (itself included) that is not blank, else `len(lines)`."""
-    found = [len(lines)]
+    starts = [len(lines)]
     for index in range(len(lines) - 1, -1, -1):
-        found.append(index if lines[index].strip() else found[-1])
-    return found[::-1]
+        starts.append(index if lines[index].strip() else starts[-1])
+    return starts[::-1]
 
 
 class _Envelope:
@@ -85,12 +85,12 @@ class _Envelope:
         self._at = at
 
     def operations(self) -> list[Operation]:
-        found: list[Operation] = []
+        operations: list[Operation] = []
         while self._at < len(self._lines):
             line = self._lines[self._at].rstrip()
             self._at += 1
             if line == "*** End Patch":
-                return found
+                return operations
             if not line:
                 continue
             kind, _, path = line.partition(": ")
@@ -100,7 +100,7 @@ class _Envelope:
                     f"line {self._at}: expected `*** Add File: path`, `*** Update File: path`, "
                     f"`*** Delete File: path` or `*** End Patch`, found {line[:100]!r}"
                 )
-            found.append(self._operation(kind, path))
+            operations.append(self._operation(kind, path))
         raise BadPatch(f"line {len(self._lines)}: the patch ends without `*** End Patch`; it may be cut off")
 
     def _operation(self, kind: str, path: str) -> Operation:
@@ -113,15 +113,15 @@ class _Envelope:
                 return self._update(path)
 
     def _read_added(self) -> str:
-        kept: list[str] = []
+        lines: list[str] = []
         while self._at < len(self._lines) and not self._lines[self._at].startswith("*** "):
             line = self._lines[self._at]
             self._at += 1
             if line.startswith("+"):
-                kept.append(line[1:] + "\n")
+                lines.append(line[1:] + "\n")
             elif line.strip():
                 raise BadPatch(f"line {self._at}: every line of an added file begins with `+`, found {line[:100]!r}")
-        return "".join(kept)
+        return "".join(lines)
 
     def _update(self, path: str) -> Update:
         move_to = None
@@ -129,7 +129,7 @@ class _Envelope:
             move_to = self._lines[self._at].removeprefix("*** Move to: ").strip()
             self._at += 1
         hunks: list[Hunk] = []
-        begun = self._at
+        start = self._at
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if line.startswith("*** ") and line.rstrip() != "*** End of File":
@@ -139,7 +139,7 @@ class _Envelope:
                 continue
             hunks.append(self._hunk())
         if not hunks and move_to is None:
-            raise BadPatch(f"line {begun}: the update of {path} has no hunk")
+            raise BadPatch(f"line {start}: the update of {path} has no hunk")
         return Update(path, tuple(hunks), move_to)
 
     def _ends_here(self) -> bool:
@@ -153,9 +153,9 @@ class _Envelope:
         while self._at < len(self._lines) and self._lines[self._at].startswith("@@"):
             head = self._lines[self._at]
             self._at += 1
-            ranged = _RANGE.match(head)
-            if ranged:
-                line_number = int(ranged[1])
+            match = _RANGE.match(head)
+            if match:
+                line_number = int(match[1])
                 continue
             section = head[2:].removesuffix("@@").strip()
             if section:
@@ -206,7 +206,7 @@ class _Unified:
         self._moved: dict[str, str] = {}
 
     def operations(self) -> list[Operation]:
-        found: list[Operation] = []
+        operations: list[Operation] = []
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if line.startswith(("GIT binary patch", "Binary files ")):
@@ -214,20 +214,20 @@ class _Unified:
             if line.startswith("rename from "):
                 self._moved["from"] = line.removeprefix("rename from ").strip()
             elif line.startswith("rename to "):
-                found.append(Update(self._moved.pop("from", ""), (), line.removeprefix("rename to ").strip()))
-            elif line.startswith("--- ") and self._next().startswith("+++ "):
-                found.append(self._file(found))
+                operations.append(Update(self._moved.pop("from", ""), (), line.removeprefix("rename to ").strip()))
+            elif line.startswith("--- ") and self._peek_line().startswith("+++ "):
+                operations.append(self._file(operations))
                 continue
-            elif line.startswith("@@ ") and not found:
+            elif line.startswith("@@ ") and not operations:
                 raise BadPatch(f"line {self._at + 1}: a hunk before any `--- path` and `+++ path` lines")
             self._at += 1
-        return found
+        return operations
 
-    def _next(self) -> str:
+    def _peek_line(self) -> str:
         return self._lines[self._at + 1] if self._at + 1 < len(self._lines) else ""
 
-    def _file(self, found: list[Operation]) -> Operation:
-        before, after = _name(self._lines[self._at][4:], "a/"), _name(self._next()[4:], "b/")
+    def _file(self, operations: list[Operation]) -> Operation:
+        before, after = _name(self._lines[self._at][4:], "a/"), _name(self._peek_line()[4:], "b/")
         head = self._at + 1
         self._at += 2
         hunks: list[Hunk] = []
@@ -239,39 +239,39 @@ class _Unified:
             return Add(after, "".join(line + "\n" for hunk in hunks for line in hunk.new))
         if after == "/dev/null":
             return Delete(before)
-        if found and found[-1] == Update(before, (), after):
-            found.pop()
+        if operations and operations[-1] == Update(before, (), after):
+            operations.pop()
         return Update(before, tuple(hunks), after if after != before else None)
 
     def _hunk(self) -> Hunk:
         head = self._lines[self._at]
-        ranged = _RANGE.match(head)
+        match = _RANGE.match(head)
         source = self._at + 1
         self._at += 1
         old, new, changed = list[str](), list[str](), False
-        while self._at < len(self._lines) and not self._is_over(ranged, len(old), len(new)):
+        while self._at < len(self._lines) and not self._is_over(match, len(old), len(new)):
             line = self._lines[self._at]
             self._at += 1
             if not line.startswith(_NO_END[:2]):
                 changed = _take(line, old, new, self._at) or changed
         if not changed:
             raise BadPatch(f"line {source}: the hunk has no `+` or `-` line")
-        return Hunk(tuple(old), tuple(new), (), int(ranged[1]) if ranged else 0, source=source)
+        return Hunk(tuple(old), tuple(new), (), int(match[1]) if match else 0, source=source)
 
-    def _is_over(self, ranged: re.Match[str] | None, old: int, new: int) -> bool:
+    def _is_over(self, match: re.Match[str] | None, old: int, new: int) -> bool:
         line = self._lines[self._at]
-        if ranged:
-            left = (int(ranged[2] or 1) - old, int(ranged[4] or 1) - new)
-            if left == (0, 0) and not line.startswith("\\"):
+        if match:
+            missing = (int(match[2] or 1) - old, int(match[4] or 1) - new)
+            if missing == (0, 0) and not line.startswith("\\"):
                 return not line or line[0] not in " +-" or self._is_head()
         if not line:
-            return self._solid[self._at] == len(self._lines) or self._next().startswith("diff --git")
+            return self._solid[self._at] == len(self._lines) or self._peek_line().startswith("diff --git")
         return line.startswith(("@@", "diff --git ")) or self._is_head()
 
     def _is_head(self) -> bool:
         line, at = self._lines[self._at], self._at
         third = self._lines[at + 2] if at + 2 < len(self._lines) else ""
-        return line.startswith("--- ") and self._next().startswith("+++ ") and third.startswith("@@")
+        return line.startswith("--- ") and self._peek_line().startswith("+++ ") and third.startswith("@@")
 
 
 def _name(text: str, prefix: str) -> str:

@@ -42,11 +42,11 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
         if tag == "equal":
             pieces.extend(own[edges[i1] : edges[i2]])
         else:
-            beside = [*zip(old_lines[i1:i2], edges[i1:i2], strict=True), *[("", -1)] * (j2 - j1)]
-            for line, (was, at) in zip(new_lines[j1:j2], beside, strict=False):
+            neighbours = [*zip(old_lines[i1:i2], edges[i1:i2], strict=True), *[("", -1)] * (j2 - j1)]
+            for line, (was, at) in zip(new_lines[j1:j2], neighbours, strict=False):
                 same = at >= 0 and line.strip() and was.strip() and _indent(line) == _indent(was)
-                moved = _indent(have[at]) + line.lstrip(" \t") if same and at < len(have) else indent.move(line)
-                pieces.append((moved, line_end))
+                indented = _indent(have[at]) + line.lstrip(" \t") if same and at < len(have) else indent.move(line)
+                pieces.append((indented, line_end))
     return "".join(text + ending for text, ending in pieces[:-1]) + (pieces[-1][0] if pieces else "")
 
 
@@ -129,15 +129,15 @@ class Indentation:
     def _convert(self, extra: str) -> str:
         if not self._unit or not self._step:
             return extra
-        whole, rest = divmod(len(extra), len(self._unit))
-        if extra != self._unit * whole + self._unit[:rest]:
+        units, rest = divmod(len(extra), len(self._unit))
+        if extra != self._unit * units + self._unit[:rest]:
             return extra
-        return self._step * whole + ("" if self._step[0] == "\t" else self._unit[:rest])
+        return self._step * units + ("" if self._step[0] == "\t" else self._unit[:rest])
 
 
-def _scale(known: dict[str, str]) -> tuple[str, str]:
+def _scale(scaled: dict[str, str]) -> tuple[str, str]:
     """Learn what one step of the model's indentation is in the file: four blanks, a tab; empty when it is the same."""
-    pairs = sorted(known.items(), key=lambda pair: len(pair[0]))
+    pairs = sorted(scaled.items(), key=lambda pair: len(pair[0]))
     for (model_low, file_low), (model_high, file_high) in pairwise(pairs):
         model, file = model_high[len(model_low) :], file_high[len(file_low) :]
         if model_high.startswith(model_low) and file_high.startswith(file_low) and model and file and model != file:

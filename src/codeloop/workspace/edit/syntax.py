@@ -42,8 +42,10 @@ def find_new_problem(path: Path, before: str, after: str) -> SyntaxProblem | Non
         return None
     if path.suffix == ".json" and path.name.startswith(_WITH_COMMENTS):
         return None
-    found = check(after)
-    return found if found is not None and check(before or _EMPTY.get(path.suffix, "")) is None else None
+    syntax_problem = check(after)
+    return (
+        syntax_problem if syntax_problem is not None and check(before or _EMPTY.get(path.suffix, "")) is None else None
+    )
 
 
 def _check_json(text: str) -> SyntaxProblem | None:
@@ -62,8 +64,8 @@ def _check_toml(text: str) -> SyntaxProblem | None:
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        reason, _, place = str(error).partition(" (at ")
-        line = place.removeprefix("line ").partition(",")[0]
+        reason, _, location = str(error).partition(" (at ")
+        line = location.removeprefix("line ").partition(",")[0]
         return SyntaxProblem(int(line) if line.isdigit() else text.count("\n") + 1, reason)
     except RecursionError:
         return None
@@ -87,8 +89,8 @@ def _check_yaml(text: str) -> SyntaxProblem | None:
 
 def _check_tree(suffix: str, text: str) -> SyntaxProblem | None:
     root = parse_tree(text, suffix)
-    found = None if root is None or not root.has_error else explain_error(root, text, LANGUAGES[suffix[1:]])
-    return None if found is None else SyntaxProblem(*found)
+    error = None if root is None or not root.has_error else explain_error(root, text, LANGUAGES[suffix[1:]])
+    return None if error is None else SyntaxProblem(*error)
 
 
 def _check_python(text: str) -> SyntaxProblem | None:

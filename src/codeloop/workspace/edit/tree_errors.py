@@ -23,8 +23,8 @@ def explain_error(root: Node, text: str, language: str) -> tuple[int, str] | Non
     A bracket is named first: where one is missing, what a grammar finds wrong is far from it.
     """
     leaves = [each for each in _walk(root) if not each.child_count or each.is_error]
-    if language not in _LOOSE_BRACKETS and (found := _find_bracket(leaves, text.split("\n"))) is not None:
-        return found
+    if language not in _LOOSE_BRACKETS and (bracket := _find_bracket(leaves, text.split("\n"))) is not None:
+        return bracket
     if language in _MACROS:
         return None
     last = text.removesuffix("\n").count("\n") + 1
@@ -33,8 +33,8 @@ def explain_error(root: Node, text: str, language: str) -> tuple[int, str] | Non
     error = next((each for each in leaves if each.is_error), None)
     if error is None or (missing is not None and missing.start_byte <= error.start_byte):
         return None if missing is None else (min(_line(missing), last), f"`{missing.type}` is missing {as_read}")
-    shown = (error.text or b"").decode(errors="replace").strip().split("\n")[0][:_SHOWN]
-    return _line(error), f"`{shown}` was not expected {as_read}"
+    excerpt = (error.text or b"").decode(errors="replace").strip().split("\n")[0][:_SHOWN]
+    return _line(error), f"`{excerpt}` was not expected {as_read}"
 
 
 def _find_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, str] | None:

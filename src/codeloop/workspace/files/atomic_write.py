@@ -62,13 +62,13 @@ def _replace_files(replacements: Sequence[tuple[Replacement, tuple[str, str]]]) 
         staged.extend(_Staged(change, names) for change, names in replacements)
         for change in staged:
             change.check()
-        done: list[_Staged] = []
+        replaced_files: list[_Staged] = []
         try:
             for change in staged:
-                done.append(change)
+                replaced_files.append(change)
                 change.commit()
         except (OSError, FileRefused):
-            for change in reversed(done):
+            for change in reversed(replaced_files):
                 change.roll_back()
             raise
         return [change.stamp for change in staged]

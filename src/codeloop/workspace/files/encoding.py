@@ -90,10 +90,10 @@ def encode(content: str, encoding: Encoding) -> bytes:
 
 def check_new(text: str) -> None:
     """Raise NotText when a text that a model wrote holds half a surrogate pair, which no file can."""
-    found = _SURROGATE.search(text)
-    if found:
+    match = _SURROGATE.search(text)
+    if match:
         raise NotText(
-            f"the new text contains U+{ord(found.group()):04X}, half of a character; write the whole character"
+            f"the new text contains U+{ord(match.group()):04X}, half of a character; write the whole character"
         )
 
 
@@ -175,7 +175,7 @@ class NormalizedText:
         self._returns: list[int] = []
         self.text = original
         if "\r\n" in original:
-            self._returns = [found.start() - index for index, found in enumerate(re.finditer("\r\n", original))]
+            self._returns = [match.start() - index for index, match in enumerate(re.finditer("\r\n", original))]
             self.text = original.replace("\r\n", "\n")
 
     def spot(self, offset: int) -> int:

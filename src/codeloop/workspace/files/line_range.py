@@ -51,11 +51,11 @@ def read_lines(real: Path, first: int, limit: int) -> LineRange:
         for chunk in chunks:
             reader.feed(chunk)
         reader.finish()
-        whole = os.lseek(fd, 0, os.SEEK_CUR) >= info.st_size
-        stamp = Stamp(info.st_mtime_ns, info.st_size, hashed.digest() if whole else None)
+        is_complete = os.lseek(fd, 0, os.SEEK_CUR) >= info.st_size
+        stamp = Stamp(info.st_mtime_ns, info.st_size, hashed.digest() if is_complete else None)
     codec = encoding.codec if encoding.codec in {"gb18030", "cp1252", "latin-1"} else "utf-8"
     lines = tuple(_cut_line(line, codec) for line in reader.lines)
-    return LineRange(lines, first, reader.count if whole else None, reader.cut, stamp)
+    return LineRange(lines, first, reader.count if is_complete else None, reader.cut, stamp)
 
 
 def _detect_encoding(sample: bytes) -> Encoding:
@@ -77,12 +77,12 @@ def _chunks(fd: int, encoding: Encoding, seen: Callable[[bytes], None]) -> Itera
     """Return the bytes of the text without the mark, wide encodings as UTF-8, up to the scan limit."""
     wide = codecs.getincrementaldecoder(encoding.codec)("replace") if encoding.codec.startswith("utf-") else None
     skip = len(encoding.mark)
-    done = 0
-    while done < READ_SCAN.value:
+    size = 0
+    while size < READ_SCAN.value:
         chunk = os.read(fd, _CHUNK)
         if not chunk:
             break
-        done += len(chunk)
+        size += len(chunk)
         seen(chunk)
         body = chunk[skip:]
         skip = 0

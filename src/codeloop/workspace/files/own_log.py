@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import make_private
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 
@@ -33,8 +33,8 @@ def _without_secrets(text: str) -> str:
     """Redact what looks like a key, a user in a URL, or the values of a URL's query."""
     from codeloop.kit.text.secrets import HIDDEN, SecretHider
 
-    text = re.sub(_HIDDEN, lambda found: f"{found[2] or ''}{HIDDEN}", SecretHider().hide(text))
-    return re.sub(_USER_IN_URL, lambda found: f"{found[1] or ''}[hidden]" + ("" if found[1] else "@"), text)
+    text = re.sub(_HIDDEN, lambda match: f"{match[2] or ''}{HIDDEN}", SecretHider().hide(text))
+    return re.sub(_USER_IN_URL, lambda match: f"{match[1] or ''}[hidden]" + ("" if match[1] else "@"), text)
 
 
 class SafeFormatter(logging.Formatter):
@@ -42,7 +42,7 @@ class SafeFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return an entry as a line."""
-        return inert(_without_secrets(super().format(record)))
+        return escape_controls(_without_secrets(super().format(record)))
 
 
 class FileLog(logging.Handler):
@@ -62,7 +62,7 @@ class FileLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write an entry."""
         with suppress(OSError, TypeError, ValueError):
-            entry = inert(_without_secrets(self.format(record)))[: SERVER_LOG_LINE.value]
+            entry = escape_controls(_without_secrets(self.format(record)))[: SERVER_LOG_LINE.value]
             self._append(entry.encode("utf-8", "replace") + b"\n")
 
     def _append(self, entry: bytes) -> None:
@@ -85,15 +85,15 @@ def log_to_file(folder: Path, level: str, name: str = "server.log", *, is_printe
     `is_printed`: to stderr as well.
     """
     handler = FileLog(folder / name)
-    printed = logging.StreamHandler()
-    printed.setFormatter(SafeFormatter("%(levelname)s %(message)s"))
+    stream_handler = logging.StreamHandler()
+    stream_handler.setFormatter(SafeFormatter("%(levelname)s %(message)s"))
     own = logging.getLogger("codeloop")
     others = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio")]
     before = [(each, each.level, each.propagate) for each in (own, *others)]
     for each in (own, *others):
         each.addHandler(handler)
         if is_printed:
-            each.addHandler(printed)
+            each.addHandler(stream_handler)
         each.setLevel(logging.WARNING)
         each.propagate = False
     own.setLevel(LEVELS.get(level.upper(), logging.INFO))
@@ -105,6 +105,6 @@ def log_to_file(folder: Path, level: str, name: str = "server.log", *, is_printe
             own.critical("crashed: %s", " ".join(traceback.format_exception(error)))
         for each, old, propagates in before:
             each.removeHandler(handler)
-            each.removeHandler(printed)
+            each.removeHandler(stream_handler)
             each.setLevel(old)
             each.propagate = propagates

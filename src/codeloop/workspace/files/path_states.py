@@ -24,7 +24,7 @@ class PathStates:
 
     def are_same(self) -> bool:
         """Return whether each path is as it was; False, too, where that can't be known."""
-        return self._states is not None and all(_state(path) == known for path, known in self._states.items())
+        return self._states is not None and all(_state(path) == state for path, state in self._states.items())
 
 
 def _state(path: str) -> _State:

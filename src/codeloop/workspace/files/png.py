@@ -17,7 +17,7 @@ def without_optional_chunks(data: bytes) -> bytes | None:
     """
     if not data.startswith(_SIGNATURE):
         return None
-    kept = [_SIGNATURE]
+    chunks = [_SIGNATURE]
     at = len(_SIGNATURE)
     while at + _FRAME <= len(data):
         (length,) = struct.unpack_from(">I", data, at)
@@ -27,8 +27,8 @@ def without_optional_chunks(data: bytes) -> bytes | None:
         kind, body = data[at + 4 : at + 8], data[at + 4 : end - 4]
         is_sound = struct.unpack_from(">I", data, end - 4)[0] == zlib.crc32(body)
         if not kind[0] & _OPTIONAL or (kind == _TRANSPARENCY and is_sound):
-            kept.append(data[at:end])
+            chunks.append(data[at:end])
         at = end
         if kind == b"IEND":
-            return b"".join(kept)
+            return b"".join(chunks)
     return None

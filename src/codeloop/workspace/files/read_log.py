@@ -102,7 +102,7 @@ class ReadLog:
 
     def _differing(self, session_id: str) -> Iterator[tuple[Path, _State]]:
         """Yield the files that differ from what the session read and from what was noted last."""
-        files = islice((key for key in self._latest() if key[0] == session_id), _LOOKED_AT)
+        files = islice((key for key in self._latest_first() if key[0] == session_id), _LOOKED_AT)
         for key in files:
             seen, state = self._seen.get(key), _state(key[1])
             if seen is None:  # it was deleted meanwhile
@@ -117,9 +117,9 @@ class ReadLog:
 
     def list_files(self) -> list[Path]:
         """Return the files that any session has read, the latest first."""
-        return list(dict.fromkeys(real for _, real in self._latest()))
+        return list(dict.fromkeys(real for _, real in self._latest_first()))
 
-    def _latest(self) -> Iterator[tuple[str, Path]]:
+    def _latest_first(self) -> Iterator[tuple[str, Path]]:
         """Return the files read so far, the latest first: a copy, whatever is recorded meanwhile."""
         return reversed(list(self._seen))
 

@@ -97,13 +97,13 @@ def prune(folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SCRATCH_SI
 
 
 def _files(folder: Path) -> list[tuple[float, int, Path]]:
-    found: list[tuple[float, int, Path]] = []
+    files: list[tuple[float, int, Path]] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 info = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(info.st_mode) and entry.name.startswith("tool_"):
-                    found.append((info.st_mtime, info.st_size, Path(entry.path)))
+                    files.append((info.st_mtime, info.st_size, Path(entry.path)))
     except OSError:
-        return found
-    return found
+        return files
+    return files

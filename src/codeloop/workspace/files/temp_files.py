@@ -68,9 +68,9 @@ def clear(folder: Path) -> list[Path]:
     for note in _notes(folder):
         with suppress(OSError):
             with note.open("rb") as file:
-                place, *paths = os.fsdecode(file.read(WRITE_NOTE.value)).split("\0")
+                boot_id, *paths = os.fsdecode(file.read(WRITE_NOTE.value)).split("\0")
                 age = time.time() - os.fstat(file.fileno()).st_mtime
-            if _is_dead(note, place, age):
+            if _is_dead(note, boot_id, age):
                 removed += [path for path in map(Path, paths[:-1]) if _remove(path)]
                 note.unlink()
     return removed
@@ -83,11 +83,11 @@ def _notes(folder: Path) -> list[Path]:
         return []
 
 
-def _is_dead(note: Path, place: str, age: float) -> bool:
+def _is_dead(note: Path, boot_id: str, age: float) -> bool:
     """Return whether a note's writer has certainly ended: by its process id, else by `age` in seconds."""
-    found = NOTE.fullmatch(note.name)
-    if found is not None and is_own_scope(place):
-        return start_time(int(found[1])) != found[2]
+    match = NOTE.fullmatch(note.name)
+    if match is not None and is_own_scope(boot_id):
+        return start_time(int(match[1])) != match[2]
     return age > WRITE_NOTE_AGE.seconds
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret
-from codeloop.kit.processes import OWN_PROGRAMS, which
+from codeloop.kit.processes import OWN_PROGRAMS, find_program
 from codeloop.kit.small_files import from_home, read_start
 from codeloop.schema.config import FormatterConfig, ProgramSandboxConfig
 from codeloop.workspace.files.safe_open import LoadedFile
@@ -87,13 +87,13 @@ class Formatters:
     def states(self) -> list[FormatterState]:
         """Return the state of all formatters for a file of the directory, built-in ones first."""
         folder = self._workspace.directory
-        named = {row.name: (row, config) for row, config in self._iterate_configured()}
+        unusable = {row.name: (row, config) for row, config in self._iterate_configured()}
         rows = {row.name: (row, _NOTHING) for row in ROWS}
         states: list[FormatterState] = []
-        for name, (row, config) in {**rows, **named}.items():
+        for name, (row, config) in {**rows, **unusable}.items():
             extensions = _extensions(row, config)
             is_on = bool(extensions) and not self._is_off and not config.disabled
-            if is_on and (name in named or self._find_marker(row, folder) is not None):
+            if is_on and (name in unusable or self._find_marker(row, folder) is not None):
                 is_on = not self._make(row, config, folder / "a", folder).missing
             else:
                 is_on = False
@@ -110,19 +110,19 @@ class Formatters:
         for row in ROWS:
             if real.suffix in row.extensions and row.name not in self._configured:
                 folder = self._find_marker(row, real.parent)
-                if folder is not None and not (made := self._make(row, _NOTHING, real, folder)).missing:
-                    yield made
+                if folder is not None and not (formatter := self._make(row, _NOTHING, real, folder)).missing:
+                    yield formatter
 
     def _find_marker(self, row: FormatterRow, start: Path) -> Path | None:
         """Return the nearest folder with a formatter's marker file, from `start` up to the work tree's top."""
-        for folder in self._above(start):
+        for folder in self._folders_above(start):
             for marker in row.found:
                 name, _, text = marker.partition(":")
                 if (folder / name).is_file() and (not text or text.encode() in _head(folder / name)):
                     return folder
         return None
 
-    def _above(self, start: Path) -> Iterator[Path]:
+    def _folders_above(self, start: Path) -> Iterator[Path]:
         for folder in (start, *start.parents):
             if not self._workspace.contains(folder):
                 return
@@ -143,9 +143,9 @@ class Formatters:
 
     def _edition(self, start: Path) -> str:
         """Return the Rust edition named by the nearest `Cargo.toml` that has one (a workspace has it at its top)."""
-        for folder in self._above(start):
-            if found := _EDITION.search(_head(folder / "Cargo.toml")):
-                return found[1].decode()
+        for folder in self._folders_above(start):
+            if match := _EDITION.search(_head(folder / "Cargo.toml")):
+                return match[1].decode()
         return _OLDEST
 
     def _program(self, name: str, start: Path) -> str | None:
@@ -153,9 +153,9 @@ class Formatters:
         if "/" in name:
             path = os.path.normpath(self._workspace.directory / from_home(name))
             return path if os.access(path, os.X_OK) else None
-        own = os.pathsep.join(str(folder / each) for folder in self._above(start) for each in OWN_PROGRAMS)
+        own = os.pathsep.join(str(folder / each) for folder in self._folders_above(start) for each in OWN_PROGRAMS)
         path = self._workspace.environment.get("PATH")
-        return which(name, own, in_project=True) or which(name, path, in_project=True)
+        return find_program(name, own, in_project=True) or find_program(name, path, in_project=True)
 
 
 def _extensions(row: FormatterRow, config: FormatterConfig) -> tuple[str, ...]:

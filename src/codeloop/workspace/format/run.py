@@ -31,7 +31,7 @@ class _Failed(Exception):
 
 
 async def format_files(
-    workspace: Workspace, wanted: Mapping[Path, Sequence[Formatter]], seconds: float
+    workspace: Workspace, formatters: Mapping[Path, Sequence[Formatter]], seconds: float
 ) -> dict[Path, FormattedFile]:
     """Run formatters on files that were just written, within `seconds` in all.
 
@@ -42,26 +42,26 @@ async def format_files(
 
     async def one(real: Path) -> FormattedFile:
         async with turns:
-            return await _format(workspace, wanted[real], real, load(real), deadline)
+            return await _format(workspace, formatters[real], real, load(real), deadline)
 
-    return dict(zip(wanted, await asyncio.gather(*map(one, wanted)), strict=True))
+    return dict(zip(formatters, await asyncio.gather(*map(one, formatters)), strict=True))
 
 
 async def _format(
-    workspace: Workspace, formatters: Sequence[Formatter], real: Path, written: LoadedFile, deadline: float
+    workspace: Workspace, formatters: Sequence[Formatter], real: Path, loaded: LoadedFile, deadline: float
 ) -> FormattedFile:
-    done = FormattedFile(written)
-    if len(written.data) > FORMAT_FILE.value:
-        return done
+    formatted = FormattedFile(loaded)
+    if len(loaded.data) > FORMAT_FILE.value:
+        return formatted
     for formatter in formatters:
         try:
-            now = await _run_formatter(workspace, formatter, real, done.now, deadline)
+            now = await _run_formatter(workspace, formatter, real, formatted.now, deadline)
         except _Failed as error:
-            done = replace(done, problems=(*done.problems, f"{formatter.name} {error}"))
+            formatted = replace(formatted, problems=(*formatted.problems, f"{formatter.name} {error}"))
         else:
-            if now.data != done.now.data:
-                done = replace(done, now=now, by=(*done.by, formatter.name))
-    return done
+            if now.data != formatted.now.data:
+                formatted = replace(formatted, now=now, by=(*formatted.by, formatter.name))
+    return formatted
 
 
 async def _run_formatter(
@@ -70,25 +70,25 @@ async def _run_formatter(
     if formatter.missing:
         raise _Failed(f"did not run: there is no {formatter.missing}, neither in the project nor on the PATH")
     launch = Launch(formatter.command, formatter.folder, formatter.environment, {})
-    given = before.data if formatter.is_filter else b""
-    output, whole = b"", False
+    stdin = before.data if formatter.is_filter else b""
+    output, is_complete = b"", False
     try:
         async with asyncio.timeout_at(deadline):
-            boxed, profile = formatter.sandbox, None
-            if not isinstance(boxed, bool):
-                profile = widen(profile_in_project(workspace, formatter.name), boxed, workspace.root)
+            sandbox, profile = formatter.sandbox, None
+            if not isinstance(sandbox, bool):
+                profile = widen(profile_in_project(workspace, formatter.name), sandbox, workspace.root)
             result = await run_confined(
-                workspace, launch, given, FILE_EDIT.value, is_own=boxed is not True, profile=profile
+                workspace, launch, stdin, FILE_EDIT.value, is_own=sandbox is not True, profile=profile
             )
         if result.code not in formatter.fine:
             raise _Failed(f"failed: {_reason(result.errors or result.output.decode('utf-8', 'replace'), result.code)}")
-        output, whole = result.output, True
+        output, is_complete = result.output, True
     except TimeoutError:
         raise _Failed("took too long and was ended") from None
     except OSError as error:
         raise _Failed(f"can't be started: {error.strerror or error}") from error
     finally:
-        if not formatter.is_filter and not whole:
+        if not formatter.is_filter and not is_complete:
             _put_back(workspace, real, before)
     if formatter.is_filter:
         return _write(workspace, real, before, output)

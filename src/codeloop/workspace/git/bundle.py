@@ -57,10 +57,10 @@ async def pack_work(git: Git, file: Path) -> PackedWork:
 
 async def take_bundle(git: Git, file: Path, work: PackedWork) -> None:
     """Take the commits of a bundle into a repository. Raises WorktreeRefused, also when earlier ones are missing."""
-    printed = await git.ask("bundle", "unbundle", str(file), seconds=WORKTREE_TIME.seconds)
-    if printed.code != 0:
+    output = await git.ask("bundle", "unbundle", str(file), seconds=WORKTREE_TIME.seconds)
+    if output.code != 0:
         raise WorktreeRefused(
-            f"git can't read the bundle: {words_of(printed)} In a clone of the same repository, `git fetch` first."
+            f"git can't read the bundle: {words_of(output)} In a clone of the same repository, `git fetch` first."
         )
     for commit in (work.head, work.state):
         if await git.commit(commit) is None:
@@ -73,7 +73,7 @@ async def unpack_files(tree: Git, work: PackedWork) -> None:
     _line(await run_unfiltered(tree, "read-tree", "--reset", work.head), "reset the index")
 
 
-def _line(printed: GitOutput, what: str) -> str:
-    if printed.code != 0:
-        raise WorktreeRefused(f"git can't {what}: {words_of(printed)}")
-    return os.fsdecode(printed.data).partition("\n")[0]
+def _line(output: GitOutput, what: str) -> str:
+    if output.code != 0:
+        raise WorktreeRefused(f"git can't {what}: {words_of(output)}")
+    return os.fsdecode(output.data).partition("\n")[0]

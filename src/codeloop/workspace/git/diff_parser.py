@@ -33,10 +33,10 @@ class ChangedFile(Struct, frozen=True):
         return replace(self, patch=None)
 
 
-def read_diff(data: bytes, *, whole: bool = True) -> list[ChangedFile]:
-    """Parse the files in their order. Not `whole`: the output was cut off, so the last patch is left out."""
+def read_diff(data: bytes, *, is_whole: bool = True) -> list[ChangedFile]:
+    """Parse the files in their order. Not `is_whole`: the output was cut off, so the last patch is left out."""
     rows, _, text = data.partition(b"\0\0")
-    patches = _patches(text, whole=whole)
+    patches = _patches(text, is_whole=is_whole)
     statuses: dict[bytes, str] = {}
     counts: dict[bytes, tuple[int, int]] = {}
     fields = iter(rows.removesuffix(b"\0").split(b"\0") if rows else ())
@@ -54,29 +54,29 @@ def read_diff(data: bytes, *, whole: bool = True) -> list[ChangedFile]:
 
 def join_rows(files: Iterable[ChangedFile]) -> list[ChangedFile]:
     """Join the rows of each file, by name. One deleted from the index but still on the disk counts as modified."""
-    found: dict[str, ChangedFile] = {}
+    changed_files: dict[str, ChangedFile] = {}
     for file in files:
-        other = found.get(file.file)
-        found[file.file] = file if other is None else _both(other, file)
-    return [found[name] for name in sorted(found)]
+        other = changed_files.get(file.file)
+        changed_files[file.file] = file if other is None else _merge(other, file)
+    return [changed_files[name] for name in sorted(changed_files)]
 
 
-def _both(first: ChangedFile, second: ChangedFile) -> ChangedFile:
+def _merge(first: ChangedFile, second: ChangedFile) -> ChangedFile:
     patch = None if first.patch is None or second.patch is None else first.patch + second.patch
     additions, deletions = first.additions + second.additions, first.deletions + second.deletions
     return ChangedFile(first.file, "modified", additions, deletions, patch)
 
 
-def _patches(text: bytes, *, whole: bool) -> dict[bytes, str]:
+def _patches(text: bytes, *, is_whole: bool) -> dict[bytes, str]:
     """Return the patches by file. A line that begins like a header is one: lines of content begin with a mark."""
-    starts = [found.start() for found in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
+    starts = [match.start() for match in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
     patches: dict[bytes, str] = {}
     name = b""
     for start, end in pairwise((*starts, len(text))):
         block = text[start:end]
         name = _name(block[len(_BLOCK) : block.find(b"\n")])
         patches[name] = patches.get(name, "") + block.decode("utf-8", "replace")
-    if not whole:
+    if not is_whole:
         patches.pop(name, None)
     return patches
 
@@ -88,8 +88,8 @@ def _name(header: bytes) -> bytes:
     return _ESCAPE.sub(_unescape, header[1 : (len(header) - 1) // 2 - 1])[2:]
 
 
-def _unescape(found: re.Match[bytes]) -> bytes:
-    code = found[1]
+def _unescape(match: re.Match[bytes]) -> bytes:
+    code = match[1]
     return bytes([int(code, 8)]) if len(code) == 3 else _LETTERS.get(code, code)
 
 

@@ -92,9 +92,9 @@ def _what_runs(folder: Path, top: Path) -> str:
             info = file.stat()
         except OSError:
             continue
-        found, own_hooks = _settings_that_run(file, info.st_mtime_ns, info.st_size, info.st_ino)
-        if found:
-            return f"the repository's configuration sets {found}, which may run programs"
+        setting, own_hooks = _settings_that_run(file, info.st_mtime_ns, info.st_size, info.st_ino)
+        if setting:
+            return f"the repository's configuration sets {setting}, which may run programs"
         hooks = top / from_home(own_hooks) if own_hooks else hooks
     if os.path.lexists(hooks / _HOOK):
         return f"the repository has a hook, {_HOOK}"

@@ -85,21 +85,21 @@ def parse(text: bytes, base: str) -> Patterns:
 
 def parse_attributes(text: bytes, base: str, words: Iterable[str]) -> Patterns:
     """Read a .gitattributes: only the lines that set one of the attributes `words`."""
-    wanted = tuple(words)
+    attributes = tuple(words)
     rows = (line.split() or [""] for line in text.decode("utf-8", "surrogateescape").splitlines())
-    named = (row[0] for row in rows if any(word.partition("=")[0] in wanted for word in row[1:]))
-    return Patterns(base, _lines(named))
+    names = (row[0] for row in rows if any(word.partition("=")[0] in attributes for word in row[1:]))
+    return Patterns(base, _lines(names))
 
 
 def _lines(texts: Iterable[str]) -> tuple[Pattern, ...]:
-    found: list[Pattern] = []
+    patterns: list[Pattern] = []
     room = _WILD
     for text in texts:
         pattern = _line(text, room)
         if pattern is not None:
-            found.append(pattern)
+            patterns.append(pattern)
             room -= len(text) if pattern.regex else 0
-    return tuple(found)
+    return tuple(patterns)
 
 
 def is_ignored(chain: Iterable[Patterns], path: str, name: str, *, is_folder: bool) -> bool:
@@ -116,13 +116,13 @@ def user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
     if not home:
         return ()
     folder = Path(environment.get("XDG_CONFIG_HOME") or f"{home}/.config") / "git"
-    named = folder / "ignore"
+    path = folder / "ignore"
     for config in (folder / "config", Path(home, ".gitconfig")):
         text = read_small(config, 64 * 1024).decode("utf-8", "surrogateescape")
         for line in re.findall(r"(?im)^[ \t]*excludesfile[ \t]*=([^\n]+)$", text):
-            found = line.strip().strip('"')
-            named = Path(home + found[1:] if found.startswith("~/") else found)
-    return (named,)
+            value = line.strip().strip('"')
+            path = Path(home + value[1:] if value.startswith("~/") else value)
+    return (path,)
 
 
 def _runs(lines: Sequence[Pattern]) -> list[_Run]:

@@ -80,8 +80,8 @@ def open_repository(top: Path, *, with_index: bool) -> Repository | None:
     try:
         file = folder / "index"
         data = read_whole(file, _LARGEST_READ)
-        looked = file.stat().st_mtime_ns
-        tracked, trees = parse_index(data, looked)
+        changed_at = file.stat().st_mtime_ns
+        tracked, trees = parse_index(data, changed_at)
     except (OSError, ValueError, IndexError):
         tracked, trees = {}, {}
     return Repository(folder, common, tracked, trees)
@@ -118,22 +118,22 @@ def submodules(index: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def _submodules(index: Path, *_stamp: int) -> tuple[str, ...]:
-    found: list[str] = []
+    submodules: list[str] = []
     try:
         data = read_whole(index, _LARGEST)
         if _SUBMODULE.to_bytes(4, "big") in data:
-            parse_index(data, 0, found)
+            parse_index(data, 0, submodules)
     except (OSError, ValueError, IndexError):
         return ()
-    return tuple(found)
+    return tuple(submodules)
 
 
 def parse_index(
-    data: bytes, looked: int, others: list[str] | None = None
+    data: bytes, looked_at: int, others: list[str] | None = None
 ) -> tuple[dict[str, dict[str, Tracked]], dict[str, bytes]]:
     """Read an index of version 2 to 4: `tracked` and `trees` of a Repository.
 
-    `looked`: its own modification time in ns; a file as young may have changed. `others` gets the paths of submodules.
+    `looked_at`: its own modification time in ns; a file as young may have changed. `others` collects the submodules.
 
     Raises ValueError when it is of another kind, or broken.
     """
@@ -142,9 +142,9 @@ def parse_index(
     version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
     if version not in {2, 3, 4}:
         raise ValueError(f"index version {version}")
-    found: dict[str, dict[str, Tracked]] = {}
+    tracked_entries: dict[str, dict[str, Tracked]] = {}
     at, path = 12, b""
-    last_folder, names = b"", found.setdefault("", {})
+    last_folder, names = b"", tracked_entries.setdefault("", {})
     unpack = _ENTRY.unpack_from
     for _ in range(count):
         if at + 62 > len(data):
@@ -171,14 +171,14 @@ def parse_index(
         folder, _, name = path.rpartition(b"/")
         if folder != last_folder:
             last_folder = folder
-            names = found.setdefault(os.fsdecode(folder), {})
+            names = tracked_entries.setdefault(os.fsdecode(folder), {})
         mtime = ms * 1_000_000_000 + mn
         if intent:
             blob = b""
-        if intent or mtime >= looked:
+        if intent or mtime >= looked_at:
             mtime = -1
         names[os.fsdecode(name)] = Tracked(blob, mode, mtime, cs * 1_000_000_000 + cn, size, inode)
-    return found, _trees(data, at)
+    return tracked_entries, _trees(data, at)
 
 
 def _trees(data: bytes, at: int) -> dict[str, bytes]:
@@ -206,9 +206,9 @@ def _read_trees(rows: bytes) -> dict[str, bytes]:
         name, _, numbers = rows[at:line].partition(b"\0")
         count, _, below = numbers.partition(b" ")
         at = line + 1
-        folder, left = above.pop()
-        if left > 1:
-            above.append((folder, left - 1))
+        folder, remaining = above.pop()
+        if remaining > 1:
+            above.append((folder, remaining - 1))
         path = f"{folder}/{os.fsdecode(name)}" if folder else os.fsdecode(name)
         if int(count) >= 0:
             trees[path] = rows[at : at + 20]

@@ -73,14 +73,14 @@ class Merging(Struct, frozen=True):
         if base == ours and files is None:
             new = theirs
         else:
-            printed = await self.trees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
-            tree, *names = os.fsdecode(printed.data).partition("\0\0")[0].split("\0")
-            if printed.code == 1:
+            output = await self.trees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
+            tree, *names = os.fsdecode(output.data).partition("\0\0")[0].split("\0")
+            if output.code == 1:
                 conflicts = [name for name in names if files is None or name in files]
                 if conflicts:
                     return Merged(None, tuple([await self._show(tree, name) for name in dict.fromkeys(conflicts)]))
-            elif printed.code != 0:
-                raise WorktreeRefused(f"git can't merge {branch} into {into}: {words_of(printed)} (It takes git 2.38.)")
+            elif output.code != 0:
+                raise WorktreeRefused(f"git can't merge {branch} into {into}: {words_of(output)} (It takes git 2.38.)")
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
             tree = tree if files is None else await self._take(ours, tree, files)
             words = ("commit-tree", tree, *parents, "-m", message)
@@ -96,15 +96,15 @@ class Merging(Struct, frozen=True):
         if changed:
             raise WorktreeRefused(f"{tree.root} has uncommitted changes ({', '.join(changed[:3])}). Commit them first.")
         words = ("rebase", "--quiet", "--no-autostash", _HEADS + onto)
-        printed = await self.trees.run(tree, *await find_identity(tree), *words)
-        if printed.code == 0:
+        output = await self.trees.run(tree, *await find_identity(tree), *words)
+        if output.code == 0:
             return Merged(await tree.commit("HEAD"))
-        named = await tree.ask("diff", "--name-only", "--diff-filter=U", "-z")
-        found = [name for name in os.fsdecode(named.data).split("\0") if name]
+        conflict_output = await tree.ask("diff", "--name-only", "--diff-filter=U", "-z")
+        found = [name for name in os.fsdecode(conflict_output.data).split("\0") if name]
         conflicts = tuple(MarkedFile(name, _read(tree.root / name)) for name in found)
         await self.trees.run(tree, "rebase", "--abort")
         if not conflicts:
-            raise WorktreeRefused(f"git can't rebase {tree.root}: {words_of(printed)}")
+            raise WorktreeRefused(f"git can't rebase {tree.root}: {words_of(output)}")
         return Merged(None, conflicts)
 
     async def _commit(self, branch: str) -> str:
@@ -136,41 +136,41 @@ class Merging(Struct, frozen=True):
         """Move a branch forward, with the files of the work tree in which it is checked out."""
         folder = await self._find_checkout(branch)
         if folder is None:
-            printed = await self.trees.git.ask("update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old)
+            output = await self.trees.git.ask("update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old)
         else:
-            printed = await self.trees.run(Git(folder, self.trees.environment), "merge", "--ff-only", "--quiet", new)
-        self._check(printed, f"bring {branch} forward{f' in {folder}' if folder else ''}")
+            output = await self.trees.run(Git(folder, self.trees.environment), "merge", "--ff-only", "--quiet", new)
+        self._check(output, f"bring {branch} forward{f' in {folder}' if folder else ''}")
 
     async def _find_checkout(self, branch: str) -> Path | None:
-        printed = await self.trees.git.ask("worktree", "list", "--porcelain", "-z")
+        output = await self.trees.git.ask("worktree", "list", "--porcelain", "-z")
         folder = None
-        for row in os.fsdecode(printed.data).split("\0"):
+        for row in os.fsdecode(output.data).split("\0"):
             if row.startswith("worktree "):
                 folder = Path(row.removeprefix("worktree "))
             elif row == f"branch {_HEADS}{branch}":
                 return folder
         return None
 
-    def _check(self, printed: GitOutput, what: str) -> str:
+    def _check(self, output: GitOutput, what: str) -> str:
         """Return the first line that git printed. Raises WorktreeRefused with git's words when it failed."""
-        if printed.code != 0:
-            raise WorktreeRefused(f"git can't {what}: {words_of(printed)}")
-        return "".join(printed.lines[:1])
+        if output.code != 0:
+            raise WorktreeRefused(f"git can't {what}: {words_of(output)}")
+        return "".join(output.lines[:1])
 
 
 async def find_identity(git: Git) -> list[str]:
     """Return the git options with the user's name and email, since the user's configuration is not read here."""
     words = ["-c", "commit.gpgsign=false"]
     for name, default in (("user.name", "codeloop"), ("user.email", "codeloop@localhost")):
-        printed = await git.setting("--get", name)
-        words += ("-c", f"{name}={''.join(printed.lines[:1]) or default}")
+        output = await git.setting("--get", name)
+        words += ("-c", f"{name}={''.join(output.lines[:1]) or default}")
     return words
 
 
 async def _list_filtered(git: Git, files: Sequence[str]) -> list[str]:
     """Return which of these files git would put through a filter."""
-    printed = await git.ask("check-attr", "-z", "filter", "--", *files[:1000])
-    rows = os.fsdecode(printed.data).split("\0")
+    output = await git.ask("check-attr", "-z", "filter", "--", *files[:1000])
+    rows = os.fsdecode(output.data).split("\0")
     return [name for name, value in zip(rows[::3], rows[2::3], strict=False) if value not in {"unspecified", "unset"}]
 
 

@@ -30,7 +30,7 @@ class Repositories:
         """Their object directories."""
         return [repository.objects for repository in self._found.values()]
 
-    def meet(self, path: str, folder: CachedFolder) -> bool:
+    def add_if_new(self, path: str, folder: CachedFolder) -> bool:
         """Add the repository whose work tree starts here; True when it is a new one."""
         if path in self._found:
             return False
@@ -70,21 +70,21 @@ class Repositories:
         return not folder.converted or not is_ignored(folder.converted, join(path, name), name, is_folder=False)
 
     def update_rules(
-        self, path: str, folder: CachedFolder, above: CachedFolder | None, names: set[str], *, whole: bool
+        self, path: str, folder: CachedFolder, above: CachedFolder | None, names: set[str], *, is_complete: bool
     ) -> bool:
         """Bring the patterns that hold in a folder up to date; True when its own .gitignore changed.
 
-        `above`: the folder it is in. `names`: what is in it. Not `whole`: only if they changed.
+        `above`: the folder it is in. `names`: what is in it. Not `is_complete`: only if they changed.
         """
         stamp, own = None, None
         if ".gitignore" in names:
             file = Path(self._root, path, ".gitignore")
-            stamp = _stamp(file)
-            known = folder.own is not None and folder.own[0] == stamp
-            own = folder.own[1] if known and folder.own else parse(read_small(file, _RULES_BYTES), path)
+            stamp = _file_state(file)
+            is_known = folder.own is not None and folder.own[0] == stamp
+            own = folder.own[1] if is_known and folder.own else parse(read_small(file, _RULES_BYTES), path)
         changed = (folder.own[0] if folder.own else None) != stamp
         folder.own = (stamp, own) if stamp is not None and own is not None else None
-        if not whole and not changed:
+        if not is_complete and not changed:
             return False
         outer = self._global if above is None else above.rules
         if path in self._excludes:
@@ -103,7 +103,7 @@ def _drop_empty(*patterns: Patterns) -> tuple[Patterns, ...]:
     return tuple(each for each in patterns if each.lines)
 
 
-def _stamp(file: Path) -> tuple[int, int, int] | None:
+def _file_state(file: Path) -> tuple[int, int, int] | None:
     try:
         info = os.lstat(file)
     except OSError:

@@ -125,10 +125,10 @@ def head_commit(folder: Path, common: Path) -> bytes | None:
         ref = text.removeprefix(_HEAD)
         if (common / "reftable").exists() or ".." in ref:
             return None
-        found = read_small((common if ref.startswith("refs/") else folder) / ref, 4096).decode("utf-8", "replace")
-        if not found:
+        commit = read_small((common if ref.startswith("refs/") else folder) / ref, 4096).decode("utf-8", "replace")
+        if not commit:
             return next(_find_packed_ref(common, ref), b"")
-        text = found.strip()
+        text = commit.strip()
     return None
 
 
@@ -181,7 +181,7 @@ def _apply_delta(base: bytes, change: bytes) -> bytes:
     size, at = _size(change, at)
     if size > _LARGEST:
         raise ValueError("a large object")
-    made = bytearray()
+    result = bytearray()
     while at < len(change):
         order = change[at]
         at += 1
@@ -192,13 +192,13 @@ def _apply_delta(base: bytes, change: bytes) -> bytes:
                     numbers[bit] = change[at]
                     at += 1
             start = int.from_bytes(bytes(numbers[:4]), "little")
-            made += base[start : start + (int.from_bytes(bytes(numbers[4:]), "little") or 0x10000)]
+            result += base[start : start + (int.from_bytes(bytes(numbers[4:]), "little") or 0x10000)]
         else:
-            made += change[at : at + order]
+            result += change[at : at + order]
             at += order
-        if len(made) > size or not order:
+        if len(result) > size or not order:
             raise ValueError("a broken change")
-    return bytes(made)
+    return bytes(result)
 
 
 def _size(change: bytes, at: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.git import find_blocking_file, git_call
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
 from codeloop.workspace.process.run_program import run_program
@@ -56,17 +56,17 @@ class Git(Struct, frozen=True):
 
     async def branch(self) -> str | None:
         """Return the branch that is checked out, also one without commits; None: HEAD is detached."""
-        printed = await self.ask("symbolic-ref", "-q", "HEAD")
-        name = "".join(printed.lines[:1])
-        return name.removeprefix(_HEADS) if printed.code == 0 and name.startswith(_HEADS) else None
+        output = await self.ask("symbolic-ref", "-q", "HEAD")
+        name = "".join(output.lines[:1])
+        return name.removeprefix(_HEADS) if output.code == 0 and name.startswith(_HEADS) else None
 
     async def default_branch(self) -> DefaultBranch | None:
         """Return the default branch: a remote's HEAD (origin's first), else a branch with a usual name."""
         configured = await self.setting("--get", "init.defaultBranch")
         names = (*configured.lines[:1], *_USUAL)
-        asked = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))
-        known = await self.ask("for-each-ref", "--format=%(refname)\t%(symref)", *asked)
-        rows = dict(line.split("\t", 1) for line in known.lines if "\t" in line)
+        patterns = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))
+        names_output = await self.ask("for-each-ref", "--format=%(refname)\t%(symref)", *patterns)
+        rows = dict(line.split("\t", 1) for line in names_output.lines if "\t" in line)
         remote = {ref: aim for ref, aim in rows.items() if aim and ref.startswith("refs/remotes/")}
         for ref in sorted(remote, key=lambda ref: (ref != "refs/remotes/origin/HEAD", ref)):
             start = ref.removesuffix("HEAD")
@@ -79,20 +79,20 @@ class Git(Struct, frozen=True):
 
     async def commit(self, revision: str) -> str | None:
         """Return the full name of a commit; None: it does not exist (yet). Raises GitFailed."""
-        printed = await self.ask("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
-        if printed.code > 1:
-            raise GitFailed(f"git can't read the repository of {self.root}: {' '.join(printed.errors.split())}")
-        return printed.lines[0] if printed.code == 0 and printed.lines else None
+        output = await self.ask("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        if output.code > 1:
+            raise GitFailed(f"git can't read the repository of {self.root}: {' '.join(output.errors.split())}")
+        return output.lines[0] if output.code == 0 and output.lines else None
 
     async def merge_base(self, first: str, second: str) -> str | None:
         """Return the last commit that two commits have in common."""
-        printed = await self.ask("merge-base", first, second)
-        return printed.lines[0] if printed.code == 0 and printed.lines else None
+        output = await self.ask("merge-base", first, second)
+        return output.lines[0] if output.code == 0 and output.lines else None
 
     async def blob(self, commit: str, path: str, cap: int) -> bytes | None:
         """Read a file of a commit (path relative to the work tree); None: no file, or one larger than `cap`."""
-        printed = await self.ask("cat-file", "blob", f"{commit}:{path}", cap=cap)
-        return printed.data if printed.code == 0 and printed.whole else None
+        output = await self.ask("cat-file", "blob", f"{commit}:{path}", cap=cap)
+        return output.data if output.code == 0 and output.whole else None
 
     async def ask(
         self, *arguments: str, cap: int = _SMALL, index: Path | None = None, seconds: float = VCS_TIME.seconds
@@ -131,7 +131,7 @@ class Git(Struct, frozen=True):
         index: Path | None = None,
         seconds: float = VCS_TIME.seconds,
     ) -> GitOutput:
-        program = which("git", self.environment.get("PATH"))
+        program = find_program("git", self.environment.get("PATH"))
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
         call = git_call(folder, *arguments, environment=self.environment, own_settings=own_settings, program=program)
@@ -145,10 +145,15 @@ class Git(Struct, frozen=True):
             return len(data) > cap
 
         try:
-            ended = await run_program(call.command, self.root, environment, feed, seconds)
+            program_result = await run_program(call.command, self.root, environment, feed, seconds)
         except (OSError, ValueError) as error:
             raise GitFailed(f"git can't be run in {self.root}: {error}.") from error
-        if ended.stopped == "time":
+        if program_result.stopped == "time":
             what = next((word for word in arguments if not word.startswith("-")), "")
             raise GitFailed(f"`git {what}` in {self.root} was stopped after {seconds:g} seconds. Try it in a shell.")
-        return GitOutput(0 if ended.stopped else ended.code, bytes(data[:cap]), not ended.stopped, ended.errors)
+        return GitOutput(
+            0 if program_result.stopped else program_result.code,
+            bytes(data[:cap]),
+            not program_result.stopped,
+            program_result.errors,
+        )

@@ -52,9 +52,9 @@ def read_settings(text: str) -> Iterator[GitSetting]:
     section, part = "", ""
     for number, line in enumerate(text.split("\n")):
         rest = line.strip()
-        if found := _SECTION.match(rest):
-            section, part = found[1].lower(), found[2] or ""
-            rest = rest[found.end() :].strip()
+        if match := _SECTION.match(rest):
+            section, part = match[1].lower(), match[2] or ""
+            rest = rest[match.end() :].strip()
         if not rest or rest[0] in "#;":
             continue
         setting = _SETTING.fullmatch(rest)
@@ -67,7 +67,7 @@ def read_settings(text: str) -> Iterator[GitSetting]:
 
 def _value(text: str) -> str:
     """Return a value as git reads it: without quotes and comments; quoted blanks stay."""
-    found: list[str] = []
+    values: list[str] = []
     is_quoted = False
     for match in _PARTS.finditer(text):
         part: str = match[0]
@@ -76,5 +76,5 @@ def _value(text: str) -> str:
         elif part in "#;" and not is_quoted:
             break
         else:
-            found.append(_ESCAPED.get(part[-1], part[-1]) if len(part) > 1 else part)
-    return "".join(found).strip()
+            values.append(_ESCAPED.get(part[-1], part[-1]) if len(part) > 1 else part)
+    return "".join(values).strip()

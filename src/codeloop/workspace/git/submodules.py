@@ -29,12 +29,12 @@ async def list_submodules(git: Git) -> list[Submodule]:
     folder = git_folder(git.root)
     if folder is None or not (git.root / ".gitmodules").is_file():
         return []
-    printed = await git.ask("config", "-f", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
-    rows = [row.partition("\n") for row in os.fsdecode(printed.data).split("\0") if row]
+    output = await git.ask("config", "-f", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
+    rows = [row.partition("\n") for row in os.fsdecode(output.data).split("\0") if row]
     names = {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in rows}
     index = await git.ask("ls-files", "--stage", "-z", cap=_MOST)
     modules = common_folder(folder).resolve() / "modules"
-    found: list[Submodule] = []
+    submodules: list[Submodule] = []
     for row in os.fsdecode(index.data).split("\0"):
         if not row.startswith(_LINK):
             continue
@@ -42,8 +42,8 @@ async def list_submodules(git: Git) -> list[Submodule]:
         repository = Path(os.path.normpath(modules / names.get(path, "..")))
         inside = Path(os.path.realpath(git.root / path)).is_relative_to(git.root)
         if inside and repository.is_relative_to(modules) and (repository / "HEAD").is_file():
-            found.append(Submodule(path, repository, facts.split()[1]))
-    return found
+            submodules.append(Submodule(path, repository, facts.split()[1]))
+    return submodules
 
 
 async def fill_submodules(git: Git) -> list[str]:
@@ -51,8 +51,8 @@ async def fill_submodules(git: Git) -> list[str]:
     missing: list[str] = []
     for each in await list_submodules(git):
         words = ("worktree", "add", "--quiet", "--detach", "--force", "--", str(git.root / each.path), each.commit)
-        printed = await git.ask_apart(each.repository, (), words, 1 << 16)
-        if printed.code != 0:
+        output = await git.ask_apart(each.repository, (), words, 1 << 16)
+        if output.code != 0:
             missing.append(each.path)
     return missing
 
@@ -68,8 +68,8 @@ async def list_unsaved_below(git: Git) -> list[str]:
 
     Raises GitFailed. A clone that the work tree does not track is always one of them.
     """
-    printed = await git.ask("ls-files", "--others", "--exclude-standard", "-z", cap=_MOST)
-    unsaved = [name for name in os.fsdecode(printed.data).split("\0") if name.endswith("/")]
+    git_output = await git.ask("ls-files", "--others", "--exclude-standard", "-z", cap=_MOST)
+    unsaved = [name for name in os.fsdecode(git_output.data).split("\0") if name.endswith("/")]
     for each in await list_submodules(git):
         if git_folder(git.root / each.path) is None:
             continue

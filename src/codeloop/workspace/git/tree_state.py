@@ -43,10 +43,10 @@ class _TooMuch(Exception):
 
 def tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
     """Return the state of the work tree at `root`; None: unknown."""
-    bare = open_repository(root, with_index=False)
-    if bare is None or len(read_small(bare.folder / "index", _INDEX + 1)) > _INDEX:
+    repository_only = open_repository(root, with_index=False)
+    if repository_only is None or len(read_small(repository_only.folder / "index", _INDEX + 1)) > _INDEX:
         return None
-    if any((bare.folder / name).exists() for name in _UNUSUAL):
+    if any((repository_only.folder / name).exists() for name in _UNUSUAL):
         return None
     repository = open_repository(root, with_index=True)
     if repository is None or not repository.tracked:
@@ -70,26 +70,26 @@ def _find_staged(repository: Repository) -> list[str] | None:
     if tree is None:
         return None
     folders = _folders(repository)
-    found: list[str] = []
+    staged: list[str] = []
     waiting: list[tuple[str, bytes]] = [("", tree)]
-    left = _TREES
+    remaining = _TREES
     while waiting:
         path, name = waiting.pop()
         if repository.trees.get(path) == name:
             continue
-        left -= 1
-        rows = objects.rows(name) if left >= 0 else None
+        remaining -= 1
+        rows = objects.rows(name) if remaining >= 0 else None
         here = repository.tracked.get(path, {})
-        if rows is None or any(not known.blob for known in here.values()):
+        if rows is None or any(not entry.blob for entry in here.values()):
             return None
         files = {row: (each.mode, each.name) for row, each in rows.items() if each.mode not in {_SUBMODULE, _FOLDER}}
-        ours = {file: (known.mode, known.blob) for file, known in here.items()}
-        found += [_join(path, file) for file in files.keys() | ours.keys() if files.get(file) != ours.get(file)]
+        ours = {file: (entry.mode, entry.blob) for file, entry in here.items()}
+        staged += [_join(path, file) for file in files.keys() | ours.keys() if files.get(file) != ours.get(file)]
         below = {row: each.name for row, each in rows.items() if each.mode == _FOLDER}
         inside = folders.get(path, set())
-        found += [f"{_join(path, folder)}/" for folder in below.keys() ^ inside]
+        staged += [f"{_join(path, folder)}/" for folder in below.keys() ^ inside]
         waiting += [(_join(path, folder), below[folder]) for folder in below.keys() & inside]
-    return sorted(found)
+    return sorted(staged)
 
 
 def _folders(repository: Repository) -> dict[str, set[str]]:
@@ -109,37 +109,37 @@ def _join(folder: str, name: str) -> str:
 
 def _find_unstaged(root: Path, repository: Repository) -> list[str] | None:
     """Return the tracked files that differ from the index."""
-    left = _CONTENT
+    remaining = _CONTENT
     changed: list[str] = []
     for folder, files in repository.tracked.items():
-        for name, known in files.items():
+        for name, entry in files.items():
             path = _join(folder, name)
             try:
                 info = os.lstat(f"{root}/{path}")
             except OSError:
                 changed.append(path)
                 continue
-            if known.same(info):
+            if entry.same(info):
                 continue
-            is_resized = known.size not in {0, info.st_size & 0xFFFFFFFF}  # 0: git itself was not sure
-            left -= 0 if is_resized else info.st_size
-            if not known.blob or left < 0:
+            is_resized = entry.size not in {0, info.st_size & 0xFFFFFFFF}  # 0: git itself was not sure
+            remaining -= 0 if is_resized else info.st_size
+            if not entry.blob or remaining < 0:
                 return None
-            if is_resized or not _is_blob(root / path, info, known):
+            if is_resized or not _is_blob(root / path, info, entry):
                 changed.append(path)
     return sorted(changed)
 
 
-def _is_blob(path: Path, info: os.stat_result, known: Tracked) -> bool:
+def _is_blob(path: Path, info: os.stat_result, entry: Tracked) -> bool:
     """Return whether a file with another time still has the content of its index entry."""
     try:
         data = os.fsencode(path.readlink()) if path.is_symlink() else read_start(path, info.st_size + 1)
     except OSError:
         return False
     is_program = bool(info.st_mode & 0o100) and not path.is_symlink()
-    if is_program != (known.mode == 0o100755):
+    if is_program != (entry.mode == 0o100755):
         return False
-    return sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).digest() == known.blob
+    return sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).digest() == entry.blob
 
 
 class _Untracked:
@@ -157,12 +157,12 @@ class _Untracked:
     def find(self) -> list[str] | None:
         """Return the paths; None: there is too much to look at."""
         try:
-            return sorted(self._in("", self._rules))
+            return sorted(self._list_in("", self._rules))
         except (OSError, _TooMuch):
             return None
 
-    def _in(self, path: str, rules: tuple[Patterns, ...]) -> list[str]:
-        found: list[str] = []
+    def _list_in(self, path: str, rules: tuple[Patterns, ...]) -> list[str]:
+        untracked: list[str] = []
         tracked, folders = self._tracked.get(path, {}), self._folders.get(path, ())
         entries = self._list_folder(path)
         rules = self._with_own(path, entries, rules)
@@ -170,10 +170,10 @@ class _Untracked:
             here = _join(path, name)
             self._check_time()
             if is_folder and name in folders:
-                found += [] if is_ignored(rules, here, name, is_folder=True) else self._in(here, rules)
+                untracked += [] if is_ignored(rules, here, name, is_folder=True) else self._list_in(here, rules)
             elif name not in tracked and name != ".git" and self._is_new(here, name, rules, is_folder=is_folder):
-                found.append(here + "/" * is_folder)
-        return found
+                untracked.append(here + "/" * is_folder)
+        return untracked
 
     def _is_new(self, path: str, name: str, rules: tuple[Patterns, ...], *, is_folder: bool) -> bool:
         """Return whether a path that is not tracked is a file that is not ignored, or a folder that holds one."""

@@ -49,18 +49,18 @@ async def list_changes(git: Git, base: str | None, context: int | None) -> list[
         tree = base or (_EMPTY_TREE_256 if shadow.wide else EMPTY_TREE)
         patches = () if context is None else ("--patch", f"--unified={context}")
         room = _NAMES + (0 if context is None else VCS_PATCHES.value)
-        printed, names = await asyncio.gather(
+        output, names = await asyncio.gather(
             shadow.run(*_DIFF, *patches, tree, "--", cap=room),
             shadow.run("ls-files", "--others", "--exclude-standard", "-z", cap=_NAMES),
         )
     if not names.whole:
         raise _too_many(git)
-    known = await asyncio.to_thread(read_diff, printed.data, whole=printed.whole)
+    changed_files = await asyncio.to_thread(read_diff, output.data, is_whole=output.whole)
     new = [name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")]
-    if len(known) + len(new) > VCS_FILES.value:
+    if len(changed_files) + len(new) > VCS_FILES.value:
         raise _too_many(git)
     added = await asyncio.to_thread(_read_untracked, git.root, new, with_patches=context is not None)
-    return _limit_patches(join_rows([*known, *added]))
+    return _limit_patches(join_rows([*changed_files, *added]))
 
 
 def _too_many(git: Git) -> GitFailed:
@@ -71,13 +71,13 @@ def _too_many(git: Git) -> GitFailed:
 
 def _limit_patches(files: list[ChangedFile]) -> list[ChangedFile]:
     """Drop patches that are too long, alone or together with those before them."""
-    room, kept = VCS_PATCHES.value, list[ChangedFile]()
+    room, limited = VCS_PATCHES.value, list[ChangedFile]()
     for file in files:
         size = len(file.patch.encode()) if file.patch is not None else 0
         fits = size <= VCS_PATCH.value and size <= room
         room -= size if fits else 0
-        kept.append(file if fits else file.without_patch())
-    return kept
+        limited.append(file if fits else file.without_patch())
+    return limited
 
 
 class _TemporaryGit:
@@ -91,11 +91,11 @@ class _TemporaryGit:
 
     async def run(self, *arguments: str, cap: int) -> GitOutput:
         """Run git here. Raises GitFailed, also when git fails."""
-        printed = await self._git.ask_apart(self._folder, self._options, arguments, cap)
-        if printed.code != 0:
-            reason = " ".join(printed.errors.split())
-            raise GitFailed(f"git can't compare the work tree {self._git.root}: {reason or f'code {printed.code}'}.")
-        return printed
+        output = await self._git.ask_apart(self._folder, self._options, arguments, cap)
+        if output.code != 0:
+            reason = " ".join(output.errors.split())
+            raise GitFailed(f"git can't compare the work tree {self._git.root}: {reason or f'code {output.code}'}.")
+        return output
 
     def fill(self, objects: Path, index: Path, exclude: Path) -> None:
         """Create the files that git needs. Blocks. Raises GitFailed."""
@@ -120,12 +120,12 @@ class _TemporaryGit:
     def _copy_index(self, index: Path) -> None:
         """Copy the index with its time, by which git knows the files that may have changed right after it."""
         try:
-            copied = load(index, VCS_INDEX.value)
+            loaded = load(index, VCS_INDEX.value)
         except FileNotFoundError:
             return  # nothing was ever added
         own = self._folder / "index"
-        own.write_bytes(copied.data)
-        os.utime(own, ns=(copied.stamp.mtime_ns, copied.stamp.mtime_ns))
+        own.write_bytes(loaded.data)
+        os.utime(own, ns=(loaded.stamp.mtime_ns, loaded.stamp.mtime_ns))
         for part in index.parent.glob("sharedindex.*"):
             (self._folder / part.name).symlink_to(part)
 
@@ -133,13 +133,13 @@ class _TemporaryGit:
 @asynccontextmanager
 async def _make_temporary_git(git: Git) -> AsyncGenerator[_TemporaryGit]:
     words = [word for path in _PATHS for word in ("--git-path", path)]
-    found, settings = await asyncio.gather(
+    output, settings = await asyncio.gather(
         git.ask("rev-parse", *words), git.setting("--null", "--get-regexp", _SETTINGS)
     )
-    if found.code != 0 or len(found.lines) != len(_PATHS):
-        raise GitFailed(f"git can't find the repository of {git.root}: {' '.join(found.errors.split())}")
+    if output.code != 0 or len(output.lines) != len(_PATHS):
+        raise GitFailed(f"git can't find the repository of {git.root}: {' '.join(output.errors.split())}")
     rows = [row.partition("\n") for row in os.fsdecode(settings.data).split("\0") if row]
-    objects, index, exclude = (git.root / line for line in found.lines)
+    objects, index, exclude = (git.root / line for line in output.lines)
     try:
         temporary = tempfile.TemporaryDirectory(prefix="codeloop-git-", ignore_cleanup_errors=True)
     except OSError as error:
@@ -161,7 +161,7 @@ def _read_untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> 
     """
     end = time.monotonic() + VCS_TIME.seconds
     room = VCS_PATCHES.value
-    found: list[ChangedFile] = []
+    changed_files: list[ChangedFile] = []
     for name in names:
         if time.monotonic() > end:
             raise GitFailed(f"Reading the untracked files in {root} takes too long; ignore some of them in .gitignore.")
@@ -170,8 +170,8 @@ def _read_untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> 
         except (OSError, FileRefused):
             continue
         room -= len(file.patch or "")
-        found.append(file if with_patches and room > 0 else file.without_patch())
-    return found
+        changed_files.append(file if with_patches and room > 0 else file.without_patch())
+    return changed_files
 
 
 def _read_added(root: Path, name: str) -> ChangedFile:
@@ -201,8 +201,8 @@ def _format_added(name: str, mode: int, data: bytes) -> ChangedFile:
     body = "+" + text.removesuffix("\n").replace("\n", "\n+") + "\n"
     if not text.endswith("\n"):
         body += "\\ No newline at end of file\n"
-    named = _quote(f"b/{name}") + ("\t" if " " in name else "")
-    return ChangedFile(name, "added", lines, 0, f"{head}--- /dev/null\n+++ {named}\n@@ -0,0 {span} @@\n{body}")
+    name_quoted = _quote(f"b/{name}") + ("\t" if " " in name else "")
+    return ChangedFile(name, "added", lines, 0, f"{head}--- /dev/null\n+++ {name_quoted}\n@@ -0,0 {span} @@\n{body}")
 
 
 def _binary(name: str, mode: int, blob: str) -> ChangedFile:
@@ -211,17 +211,17 @@ def _binary(name: str, mode: int, blob: str) -> ChangedFile:
 
 
 def _head(name: str, mode: int, blob: str) -> str:
-    kept = 0o100755 if mode & 0o111 and mode != LINK else LINK if mode == LINK else 0o100644
+    mode_shown = 0o100755 if mode & 0o111 and mode != LINK else LINK if mode == LINK else 0o100644
     names = f"{_quote(f'a/{name}')} {_quote(f'b/{name}')}"
-    return f"diff --git {names}\nnew file mode {kept:o}\nindex 0000000..{blob[:7]}\n"
+    return f"diff --git {names}\nnew file mode {mode_shown:o}\nindex 0000000..{blob[:7]}\n"
 
 
 def _quote(name: str) -> str:
     """Write a name as git does in a patch: as a C string when it holds quotes, backslashes or control characters."""
-    shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if not any(ord(char) < 32 or char in '"\\\x7f' for char in shown):
-        return shown
-    return '"' + "".join(_escape(char) for char in shown) + '"'
+    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if not any(ord(char) < 32 or char in '"\\\x7f' for char in text):
+        return text
+    return '"' + "".join(_escape(char) for char in text) + '"'
 
 
 def _escape(char: str) -> str:

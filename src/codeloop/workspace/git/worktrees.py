@@ -53,10 +53,10 @@ class Worktrees(Struct, frozen=True):
 
     async def list_folders(self) -> list[Path]:
         """Return the folders of all work trees that are there but the repository's own. Raises GitFailed."""
-        printed = await self.git.ask("worktree", "list", "--porcelain", "-z")
-        rows = os.fsdecode(printed.data).split("\0")
-        found = [Path(row.removeprefix("worktree ")) for row in rows if row.startswith("worktree ")]
-        return [folder for folder in found[1:] if folder.is_dir()]
+        output = await self.git.ask("worktree", "list", "--porcelain", "-z")
+        rows = os.fsdecode(output.data).split("\0")
+        paths = [Path(row.removeprefix("worktree ")) for row in rows if row.startswith("worktree ")]
+        return [folder for folder in paths[1:] if folder.is_dir()]
 
     async def add(self, folder: Path, branch: str | None, start: str = "HEAD", sparse: Sequence[str] = ()) -> None:
         """Make a work tree of a commit, with a new branch, or without one. `sparse`: the only folders in it; none: all.
@@ -72,22 +72,22 @@ class Worktrees(Struct, frozen=True):
         if os.path.lexists(folder):
             raise WorktreeRefused(f"{folder} exists already. Choose another name.")
         is_new = branch is None or await self.git.commit(f"refs/heads/{branch}") is None
-        named = ("--detach",) if branch is None else ("-b", branch)
-        listed = ("--no-checkout",) if sparse else ()
-        words = ("worktree", "add", "--quiet", *listed, *named, "--", str(folder), start)
-        printed = await self.run(self.git, *_PARALLEL, *words)
-        if printed.code == 0 and sparse:
+        branch_options = ("--detach",) if branch is None else ("-b", branch)
+        checkout_options = ("--no-checkout",) if sparse else ()
+        words = ("worktree", "add", "--quiet", *checkout_options, *branch_options, "--", str(folder), start)
+        output = await self.run(self.git, *_PARALLEL, *words)
+        if output.code == 0 and sparse:
             tree = Git(folder, self.environment)
-            printed = await self.run(tree, "sparse-checkout", "set", "--cone", "--end-of-options", *sparse)
-            if printed.code == 0:
-                printed = await self.run(tree, *_PARALLEL, "read-tree", "-m", "-u", "HEAD")
-        if printed.code == 0:
+            output = await self.run(tree, "sparse-checkout", "set", "--cone", "--end-of-options", *sparse)
+            if output.code == 0:
+                output = await self.run(tree, *_PARALLEL, "read-tree", "-m", "-u", "HEAD")
+        if output.code == 0:
             return
         if folder.is_dir():
             await run_unfiltered(self.git, "worktree", "remove", "--force", "--", str(folder))
         if branch is not None and is_new:
             await self.git.ask("branch", "--quiet", "-D", "--", branch)
-        raise WorktreeRefused(f"git can't make the work tree {folder}: {words_of(printed)}")
+        raise WorktreeRefused(f"git can't make the work tree {folder}: {words_of(output)}")
 
     async def remove(self, folder: Path, *, force: bool = False) -> None:
         """Remove a work tree, and its branch when its commits are in another one.
@@ -101,11 +101,11 @@ class Worktrees(Struct, frozen=True):
         submodules = await list_submodules(tree)
         is_checked = force or bool(submodules)  # git itself removes none that has submodules
         words = ("worktree", "remove", *(("--force",) if is_checked else ()), "--", str(folder))
-        printed = await self.run(self.git, *words)
-        if printed.code != 0 and self.is_trusted:  # as without a filter's program
-            printed = await run_unfiltered(self.git, *words)
-        if printed.code != 0:
-            raise WorktreeRefused(f"git can't remove the work tree {folder}: {words_of(printed)}")
+        output = await self.run(self.git, *words)
+        if output.code != 0 and self.is_trusted:  # as without a filter's program
+            output = await run_unfiltered(self.git, *words)
+        if output.code != 0:
+            raise WorktreeRefused(f"git can't remove the work tree {folder}: {words_of(output)}")
         if folder.exists():  # git leaves what it ignores in some versions
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         await prune_submodules(self.git, submodules)
@@ -135,10 +135,10 @@ class Worktrees(Struct, frozen=True):
         Where filters are trusted they are run: without them each file of git-lfs might look changed.
         """
         words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty")
-        printed = await tree.ask_trusting(*words) if self.is_trusted else None
-        if printed is None or printed.code != 0 or not printed.whole:  # as without a filter's program
+        output = await tree.ask_trusting(*words) if self.is_trusted else None
+        if output is None or output.code != 0 or not output.whole:  # as without a filter's program
             return [each.file for each in await list_changes(tree, await tree.commit("HEAD"), None)]
-        rows = os.fsdecode(printed.data).split("\0")
+        rows = os.fsdecode(output.data).split("\0")
         return [row[3:] for row in rows if row and not row.endswith("/")]
 
     async def reset(self, folder: Path) -> None:
@@ -151,9 +151,9 @@ class Worktrees(Struct, frozen=True):
         if default is None:
             raise WorktreeRefused("There is no default branch: no remote's HEAD, no main, no master.")
         await self._check_saved(tree, "reset", is_branch_kept=False)
-        printed = await run_unfiltered(tree, "reset", "--quiet", "--hard", default.ref)
-        if printed.code != 0:
-            raise WorktreeRefused(f"git can't reset {folder}: {words_of(printed)}")
+        output = await run_unfiltered(tree, "reset", "--quiet", "--hard", default.ref)
+        if output.code != 0:
+            raise WorktreeRefused(f"git can't reset {folder}: {words_of(output)}")
 
     async def tree(self, folder: Path) -> Git:
         """Return the Git of one of the linked work trees. Raises WorktreeRefused: it is not one of this repository."""
@@ -189,20 +189,20 @@ class Worktrees(Struct, frozen=True):
 async def count_lone_commits(git: Git, ref: str) -> int:
     """Return how many commits are reachable from this reference alone: HEAD, or a branch (`refs/heads/x`)."""
     others = () if ref == "HEAD" else (f"--exclude={ref.removeprefix('refs/heads/')}",)  # as --branches wants it
-    printed = await git.ask("rev-list", "--count", ref, "--not", *others, "--branches", "--tags", "--remotes")
-    counted = "".join(printed.lines[:1])
-    return int(counted) if printed.code == 0 and counted.isdecimal() else 1
+    output = await git.ask("rev-list", "--count", ref, "--not", *others, "--branches", "--tags", "--remotes")
+    counted = "".join(output.lines[:1])
+    return int(counted) if output.code == 0 and counted.isdecimal() else 1
 
 
 async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -> GitOutput:
     """Run git so that it starts none of the filter programs that the repository configures. Raises GitFailed."""
-    printed = await git.ask("config", "--null", "--get-regexp", _FILTERS)
-    names = [row.partition("\n")[0] for row in os.fsdecode(printed.data).split("\0") if row]
+    output = await git.ask("config", "--null", "--get-regexp", _FILTERS)
+    names = [row.partition("\n")[0] for row in os.fsdecode(output.data).split("\0") if row]
     off = [f"{name}={_OFF.get(name.rpartition('.')[2], '')}" for name in names]
     options = [word for setting in off for word in ("-c", setting)]
     return await git.ask(*options, *arguments, index=index, seconds=WORKTREE_TIME.seconds)
 
 
-def words_of(printed: GitOutput) -> str:
+def words_of(output: GitOutput) -> str:
     """Return git's error message on one line."""
-    return " ".join(printed.errors.split()) or f"code {printed.code}."
+    return " ".join(output.errors.split()) or f"code {output.code}."

@@ -55,14 +55,14 @@ class Job:
             except TimeoutError:
                 pass
         self._changed.clear()
-        taken = self.running.capture.take()
+        output = self.running.capture.take()
         return JobOutput(
-            output=taken.text,
-            printed=taken.printed,
-            cut=taken.is_cut,
+            output=output.text,
+            printed=output.printed,
+            cut=output.is_cut,
             status=self.status,
             code=self.code,
-            notes=self.running.notes(taken.text, self.code),
+            notes=self.running.notes(output.text, self.code),
             set_aside=self.running.take_stashed(),
             warnings=self.running.warnings(),
         )
@@ -99,8 +99,8 @@ class Jobs:
         self._count += 1
         job = Job(f"bash_{self._count}", session, command, running)
         self._jobs[job.id] = job
-        ended = [one.id for one in self._jobs.values() if one.status != "running"]
-        for name in ended[:-_KEPT]:
+        ended_ids = [one.id for one in self._jobs.values() if one.status != "running"]
+        for name in ended_ids[:-_KEPT]:
             del self._jobs[name]
         return job
 

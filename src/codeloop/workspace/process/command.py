@@ -68,15 +68,15 @@ class RunningCommand:
         """
         with ExitStack() as on_failure:
             on_failure.callback(self._give_up)
-            given = environment
+            variables = environment
             if state.variables is not None:
-                given = {**state.variables, **{name: environment[name] for name in own if name in environment}}
+                variables = {**state.variables, **{name: environment[name] for name in own if name in environment}}
             name = Path(shell[0]).name
             script = (_BASH if name == "bash" else _SH).format(own=" ".join((MARK, *own)))
             arguments = [*shell, "-c", script, name, self._argument()]
             output, state_pipe, alive = (pipe.writer for pipe in self._pipes)
             descriptors = {1: output, 2: output, _STATE: state_pipe, _ALIVE: alive}
-            self._child = await forker.start(Launch(arguments, state.directory, given, descriptors))
+            self._child = await forker.start(Launch(arguments, state.directory, variables, descriptors))
             on_failure.pop_all()
         for pipe in self._pipes:
             pipe.listen()
@@ -88,10 +88,10 @@ class RunningCommand:
         """
         child = self._running
         code = await asyncio.shield(child.exited)
-        left = 0 if await self._silent() else await child.end()
+        count = 0 if await self._silent() else await child.end()
         self._close()
         await to_the_end(self._look_after())
-        return code, left
+        return code, count
 
     async def stop(self, *, notice: float = 0) -> None:
         """End every process of the command, TERM first, then KILL; finishes even when cancelled.
@@ -114,18 +114,18 @@ class RunningCommand:
         """Return the state that the shell left; None when it was killed, or replaced itself, before writing it."""
         if self._left.count(b"\0") != 2 or not self._left.endswith(b"\0") or len(self._left) > SHELL_STATE.value:
             return None
-        directory, printed, _ = bytes(self._left).split(b"\0")
-        return ShellState(Path(os.fsdecode(directory)), parse_exports(os.fsdecode(printed)))
+        directory, output, _ = bytes(self._left).split(b"\0")
+        return ShellState(Path(os.fsdecode(directory)), parse_exports(os.fsdecode(output)))
 
     def take_stashed(self) -> tuple[SetAside, ...]:
         """Return the planted files that were moved away while it ran, each once."""
-        found, self._set_aside = self._set_aside, []
-        return tuple(found)
+        stashed, self._set_aside = self._set_aside, []
+        return tuple(stashed)
 
     def warnings(self) -> tuple[str, ...]:
         """Return a warning for each planted file that was moved away, each once."""
-        found, self._warnings = self._warnings, []
-        return tuple(found)
+        texts, self._warnings = self._warnings, []
+        return tuple(texts)
 
     def notes(self, output: str, code: int | None) -> tuple[str, ...]:
         """Return the sandbox's refusals not yet reported: found in the output, and in the files that were put back.
@@ -133,9 +133,9 @@ class RunningCommand:
         `code`: the exit code; None while it runs, and for one that was ended.
         """
         notes, self._notes = self._notes, []
-        if self._child is not None and (bound := self._child.exceeded):
+        if self._child is not None and (limit := self._child.exceeded):
             self._child.exceeded = ""
-            notes.insert(0, f"The command was ended: it used more than {bound}, which is all that it may here.")
+            notes.insert(0, f"The command was ended: it used more than {limit}, which is all that it may here.")
         return (*self.find_blocked(output, code), *notes)
 
     async def _silent(self) -> bool:

@@ -59,8 +59,8 @@ def condense(text: str) -> tuple[str, bool]:
     if len(text) < _SHORT:
         return text, False
     counted = _count_passes(text, text.split("\n"))
-    kept = _drop_repeats(counted)
-    return "\n".join(kept), len(kept) < len(counted)
+    lines_left = _drop_repeats(counted)
+    return "\n".join(lines_left), len(lines_left) < len(counted)
 
 
 def _count_passes(text: str, lines: Sequence[str]) -> list[str]:
@@ -91,7 +91,7 @@ def _drop_repeats(lines: Sequence[str]) -> list[str]:
     while at < len(lines):
         window = tuple(lines[at : at + _LEAST])
         places = seen.get(window, ()) if len(window) == _LEAST else ()
-        length = max((_length_of_run(lines, place, at) for place in places), default=0)
+        length = max((_length_of_run(lines, start, at) for start in places), default=0)
         if length >= _LEAST and sum(map(len, lines[at : at + length])) >= _WORTH:
             first = next((line.strip() for line in lines[at : at + length] if line.strip()), "")
             kept.append(f"... {length} lines as above, from: {first[:_NAMED]}")
@@ -105,9 +105,9 @@ def _drop_repeats(lines: Sequence[str]) -> list[str]:
     return kept
 
 
-def _length_of_run(lines: Sequence[str], place: int, at: int) -> int:
-    """Return how many lines from `at` on equal those from `place` on, which end before `at`."""
+def _length_of_run(lines: Sequence[str], start: int, at: int) -> int:
+    """Return how many lines from `at` on equal those from `start` on, which end before `at`."""
     length = 0
-    while at + length < len(lines) and place + length < at and lines[place + length] == lines[at + length]:
+    while at + length < len(lines) and start + length < at and lines[start + length] == lines[at + length]:
         length += 1
     return length

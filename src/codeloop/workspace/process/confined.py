@@ -76,25 +76,25 @@ async def start_confined(workspace: Workspace, launch: Launch, sandbox: Sandbox 
 async def run_confined(
     workspace: Workspace,
     launch: Launch,
-    given: bytes,
+    stdin: bytes,
     most: int,
     grants: SandboxGrants = NOTHING,
     *,
     is_own: bool = False,
     profile: ProgramProfile | None = None,
 ) -> ConfinedResult:
-    """Run a program to its end, with `given` on its stdin; at most `most` + 1 bytes of its output are kept.
+    """Run a program to its end, with `stdin` on its stdin; at most `most` + 1 bytes of its output are kept.
 
     `is_own`: it is a program of the user's, in a sandbox of its own as `profile` says, or for None in none.
     When the caller is cancelled, it is ended with all that it started. Raises OSError when it can't be started, and
     SandboxRefused, which is one, where there has to be a sandbox.
     """
     sandbox = None if is_own else await sandbox_of(workspace, grants)
-    aside = workspace.scratch.with_name("set-aside")
+    path = workspace.scratch.with_name("set-aside")
     protected: ProtectedFiles | None = None
     if sandbox is not None:
         repositories = await workspace.shells.begin_repositories(sandbox.policy)
-        protected = ProtectedFiles(sandbox.policy, aside, repositories, keep=sandbox.backend == "landlock")
+        protected = ProtectedFiles(sandbox.policy, path, repositories, keep=sandbox.backend == "landlock")
     output, errors = bytearray(), bytearray()
     pipes = (Pipe(partial(_keep, output, most + 1)), Pipe(partial(_keep, errors, _ERRORS)))
     with ExitStack() as closing:
@@ -103,7 +103,7 @@ async def run_confined(
         if protected is not None:
             closing.callback(protected.restore)
         feed = closing.enter_context(tempfile.TemporaryFile())
-        feed.write(given)
+        feed.write(stdin)
         feed.seek(0)
         descriptors = {0: feed.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
         launch = replace(launch, descriptors=descriptors)
@@ -120,5 +120,5 @@ async def run_confined(
     return ConfinedResult(code, bytes(output), errors.decode("utf-8", "replace"))
 
 
-def _keep(kept: bytearray, most: int, chunk: bytes) -> None:
-    kept += chunk[: most - len(kept)]
+def _keep(tail: bytearray, most: int, chunk: bytes) -> None:
+    tail += chunk[: most - len(tail)]

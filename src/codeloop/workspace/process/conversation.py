@@ -80,11 +80,11 @@ class RunningProgram:
         if not self._pid and not self._looked:
             self._looked = True
             self._pid = _find_process(self._mark)
-        found, waiting = 0, [self._pid] if self._pid else []
+        total, waiting = 0, [self._pid] if self._pid else []
         for pid in waiting:
-            found += _resident(pid)
+            total += _resident(pid)
             waiting += _children(pid)
-        return found
+        return total
 
     async def close(self) -> None:
         """End it with all that it started, even when cancelled."""
@@ -139,11 +139,11 @@ async def start_program(
             if terms.channel:
                 environment[terms.channel] = str(_CHANNEL)
                 descriptors = {_CHANNEL: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
-            given = replace(launch, environment=environment, descriptors=descriptors)
+            prepared_launch = replace(launch, environment=environment, descriptors=descriptors)
             if terms.profile is not None and not terms.confined:
-                process = await workspace.boxes.start(given, terms.profile)
+                process = await workspace.boxes.start(prepared_launch, terms.profile)
             else:
-                process = await start_confined(workspace, given, sandbox)
+                process = await start_confined(workspace, prepared_launch, sandbox)
         on_failure.pop_all()
     pipe.listen()
     program = RunningProgram(process, ours, mark, pipe)
@@ -153,11 +153,11 @@ async def start_program(
 
 def _find_process(mark: str) -> int:
     """Return the process id of the oldest process with a mark, as seen from outside its sandbox; 0 for none."""
-    wanted = f"{MARK}={mark}".encode()
+    marker = f"{MARK}={mark}".encode()
     with suppress(OSError):
         for pid in sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
             with suppress(OSError):
-                if wanted in Path(f"/proc/{pid}/environ").read_bytes():
+                if marker in Path(f"/proc/{pid}/environ").read_bytes():
                     return pid
     return 0
 
@@ -184,8 +184,8 @@ def _ask_ps(top: int) -> int:
         table = [(int(pid), int(parent), int(size)) for pid, parent, size in map(bytes.split, rows.splitlines())]
     except (OSError, ValueError, subprocess.SubprocessError):
         return 0
-    found, waiting = 0, [top]
+    total, waiting = 0, [top]
     for each in waiting:
-        found += sum(size * 1024 for pid, _, size in table if pid == each)
+        total += sum(size * 1024 for pid, _, size in table if pid == each)
         waiting += [pid for pid, parent, _ in table if parent == each]
-    return found
+    return total

@@ -23,17 +23,17 @@ def find_foreign_writer(folder: str) -> str:
     """
     for parent, name in _lookups(folder):
         try:
-            held = parent.stat()
+            folder_status = parent.stat()
         except OSError:  # it can't be read, so nothing is found below it
             return ""
         try:
             entry = (parent / name).lstat() if name else None
         except OSError:
             entry = None
-        if entry is not None and held.st_mode & stat.S_ISVTX:
-            writer = _foreign_user(held.st_uid) or _foreign_user(entry.st_uid)
+        if entry is not None and folder_status.st_mode & stat.S_ISVTX:
+            writer = _foreign_user(folder_status.st_uid) or _foreign_user(entry.st_uid)
         else:
-            writer = _writer_of(parent, held)
+            writer = _writer_of(parent, folder_status)
         if writer:
             return writer
         if name and entry is None:
@@ -63,17 +63,17 @@ def _lookups(path: str) -> Iterator[tuple[Path, str]]:
     yield at, ""
 
 
-def _writer_of(folder: Path, held: os.stat_result) -> str:
+def _writer_of(folder: Path, folder_status: os.stat_result) -> str:
     """Return who else may write to a folder; its owner may whatever the mode, since it can change that."""
-    if writer := _foreign_user(held.st_uid):
+    if writer := _foreign_user(folder_status.st_uid):
         return writer
-    if held.st_mode & stat.S_IWOTH:
+    if folder_status.st_mode & stat.S_IWOTH:
         return "anybody"
-    groups = [held.st_gid] if held.st_mode & stat.S_IWGRP else []
+    groups = [folder_status.st_gid] if folder_status.st_mode & stat.S_IWGRP else []
     if groups and (entries := _acl(folder)):  # with a list, the mode shows its mask in place of the group's rights
         mask = next((rights for tag, rights, _ in entries if tag == _ACL_MASK), 7)
         allowed = [(tag, number) for tag, rights, number in entries if rights & mask & _WRITE]
-        groups = [held.st_gid] if any(tag == _ACL_GROUP_OWNER for tag, _ in allowed) else []
+        groups = [folder_status.st_gid] if any(tag == _ACL_GROUP_OWNER for tag, _ in allowed) else []
         groups += [number for tag, number in allowed if tag == _ACL_GROUP]
         for writer in (_foreign_user(number) for tag, number in allowed if tag == _ACL_USER):
             if writer:

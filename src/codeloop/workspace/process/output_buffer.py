@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.small_files import write_all
-from codeloop.kit.text.terminal_output import PlainOutput, plain
+from codeloop.kit.text.terminal_output import PlainOutput, to_plain_text
 from codeloop.kit.text.truncate import byte_length, count_lines, cut
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.scratch import create, shorten_output
@@ -67,10 +67,10 @@ class OutputBuffer:
 
     def recent(self) -> str:
         """Return the last characters for a screen, after a mark when something is left out."""
-        kept = self._tail[-_RECENT:]
-        if len(kept) < _RECENT:
-            kept = (self._head + kept)[-_RECENT:]
-        text = _decode(kept)
+        tail = self._tail[-_RECENT:]
+        if len(tail) < _RECENT:
+            tail = (self._head + tail)[-_RECENT:]
+        text = _decode(tail)
         if self.total - self._seen <= _RECENT and len(text) <= SHELL_OUTPUT.value:
             return text
         return "...\n\n" + text[-SHELL_OUTPUT.value :]
@@ -78,8 +78,8 @@ class OutputBuffer:
     def take(self) -> TakenOutput:
         """Return the output since the last `take`, readable; when it is cut, its head, a note and its tail."""
         gap = self.total - self._seen - len(self._head) - len(self._tail)
-        start = plain(_decode(self._head if gap else self._head + self._tail))
-        end = plain(_decode(_whole_lines(self._tail))) if gap else PlainOutput("")
+        start = to_plain_text(_decode(self._head if gap else self._head + self._tail))
+        end = to_plain_text(_decode(_whole_lines(self._tail))) if gap else PlainOutput("")
         begin, has_gaps = condense(start.text)
         close, has_gaps_too = condense(end.text)
         is_long = len(begin) > SHELL_OUTPUT.value or byte_length(begin) > _BYTES
@@ -89,7 +89,7 @@ class OutputBuffer:
         if (is_cut or is_reduced) and self.path is None and not self._failure:
             self._open()
             self.close()
-        printed = self.recent()
+        output = self.recent()
         self._forget()
         if is_cut:
             head = cut(begin, _LINES // 3, SHELL_OUTPUT.value // 3, "head").head
@@ -103,7 +103,7 @@ class OutputBuffer:
             text = f"{begin.rstrip()}\n\n[{how}; {self._name_file()}]"
         else:
             text = begin
-        return TakenOutput(text, printed, is_cut, self.path if is_cut or is_reduced else None)
+        return TakenOutput(text, output, is_cut, self.path if is_cut or is_reduced else None)
 
     def close(self) -> None:
         """Close the file."""

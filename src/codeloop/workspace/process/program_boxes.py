@@ -23,9 +23,11 @@ class ProgramBoxes:
     `warn` is called with it, once.
     """
 
-    def __init__(self, given: PolicyInput, config: SandboxConfig, warn: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, policy_input: PolicyInput, config: SandboxConfig, warn: Callable[[str], None] = lambda _: None
+    ) -> None:
         self.refused = ""
-        self._input = given
+        self._input = policy_input
         self._config = config
         self._warn = warn
         self._launcher = ProcessLauncher()
@@ -69,10 +71,10 @@ class ProgramBoxes:
             return await self._launcher.start(launch)
 
     def _policies_of(self, profile: ProgramProfile) -> ProfilePolicies:
-        found = self._policies.get(profile)
-        if found is None:
-            found = self._policies[profile] = ProfilePolicies(profile, self._input, self._config)
-        return found
+        profile_policies = self._policies.get(profile)
+        if profile_policies is None:
+            profile_policies = self._policies[profile] = ProfilePolicies(profile, self._input, self._config)
+        return profile_policies
 
     @property
     def is_busy(self) -> bool:

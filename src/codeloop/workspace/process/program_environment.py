@@ -71,8 +71,8 @@ def _drop_paths(passed: dict[str, str], kept_from: Iterable[Path]) -> dict[str, 
     folders = [folder for each in kept_from if not _is_below(home, folder := os.path.realpath(each))]
     if folders:
         for name in _SEARCHED & passed.keys():
-            found = (each for each in passed[name].split(os.pathsep) if not _leads_into(each, folders))
-            passed[name] = os.pathsep.join(found)
+            entries = (each for each in passed[name].split(os.pathsep) if not _leads_into(each, folders))
+            passed[name] = os.pathsep.join(entries)
         passed = {name: value for name, value in passed.items() if name in _SEARCHED or not _is_in(value, folders)}
     return passed
 

@@ -46,11 +46,11 @@ async def run_program(
 
     output, errors_pipe = Pipe(take), Pipe(on_error)
     try:
-        started = spawn(
+        child_process = spawn(
             command, directory=folder, environment=environment, output=output.writer, errors=errors_pipe.writer
         )
-        child.append(started)
-        _limit_memory(started.pid)
+        child.append(child_process)
+        _limit_memory(child_process.pid)
         output.listen()
         errors_pipe.listen()
         try:
@@ -59,8 +59,8 @@ async def run_program(
                 await errors_pipe.ended
         except TimeoutError:
             stopped.append("time")
-            started.kill()
-        code = await asyncio.shield(started.exited)
+            child_process.kill()
+        code = await asyncio.shield(child_process.exited)
         return ProgramResult(code, errors.decode("utf-8", "replace"), stopped[-1] if stopped else "")
     finally:
         for one in child:

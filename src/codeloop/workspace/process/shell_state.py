@@ -45,12 +45,12 @@ def for_bash(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not READING.fullmatch(name)}
 
 
-def find_changed_variables(left: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
+def find_changed_variables(variables: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that differ from those at the session's start ("": unset)."""
-    if left is None:
+    if variables is None:
         return {}
-    names = {name for name in (*environment, *left) if name.isidentifier() and name not in _OWN}
-    return {name: left.get(name, "") for name in names if left.get(name, "") != environment.get(name, "")}
+    names = {name for name in (*environment, *variables) if name.isidentifier() and name not in _OWN}
+    return {name: variables.get(name, "") for name in names if variables.get(name, "") != environment.get(name, "")}
 
 
 def with_changes(of: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
@@ -66,10 +66,10 @@ def parse_exports(printed: str) -> dict[str, str]:
     A command may have written anything in its place: what is not understood is left out, and nothing of it is run. Most
     commands export nothing, so that the same is printed again: who gets the variables must not change them.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     if printed.startswith("export "):  # sh, where there is no bash
         with suppress(ValueError):
-            found |= {name: value for name, _, value in (word.partition("=") for word in split(printed))}
+            variables |= {name: value for name, _, value in (word.partition("=") for word in split(printed))}
     at = 0
     while 0 <= at < len(printed):
         row = _EXPORT.match(printed, at)
@@ -78,11 +78,11 @@ def parse_exports(printed: str) -> dict[str, str]:
             continue
         name, quoted, escaped = row.groups()
         if escaped is not None:
-            found[name] = os.fsdecode(_BYTE.sub(lambda one: _letter(one[1]), os.fsencode(escaped)))
+            variables[name] = os.fsdecode(_BYTE.sub(lambda one: _letter(one[1]), os.fsencode(escaped)))
         elif quoted is not None:
-            found[name] = _ESCAPE.sub(lambda one: one[1], quoted)
+            variables[name] = _ESCAPE.sub(lambda one: one[1], quoted)
         at = row.end()
-    return {name: value for name, value in for_bash(found).items() if name not in _NOT_CARRIED}
+    return {name: value for name, value in for_bash(variables).items() if name not in _NOT_CARRIED}
 
 
 def _letter(code: bytes) -> bytes:

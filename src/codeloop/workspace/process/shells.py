@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_REPORT, SHELL_TIMEOUT
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
@@ -117,8 +117,8 @@ class Shells:
         `outside`: as a command that does not run in a sandbox gets them.
         """
         state = self._states.get(context.session, ShellState(context.directory))
-        left = state.unsandboxed_variables if outside else state.variables
-        changed = find_changed_variables(left, for_bash(context.environment))
+        variables = state.unsandboxed_variables if outside else state.variables
+        changed = find_changed_variables(variables, for_bash(context.environment))
         return {name: value for name, value in changed.items() if name not in self._own | context.given}
 
     def choose_timeout(self, command: str) -> float:
@@ -146,10 +146,10 @@ class Shells:
         began = time.monotonic()
         meter = _Meter(running.capture, on_output)
         running.on_output = meter.touch
-        code, left, timed_out = None, 0, False
+        code, strays, timed_out = None, 0, False
         try:
             async with asyncio.timeout(command.timeout):
-                code, left = await running.finish()
+                code, strays = await running.finish()
         except TimeoutError:
             timed_out = True
             await running.stop(notice=SHELL_INTERRUPT.seconds)
@@ -162,20 +162,20 @@ class Shells:
         self._carry(context, command, running.state())
         if time.monotonic() - began > self._timeout / _SPARE and len(self._slow) < _MOST_SLOW:
             self._slow[_name_command(command.text)] = time.monotonic() - began
-        taken = running.capture.take()
-        named = _signal_name(code)
+        output = running.capture.take()
+        signal_name = _signal_name(code)
         return CommandResult(
-            output=taken.text,
-            recent=taken.printed,
-            code=None if named else code,
-            signal=named,
+            output=output.text,
+            recent=output.printed,
+            code=None if signal_name else code,
+            signal=signal_name,
             timed_out=timed_out,
-            left=left,
-            cut=taken.is_cut,
-            lines=running.capture.lines + (bool(taken.printed) and not taken.printed.endswith("\n")),
-            path=taken.path,
+            left=strays,
+            cut=output.is_cut,
+            lines=running.capture.lines + (bool(output.printed) and not output.printed.endswith("\n")),
+            path=output.path,
             duration=time.monotonic() - began,
-            notes=running.notes(taken.text, None if timed_out else code),
+            notes=running.notes(output.text, None if timed_out else code),
             set_aside=running.take_stashed(),
             warnings=running.warnings(),
         )
@@ -207,22 +207,24 @@ class Shells:
         directory = command.directory or self.directory(context)
         keep_from(context.environment)
         shell = find_shell(context.environment)
-        given = for_bash(context.environment)
+        variables = for_bash(context.environment)
         is_apart = command.policy is None or command.has_grants
         state = ShellState(directory, state.unsandboxed_variables if is_apart else state.variables)
         if command.policy is None:
             running = RunningCommand(command.text, capture)
-            await running.start(self.launcher, shell, state, given, self._own | context.given)
+            await running.start(self.launcher, shell, state, variables, self._own | context.given)
             return running
         async with self.sandboxes.use(command.policy) as sandbox:
-            aside = context.scratch.with_name("set-aside")
+            path = context.scratch.with_name("set-aside")
             repositories = await self.begin_repositories(command.policy)
-            protected = ProtectedFiles(command.policy, aside, repositories, keep=sandbox.backend == "landlock")
+            protected = ProtectedFiles(command.policy, path, repositories, keep=sandbox.backend == "landlock")
             running = RunningCommand(command.text, capture, protected)
-            environment = await self.sandboxes.environment(sandbox, context.session, given)
-            names = environment.keys() | given.keys()
-            self._own |= {name for name in names if environment.get(name) != given.get(name)}
-            running.find_blocked = partial(self._find_blocked, context, sandbox, directory, self.sandboxes.now(sandbox))
+            environment = await self.sandboxes.environment(sandbox, context.session, variables)
+            names = environment.keys() | variables.keys()
+            self._own |= {name for name in names if environment.get(name) != variables.get(name)}
+            running.find_blocked = partial(
+                self._find_blocked, context, sandbox, directory, self.sandboxes.file_time_now(sandbox)
+            )
             await running.start(sandbox.forker, shell, state, environment, self._own | context.given)
             return running
 
@@ -230,66 +232,70 @@ class Shells:
         self, context: ShellContext, sandbox: Sandbox, directory: Path, since: int, output: str, code: int | None
     ) -> list[str]:
         """Return a line for each thing that the sandbox refused, found in the output, the files and the proxy."""
-        hosts, refused = self.sandboxes.hosts(sandbox), None
+        hosts, connections = self.sandboxes.hosts(sandbox), None
         if hosts is not None:
             seen = self._refused.setdefault(hosts, {})
-            refused = hosts.list_refused(context.session, seen.get(context.session, 0))
+            connections = hosts.list_refused(context.session, seen.get(context.session, 0))
             seen[context.session] = hosts.count
         home = Path(context.environment.get("HOME") or "/nonexistent")
         own = self.sandboxes.private_home(sandbox)
-        return find_blocked(output, code, sandbox.policy, directory, home, refused) + (
+        return find_blocked(output, code, sandbox.policy, directory, home, connections) + (
             find_strayed_writes(own, since) if own else []
         )
 
-    def policy(self, given: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
+    def policy(
+        self, policy_input: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NOTHING
+    ) -> SandboxPolicy:
         """Return the sandbox policy of a work tree's commands. Looks at the disk."""
-        repositories = self._repositories.get(Path(os.path.realpath(given.root)))
+        repositories = self._repositories.get(Path(os.path.realpath(policy_input.root)))
         more = repositories.list_guarded() if repositories is not None else ()
-        return self._find_policies(given, config).policy(grants, more)
+        return self._find_policies(policy_input, config).policy(grants, more)
 
-    def _find_policies(self, given: PolicyInput, config: SandboxConfig) -> Policies:
-        key = (given.root, given.directory)
-        found = self._policies.get(key)
-        if found is None or found.config != config:
-            found = self._policies[key] = Policies(given, config)
-        return found
+    def _find_policies(self, policy_input: PolicyInput, config: SandboxConfig) -> Policies:
+        key = (policy_input.root, policy_input.directory)
+        policies = self._policies.get(key)
+        if policies is None or policies.config != config:
+            policies = self._policies[key] = Policies(policy_input, config)
+        return policies
 
-    async def survey(self, given: PolicyInput, config: SandboxConfig) -> None:
+    async def survey(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
         """Scan a work tree before a command, in a thread: for repositories, the first time also for secrets.
 
         Its policies protect them from then on.
         """
-        policies = self._find_policies(given, config)
+        policies = self._find_policies(policy_input, config)
         if not policies.is_prepared:
             await asyncio.to_thread(policies.prepare)
-        root, directory = (Path(os.path.realpath(path)) for path in (given.root, given.directory))
+        root, directory = (Path(os.path.realpath(path)) for path in (policy_input.root, policy_input.directory))
         if root not in self._repositories:
             roots = (root,) if directory.is_relative_to(root) else (root, directory)
-            made = PlantedRepositories(roots, given.scratch.with_name("set-aside"), given.environment)
-            await asyncio.to_thread(made.begin)
-            await asyncio.to_thread(made.end)
-            self._repositories.setdefault(root, made)
+            planted_repositories = PlantedRepositories(
+                roots, policy_input.scratch.with_name("set-aside"), policy_input.environment
+            )
+            await asyncio.to_thread(planted_repositories.begin)
+            await asyncio.to_thread(planted_repositories.end)
+            self._repositories.setdefault(root, planted_repositories)
         elif not self._repositories[root].count_at_once(0):
             await asyncio.to_thread(self._repositories[root].note)
 
     async def begin_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
         """Record which repositories exist before a command under a policy; None where they were not scanned."""
-        found = self._repositories.get(policy.writable[0])
-        if found is not None and not found.count_at_once(1):
-            await asyncio.to_thread(found.begin)
-        return found
+        planted_repositories = self._repositories.get(policy.writable[0])
+        if planted_repositories is not None and not planted_repositories.count_at_once(1):
+            await asyncio.to_thread(planted_repositories.begin)
+        return planted_repositories
 
-    def _carry(self, context: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
-        if left is None or left.variables is None or command.is_apart:
+    def _carry(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:
+        if shell_state is None or shell_state.variables is None or command.is_apart:
             return
         before = self._states.get(context.session, ShellState(context.directory))
-        directory = left.directory if command.directory is None else self.directory(context)
-        inside, outside = left.variables, before.unsandboxed_variables
+        directory = shell_state.directory if command.directory is None else self.directory(context)
+        inside, outside = shell_state.variables, before.unsandboxed_variables
         if command.policy is None or command.has_grants:
             began = for_bash(context.environment)
-            inside = with_changes(before.variables or began, outside or began, left.variables)
+            inside = with_changes(before.variables or began, outside or began, shell_state.variables)
         if command.policy is None:
-            outside = left.variables
+            outside = shell_state.variables
         self._states[context.session] = ShellState(directory, inside, outside)
 
 
@@ -322,7 +328,7 @@ def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
     Only where there is no bash, sh, about whose lines nothing is certain.
     """
     found = next((path for path in _SYSTEM if os.access(path, os.X_OK)), None)
-    if found := found or which("bash", environment.get("PATH")):
+    if found := found or find_program("bash", environment.get("PATH")):
         return (found, *_PLAIN)
     if os.access("/bin/sh", os.X_OK):
         return ("/bin/sh",)

@@ -64,24 +64,29 @@ ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason
 
 
 def find_blocked(
-    output: str, code: int | None, policy: SandboxPolicy, directory: Path, home: Path, refused: list[str] | None = None
+    output: str,
+    code: int | None,
+    policy: SandboxPolicy,
+    directory: Path,
+    home: Path,
+    connections: list[str] | None = None,
 ) -> list[str]:
     """Return a note for each thing that the sandbox refused: a path, a host, a port of this machine, a service.
 
-    `code`: the exit code; what a command that succeeded printed is no refusal. None: it runs, or was ended. `refused`:
-    the connections that the proxy refused, a line each, which it knows for certain; None where there is no proxy.
+    `code`: the exit code; what a command that succeeded printed is no refusal. None: it runs, or was ended.
+    `connections`: those that the proxy refused, one line each; None where there is no proxy.
     """
-    found = [] if code == 0 else list(_find_refused_paths(output, code, policy, directory, home))
-    found = list(dict.fromkeys(found))[: SANDBOX_BLOCKED.value]
-    found += [line.removeprefix("blocked: ") for line in (refused or ())[: SANDBOX_BLOCKED.value]]
+    notes = [] if code == 0 else list(_find_refused_paths(output, code, policy, directory, home))
+    notes = list(dict.fromkeys(notes))[: SANDBOX_BLOCKED.value]
+    notes += [line.removeprefix("blocked: ") for line in (connections or ())[: SANDBOX_BLOCKED.value]]
     if code != 0:
         end = output[-_TAIL:]
-        found += [what for words, what in _SERVICES if re.search(words, end, re.MULTILINE)]
-        if policy.network != "on" and not refused and _NETWORK.search(end):
-            found.append(_OFF if refused is None else _DIRECT)
+        notes += [what for words, what in _SERVICES if re.search(words, end, re.MULTILINE)]
+        if policy.network != "on" and not connections and _NETWORK.search(end):
+            notes.append(_OFF if connections is None else _DIRECT)
         ports = _find_unreached_ports(end, policy)
-        found += [f"connection to localhost:{port}, a service outside the sandbox" for port in ports]
-    return [f"blocked: {each}. {ASK_OUTSIDE}" if each is found[-1] else f"blocked: {each}." for each in found]
+        notes += [f"connection to localhost:{port}, a service outside the sandbox" for port in ports]
+    return [f"blocked: {each}. {ASK_OUTSIDE}" if each is notes[-1] else f"blocked: {each}." for each in notes]
 
 
 def find_strayed_writes(home: Path, since: int) -> list[str]:
@@ -90,11 +95,11 @@ def find_strayed_writes(home: Path, since: int) -> list[str]:
     `since`: a file modification time, in ns. Names with a dot, which tools write, are ignored.
     """
     changed = sorted(_find_changed(str(home), since, iter(range(SANDBOX_STRAYED.value))))
-    found = [path for path in changed if not _is_cache(os.path.relpath(path, home))]
-    if not found:
+    strayed = [path for path in changed if not _is_cache(os.path.relpath(path, home))]
+    if not strayed:
         return []
-    shown = ", ".join(f"~/{os.path.relpath(path, home)}" for path in found[: SANDBOX_BLOCKED.value])
-    return [f"blocked: write to {shown} in the user's home: only sandboxed commands see it. {_NAME_IT}"]
+    paths_shown = ", ".join(f"~/{os.path.relpath(path, home)}" for path in strayed[: SANDBOX_BLOCKED.value])
+    return [f"blocked: write to {paths_shown} in the user's home: only sandboxed commands see it. {_NAME_IT}"]
 
 
 def _is_cache(name: str) -> bool:
@@ -102,18 +107,18 @@ def _is_cache(name: str) -> bool:
     return any(f"{name}/".startswith(f"{row.folder}/") or row.folder.startswith(f"{name}/") for row in CACHES)
 
 
-def _find_changed(folder: str, since: int, left: Iterator[int]) -> Iterator[str]:
+def _find_changed(folder: str, since: int, entries_left: Iterator[int]) -> Iterator[str]:
     """Yield the files below a folder that are newer, and newer folders in which nothing newer is found.
 
-    `left`: an iterator with one item for each entry that may still be read.
+    `entries_left`: an iterator with one item for each entry that may still be read.
     """
     try:
         with os.scandir(folder) as entries:
             rows = [(entry, entry.stat(follow_symlinks=False)) for entry in entries if not entry.name.startswith(".")]
     except OSError:
         return
-    for (entry, state), _ in zip(rows, left, strict=False):
-        below = list(_find_changed(entry.path, since, left)) if entry.is_dir(follow_symlinks=False) else []
+    for (entry, state), _ in zip(rows, entries_left, strict=False):
+        below = list(_find_changed(entry.path, since, entries_left)) if entry.is_dir(follow_symlinks=False) else []
         yield from below
         if state.st_mtime_ns > since and not below:
             yield entry.path
@@ -141,20 +146,20 @@ def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
     if policy.network == "on":
         return []
     rows = [line[:_LONGEST] for line in output.splitlines()[-_LINES:] if _UNREACHED.search(line[:_LONGEST])]
-    named = dict.fromkeys(int(port) for row in rows for port in _PORT.findall(row))
-    named = {port: None for port in named if f"localhost:{port}" not in policy.hosts}
-    listening = _list_listening() if named else set[int]()
-    return [port for port in named if port in listening][: SANDBOX_BLOCKED.value]
+    ports = dict.fromkeys(int(port) for row in rows for port in _PORT.findall(row))
+    ports = {port: None for port in ports if f"localhost:{port}" not in policy.hosts}
+    listening = _list_listening() if ports else set[int]()
+    return [port for port in ports if port in listening][: SANDBOX_BLOCKED.value]
 
 
 def _list_listening() -> set[int]:
     """Return the ports of this machine at which something listens; none where that can't be seen."""
-    found: set[int] = set()
+    ports: set[int] = set()
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
             rows = [row.split() for row in Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]]
-            found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENS}
-    return found
+            ports |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENS}
+    return ports
 
 
 def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
@@ -162,22 +167,22 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
     path = _resolve(word, directory, home)
     if path is None:
         return []
-    shown = _shorten(path, home)
+    path_shown = _shorten(path, home)
     if is_below_any(path, policy.hidden):
-        return [f"read of {shown}, which is hidden from sandboxed commands"]
+        return [f"read of {path_shown}, which is hidden from sandboxed commands"]
     if any(path.is_relative_to(each) for each in policy.protected):
-        return [f"write to {shown}, which is protected"]
+        return [f"write to {path_shown}, which is protected"]
     if any(path.is_relative_to(each) for each in policy.foreign):
-        return [f"write to {shown}, which belongs to another work tree of the repository"]
+        return [f"write to {path_shown}, which belongs to another work tree of the repository"]
     if path in policy.writable and path.is_file():
-        return [f"replacing {shown}, which may be written here, but not be renamed or removed"]
+        return [f"replacing {path_shown}, which may be written here, but not be renamed or removed"]
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
         return []
     if not policy.shows(path) and os.path.lexists(path):  # Landlock refuses what the other backends hide
-        return [f"read of {shown}, which sandboxed commands don't see"]
+        return [f"read of {path_shown}, which sandboxed commands don't see"]
     # What the user may not write either is refused by the system, outside the sandbox as well.
     may_write = os.access(path if os.path.lexists(path) else path.parent, os.W_OK)
-    return [f"write to {shown}, outside the project"] if may_write else []
+    return [f"write to {path_shown}, outside the project"] if may_write else []
 
 
 def _explain_missing(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:

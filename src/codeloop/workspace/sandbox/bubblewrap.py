@@ -56,29 +56,29 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
     for path in sorted((*emptied, *filter(None, (str(policy.home or ""),)))):
         command += ("--tmpfs", path) if path in emptied else ("--bind", f"{own.private}/{HOME}", path)
     replica = {} if policy.replica is None else {writable[0]: str(policy.replica)}
-    opened = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
-    for path in sorted(opened):
+    binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
+    for path in sorted(binds):
         _make_point(Path(path), policy, own)
         if path in layered:  # two sandboxes can't have one layer, so it is a folder that stands for the cache
             command += ("--bind", str(make_cache(own.private, path)), path)
         elif path in writable or is_below(path, (*REPLACED, *replaced, *replica)):
-            command += (opened[path], replica.get(path, path), path)
+            command += (binds[path], replica.get(path, path), path)
     for path, target in policy.links:
         command += _link(path, target, policy, own)
     for path in emptied:
         command += ("--remount-ro", path)
     for path in find_pinned(writable, (*protected, *filter(os.path.lexists, hidden))):
-        command += _at("--bind", path)
+        command += _bind_same("--bind", path)
     for path in protected:
-        command += _at("--ro-bind", path)
-    for path in sorted(path for path in opened if is_below(path, protected)):
-        command += _at(opened[path], path)
+        command += _bind_same("--ro-bind", path)
+    for path in sorted(path for path in binds if is_below(path, protected)):
+        command += _bind_same(binds[path], path)
     for path in filter(os.path.lexists, hidden):  # a socket may be gone by now
-        kept = sorted(each for each in opened if is_below(each, (path,)))
+        inner = sorted(each for each in binds if is_below(each, (path,)))
         # A device that can't be opened where it is bound to: reading says "Permission denied".
         command += ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
-        for each in kept:
-            command += _at(opened[each], each)
+        for each in inner:
+            command += _bind_same(binds[each], each)
         command += ("--remount-ro", path) if Path(path).is_dir() else ()
     return [*command, "--chdir", "/", "--", *program]
 
@@ -112,7 +112,7 @@ def _find_replacement(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Pat
 def _proc() -> Iterable[str]:
     """Yield the options that keep /proc's settings read-only, which bubblewrap leaves writable to root."""
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_READ_ONLY)):
-        yield from _at("--ro-bind", path)
+        yield from _bind_same("--ro-bind", path)
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_HIDDEN)):
         yield from ("--ro-bind", "/dev/null", path)
 
@@ -125,8 +125,8 @@ def _run() -> Iterable[str]:
         if Path(path).is_symlink():
             yield from ("--symlink", str(Path(path).readlink()), path)
         elif os.path.lexists(path):
-            yield from _at("--ro-bind", path)
+            yield from _bind_same("--ro-bind", path)
 
 
-def _at(option: str, path: str) -> tuple[str, str, str]:
+def _bind_same(option: str, path: str) -> tuple[str, str, str]:
     return option, path, path

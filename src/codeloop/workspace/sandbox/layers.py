@@ -42,26 +42,26 @@ class PrivateFolders:
         """Return the folder for a policy; None where it needs none. Raises OSError when none can be made."""
         if policy.private is None or not (policy.home or policy.layered):
             return None
-        found = self._taken.get(policy.private)
-        if found is None:
+        private_folder = self._taken.get(policy.private)
+        if private_folder is None:
             make_private(policy.private)
-            found = self._taken[policy.private] = next(_free(policy.private))
+            private_folder = self._taken[policy.private] = next(_list_unused(policy.private))
             for name in (HOME, OWN_CACHES):
-                make_private(found.path / name)
-        return found
+                make_private(private_folder.path / name)
+        return private_folder
 
     def folder(self, policy: SandboxPolicy) -> Path | None:
         """Return the folder that a policy's sandboxes have, None for none."""
-        found = self._taken.get(policy.private) if policy.private is not None else None
-        return found.path if found is not None else None
+        private_folder = self._taken.get(policy.private) if policy.private is not None else None
+        return private_folder.path if private_folder is not None else None
 
-    def now(self, policy: SandboxPolicy) -> int:
+    def file_time_now(self, policy: SandboxPolicy) -> int:
         """Return the time that a file written now would get, in ns: it lags some ms behind the clock."""
-        found = self._taken.get(policy.private) if policy.private is not None else None
-        if found is None:
+        private_folder = self._taken.get(policy.private) if policy.private is not None else None
+        if private_folder is None:
             return 0
-        os.utime(found.lock)
-        return os.fstat(found.lock).st_mtime_ns
+        os.utime(private_folder.lock)
+        return os.fstat(private_folder.lock).st_mtime_ns
 
     def close(self) -> None:
         """Release the folders, so that another process may use them."""
@@ -70,7 +70,7 @@ class PrivateFolders:
         self._taken.clear()
 
 
-def _free(private: Path) -> Iterator[PrivateFolder]:
+def _list_unused(private: Path) -> Iterator[PrivateFolder]:
     """Yield the folders that no other process uses, the oldest first."""
     for number in itertools.count(1):
         path = private / str(number)
@@ -111,14 +111,14 @@ def linking_variables(policy: SandboxPolicy) -> dict[str, str]:
 def cache_variables(folder: Path, policy: SandboxPolicy, environment: Mapping[str, str]) -> dict[str, str]:
     """Return variables that point tools to the project's own caches."""
     own = folder / OWN_CACHES
-    found = {row.variable: str(own / row.folder) for row in CACHES if row.variable}
-    found |= {"GRADLE_USER_HOME": str(own / ".gradle"), "XDG_CACHE_HOME": str(own / ".cache")}
+    variables = {row.variable: str(own / row.folder) for row in CACHES if row.variable}
+    variables |= {"GRADLE_USER_HOME": str(own / ".gradle"), "XDG_CACHE_HOME": str(own / ".cache")}
     maven = environment.get("MAVEN_ARGS", "")
-    found["MAVEN_ARGS"] = f"{maven} -Dmaven.repo.local={own / '.m2/repository'}".strip()
+    variables["MAVEN_ARGS"] = f"{maven} -Dmaven.repo.local={own / '.m2/repository'}".strip()
     if policy.network != "on":
         # Without a registry, what was downloaded before is all that there is.
-        del found["GOMODCACHE"]
-    return found
+        del variables["GOMODCACHE"]
+    return variables
 
 
 def prune_private(

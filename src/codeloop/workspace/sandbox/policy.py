@@ -19,9 +19,9 @@ from codeloop.workspace.sandbox.surroundings import (
     Surroundings,
     SurroundingsInput,
     is_below_any,
+    keep_outermost,
     list_watched_paths,
     look_around,
-    outermost,
     real,
     times_of,
 )
@@ -74,8 +74,8 @@ class SandboxPolicy(Struct, frozen=True):
             return True
         if is_below_any(path, self.hidden):
             return False
-        named = (*self.writable, *self.visible, *self.layered)
-        return not is_below_any(path, self.replaced) or is_below_any(path, named)
+        paths = (*self.writable, *self.visible, *self.layered)
+        return not is_below_any(path, self.replaced) or is_below_any(path, paths)
 
 
 class SandboxGrants(Struct, frozen=True):
@@ -124,10 +124,10 @@ class _Usual(NamedTuple):
 class Policies:
     """Makes the policies of one work tree. Paths outside the project are read again when they change."""
 
-    def __init__(self, given: PolicyInput, config: SandboxConfig) -> None:
-        self._source = given
+    def __init__(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
+        self._source = policy_input
         self.config = config
-        self._roots = tuple(dict.fromkeys(real(path) for path in (given.root, given.directory)))
+        self._roots = tuple(dict.fromkeys(real(path) for path in (policy_input.root, policy_input.directory)))
         self._secrets = [ProjectSecrets(root) for root in self._roots]
         self._given = self._input()
         self._watched = list_watched_paths(self._given)
@@ -158,7 +158,7 @@ class Policies:
         foreign = list_foreign_state(self._source.root)
         states = PathStates(map(str, {*self._roots, *git, *modules, *folders, *guarded, *foreign}))
         policy = replace(
-            self._make(grants, guarded, git, around, secrets.union(grants.unseen)), foreign=tuple(_there(foreign))
+            self._make(grants, guarded, git, around, secrets.union(grants.unseen)), foreign=tuple(_existing(foreign))
         )
         if is_usual:
             self._usual = _Usual(made_from, states, policy)
@@ -173,29 +173,31 @@ class Policies:
         secrets: frozenset[Path],
     ) -> SandboxPolicy:
         """Make a policy. `guarded`: what may not change or appear; `git`: the project's git directories."""
-        given, roots = self._source, self._roots
+        policy_input, roots = self._source, self._roots
         # What has become a link since it was allowed would lead to somewhere else.
         granted = [path for path in grants.writable if real(path) == path]
-        opened, neighbours = _find_opened(granted, guarded, (*roots, *git, *around.writable), real(given.home))
-        kept = [path for path in map(_resolve_parents, guarded) if not is_below_any(path, granted)]
+        granted_paths, neighbours = _find_opened(
+            granted, guarded, (*roots, *git, *around.writable), real(policy_input.home)
+        )
+        paths = [path for path in map(_resolve_parents, guarded) if not is_below_any(path, granted)]
         free = {*granted, *(path for path in grants.readable if real(path) == path)}
-        writable = _there((*roots, *git, *around.writable, *opened))
+        writable = _existing((*roots, *git, *around.writable, *granted_paths))
         layered = [path for path in around.layered if not is_below_any(path, writable)]
         visible = [path for path in around.visible if not is_below_any(path, (*writable, *layered))]
         shown = (*writable, *layered, *visible)
         hidden = [
             path
-            for path in outermost(_there((around.hidden | secrets) - free))
+            for path in keep_outermost(_existing((around.hidden | secrets) - free))
             if not is_below_any(path, around.replaced) or is_below_any(path, shown)
         ]
         # What stands in a writable folder is there already, and may be written.
         unseen = (path for path in free if is_below_any(path, around.replaced) and not is_below_any(path, writable))
         visible += [*unseen, *(path for path in free if is_below_any(path, hidden))]
-        visible += [path for path in (real(given.scratch), *around.visible) if is_below_any(path, hidden)]
+        visible += [path for path in (real(policy_input.scratch), *around.visible) if is_below_any(path, hidden)]
         return SandboxPolicy(
             writable=tuple(writable),
-            protected=tuple(_there((*kept, *neighbours))),
-            visible=tuple(_there(visible)),
+            protected=tuple(_existing((*paths, *neighbours))),
+            visible=tuple(_existing(visible)),
             hidden=tuple(hidden),
             absent=tuple(path for path in guarded if not os.path.lexists(path)),
             granted=tuple(granted),
@@ -205,7 +207,7 @@ class Policies:
             replaced=around.replaced,
             links=tuple(link for link in around.links if not is_below_any(link[0], shown)),
             home=around.home,
-            private=given.private,
+            private=policy_input.private,
             holds_home=around.holds_home,
         )
 
@@ -223,9 +225,9 @@ class Policies:
         """Find what commands see outside the project; again after a change, and regularly for new sockets."""
         seen, now, around = times_of(self._watched), time.monotonic(), self._around
         if around is None or seen != self._seen or now - self._looked > _FRESH:
-            found = look_around(self._given)
-            if around is None or around != found:
-                around = found
+            current = look_around(self._given)
+            if around is None or around != current:
+                around = current
             self._around, self._seen, self._looked = around, seen, now
         return around
 
@@ -233,16 +235,16 @@ class Policies:
         return frozenset[Path]().union(*(each.find() for each in self._secrets))
 
     def _input(self) -> SurroundingsInput:
-        given, config = self._source, self.config
+        policy_input, config = self._source, self.config
         return SurroundingsInput(
             roots=self._roots,
-            home=real(given.home),
-            environment=given.environment,
-            own=given.own,
-            scratch=given.scratch,
-            writable=tuple(_expand(path, given) for path in config.writable),
-            readable=tuple(_expand(path, given) for path in config.readable),
-            hidden=tuple(_expand(path, given) for path in config.hidden),
+            home=real(policy_input.home),
+            environment=policy_input.environment,
+            own=policy_input.own,
+            scratch=policy_input.scratch,
+            writable=tuple(_expand(path, policy_input) for path in config.writable),
+            readable=tuple(_expand(path, policy_input) for path in config.readable),
+            hidden=tuple(_expand(path, policy_input) for path in config.hidden),
         )
 
 
@@ -254,7 +256,7 @@ def _find_opened(
     An absent one in a plain folder below the home opens that folder, so that folders and links can be made there, too;
     what is in it already is protected. Elsewhere an empty file is made for it.
     """
-    opened: dict[Path, None] = {}
+    writable_paths: dict[Path, None] = {}
     neighbours: dict[Path, None] = {}
     granted = list(granted)
     for path in granted:
@@ -267,16 +269,16 @@ def _find_opened(
         if not os.path.lexists(path):
             above = next(folder for folder in path.parents if folder.is_dir())
             if _is_plain(above, home):
-                opened[above] = None
-                neighbours |= dict.fromkeys(_neighbours(above))
+                writable_paths[above] = None
+                neighbours |= dict.fromkeys(_list_neighbours(above))
                 continue
             try:
                 path.touch()
             except OSError:
                 continue
-        opened[path] = None
+        writable_paths[path] = None
     free = [*granted, *writable]
-    return list(opened), [each for each in neighbours if not _touches(each, free)]
+    return list(writable_paths), [each for each in neighbours if not _touches(each, free)]
 
 
 def _touches(path: Path, free: Iterable[Path]) -> bool:
@@ -291,7 +293,7 @@ def _is_plain(folder: Path, home: Path) -> bool:
     return not any(part.startswith(".") for part in folder.relative_to(home).parts)
 
 
-def _neighbours(folder: Path) -> list[Path]:
+def _list_neighbours(folder: Path) -> list[Path]:
     """Return the entries of a folder, as far as they can be protected one by one."""
     try:
         with os.scandir(folder) as entries:
@@ -305,11 +307,11 @@ def _resolve_parents(path: Path) -> Path:
     return real(path.parent) / path.name if not path.is_symlink() else real(path)
 
 
-def _there(paths: Iterable[Path]) -> list[Path]:
+def _existing(paths: Iterable[Path]) -> list[Path]:
     """Return those that exist, each once, in their order."""
     return [path for path in dict.fromkeys(paths) if os.access(path, os.F_OK)]
 
 
-def _expand(path: str, given: PolicyInput) -> Path:
+def _expand(path: str, policy_input: PolicyInput) -> Path:
     """Return a path of the configuration: absolute, from the home with `~`, or else from the project's root."""
-    return given.home / path[2:] if path.startswith("~/") else given.root / path
+    return policy_input.home / path[2:] if path.startswith("~/") else policy_input.root / path

@@ -110,25 +110,25 @@ class LaunchedProcess:
             chunk = b""
         *lines, self._answers = (self._answers + chunk).split(b"\n")
         for line in lines:
-            self._hear(line)
+            self._handle_answer(line)
         if not chunk or len(self._answers) > _ANSWERS:
             self._settle_all()
 
-    def _hear(self, line: bytes) -> None:
+    def _handle_answer(self, line: bytes) -> None:
         """Handle one answer. It may come from inside a sandbox, so it is untrusted."""
-        found = _ANSWER.fullmatch(line)
-        if found is None:
+        match = _ANSWER.fullmatch(line)
+        if match is None:
             return
-        value = int(found[2])
-        match found[1]:
+        value = int(match[2])
+        match match[1]:
             case b"started":
                 self.pid = value
                 _settle(self._started, (0, b""))
             case b"failed":
-                _settle(self._started, (value, found[3]))
+                _settle(self._started, (value, match[3]))
                 self._settle_all()
             case b"stopped":
-                self.exceeded = _BOUNDS.get(found[3] or b"", "").format(value)
+                self.exceeded = _BOUNDS.get(match[3] or b"", "").format(value)
             case b"exit":
                 _settle(self.exited, value)
             case _:
@@ -166,7 +166,7 @@ class Forker:
         self._processes: set[LaunchedProcess] = set()
 
     @contextmanager
-    def hold(self) -> Generator[None, None, None]:
+    def mark_busy(self) -> Generator[None, None, None]:
         """Mark it as busy for a caller that is about to start something; `start` does so itself."""
         self._users += 1
         try:
@@ -195,7 +195,7 @@ class Forker:
             *launch.arguments,
             *(f"{name}={value}" for name, value in launch.environment.items()),
         )
-        with self.hold():
+        with self.mark_busy():
             channel = await self._ask(b"c", request, tuple(launch.descriptors.values()))
             process = LaunchedProcess(channel, self.abandon)
             self._processes = {each for each in self._processes if not each.is_gone} | {process}
@@ -216,16 +216,16 @@ class Forker:
             raise OSError(errno.EADDRINUSE, f"port {port} can't be listened on where commands run")
         return socket.socket(fileno=fds[0])
 
-    async def enter(self, rows: Sequence[str], held: Sequence[int] = ()) -> "Forker":
+    async def enter(self, rows: Sequence[str], descriptors: Sequence[int] = ()) -> "Forker":
         """Return a Forker in a new sandbox, made from the plan's rows. Raises OSError with the reason of a failure.
 
-        `held`: descriptors that stay open for as long as it lives.
+        `descriptors`: descriptors that stay open for as long as it lives.
         """
         ours, theirs = socket.socketpair()
         with ExitStack() as on_failure:
             on_failure.callback(ours.close)
             with theirs:
-                channel = await self._ask(b"b", (self.mark, *rows), (theirs.fileno(), *held))
+                channel = await self._ask(b"b", (self.mark, *rows), (theirs.fileno(), *descriptors))
             with channel:
                 await _readable(channel)
                 answer = channel.recv(_ANSWERS)
@@ -320,8 +320,8 @@ class ProcessLauncher(Forker):
         if self._child is None:
             return
         until = asyncio.get_running_loop().time() + LAUNCHER_ANSWER.seconds
-        while (found := descendants(of=self._child.pid)) and asyncio.get_running_loop().time() < until:
-            send_signal(found, KILL)
+        while (living := descendants(of=self._child.pid)) and asyncio.get_running_loop().time() < until:
+            send_signal(living, KILL)
             await asyncio.sleep(_ROUND)
         self._child.kill()
 

@@ -51,8 +51,8 @@ class ProfilePolicies:
     a command, could have put there. Makes the folders that may be written and are not there; raises OSError.
     """
 
-    def __init__(self, profile: ProgramProfile, given: PolicyInput, config: SandboxConfig) -> None:
-        self._roots = tuple(Path(os.path.realpath(each)) for each in (given.root, given.directory))
+    def __init__(self, profile: ProgramProfile, policy_input: PolicyInput, config: SandboxConfig) -> None:
+        self._roots = tuple(Path(os.path.realpath(each)) for each in (policy_input.root, policy_input.directory))
         own, *writable = map(
             _make_folder, (profile.own, *(each for each in profile.writable if not self._leads_out(each)))
         )
@@ -66,8 +66,8 @@ class ProfilePolicies:
         )
         self._writable = (own, *writable)
         free = (Path(os.path.realpath(each)) for each in readable)
-        self._free = tuple(path for path in free if not Path(os.path.realpath(given.home)).is_relative_to(path))
-        self._policies = Policies(replace(given, scratch=own), settings)
+        self._free = tuple(path for path in free if not Path(os.path.realpath(policy_input.home)).is_relative_to(path))
+        self._policies = Policies(replace(policy_input, scratch=own), settings)
 
     def _leads_out(self, path: Path) -> bool:
         return leads_out(path, self._roots)
@@ -78,15 +78,15 @@ class ProfilePolicies:
         # A folder that is named for a program is named with the keys in it; the project's are named one by one.
         hidden = [path for path in base.hidden if is_below_any(path, self._roots) or not is_below_any(path, self._free)]
         # The project's folders, and what of git's lies elsewhere, are read, unless the profile opens them.
-        opened = [path for path in base.writable if is_below_any(path, self._writable)]
+        paths = [path for path in base.writable if is_below_any(path, self._writable)]
         return replace(
             base,
-            writable=tuple(dict.fromkeys((own, *opened))),
-            visible=tuple(dict.fromkeys((*base.visible, *(path for path in base.writable if path not in opened)))),
+            writable=tuple(dict.fromkeys((own, *paths))),
+            visible=tuple(dict.fromkeys((*base.visible, *(path for path in base.writable if path not in paths)))),
             hidden=tuple(hidden),
-            protected=tuple(path for path in base.protected if is_below_any(path, opened)),
-            foreign=tuple(path for path in base.foreign if is_below_any(path, opened)),
-            absent=tuple(path for path in base.absent if is_below_any(path, opened)),
+            protected=tuple(path for path in base.protected if is_below_any(path, paths)),
+            foreign=tuple(path for path in base.foreign if is_below_any(path, paths)),
+            absent=tuple(path for path in base.absent if is_below_any(path, paths)),
         )
 
 
@@ -101,8 +101,8 @@ def find_code(words: Iterable[str], home: Path) -> tuple[Path, ...]:
 
 def find_named(values: Iterable[str]) -> tuple[Path, ...]:
     """Return the files and folders that an entry's variables name by absolute paths, separated by colons."""
-    named = [Path(each) for value in values for each in value.split(os.pathsep) if each.startswith("/")]
-    return tuple(path for path in dict.fromkeys(named) if os.access(path, os.F_OK))
+    paths = [Path(each) for value in values for each in value.split(os.pathsep) if each.startswith("/")]
+    return tuple(path for path in dict.fromkeys(paths) if os.access(path, os.F_OK))
 
 
 def _top(file: Path, home: Path) -> Path:

@@ -69,21 +69,21 @@ class ProtectedFiles:
         if self._repositories is not None:
             found, self._repositories = self._repositories.end(), None
             self.warnings += [found] if found else []
-        self.set_aside += [SetAside(path, moved) for path in self._list_new() if (moved := self._move(path))]
+        self.set_aside += [SetAside(path, moved_to) for path in self._list_new() if (moved_to := self._move(path))]
         if not self._protected:
             return notes
         now = self._contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
         more = sorted(now.keys() - self._before.keys())
-        lost = [path for path in more if not self._move(path)]
-        lost += [path for path in changed if not _put_back(path, self._before[path])]
+        paths = [path for path in more if not self._move(path)]
+        paths += [path for path in changed if not _put_back(path, self._before[path])]
         changed += more
         if changed:
-            shown = ", ".join(map(str, changed[:_SHOWN])) + (" ..." if len(changed) > _SHOWN else "")
-            notes.append(f"blocked: change of {shown}, which is protected; it is as it was before.")
-        if lost:
-            shown = ", ".join(map(str, lost[:_SHOWN]))
-            notes.append(f"{shown} could not be put back: look at it before anything runs in this repository.")
+            paths_shown = ", ".join(map(str, changed[:_SHOWN])) + (" ..." if len(changed) > _SHOWN else "")
+            notes.append(f"blocked: change of {paths_shown}, which is protected; it is as it was before.")
+        if paths:
+            paths_shown = ", ".join(map(str, paths[:_SHOWN]))
+            notes.append(f"{paths_shown} could not be put back: look at it before anything runs in this repository.")
         return notes
 
     def _list_new(self) -> list[Path]:
@@ -92,16 +92,16 @@ class ProtectedFiles:
         What is protected stays so where it is moved to with a folder above it; what is in its place then is new.
         """
         new = (path for path, parent in self._parents.items() if _identity(path.parent) != parent)
-        found = [path for path in (*self._absent, *new) if os.path.lexists(path) and path not in self._granted]
-        open_ = [path for path in found if any(each.is_relative_to(path) for each in self._granted)]
+        paths = [path for path in (*self._absent, *new) if os.path.lexists(path) and path not in self._granted]
+        open_ = [path for path in paths if any(each.is_relative_to(path) for each in self._granted)]
         below = [Path(top, name) for path in open_ for top, _, names in os.walk(path) for name in names]
         rest = [path for path in below if not any(map(path.is_relative_to, self._granted))]
-        return [*(path for path in found if path not in open_), *rest]
+        return [*(path for path in paths if path not in open_), *rest]
 
     def _contents(self, paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
         """Return the files at or below the paths but those that may be written this time."""
-        found = _contents(paths)
-        return {path: each for path, each in found.items() if not any(map(path.is_relative_to, self._free))}
+        contents = _contents(paths)
+        return {path: each for path, each in contents.items() if not any(map(path.is_relative_to, self._free))}
 
     def _move(self, path: Path) -> Path | None:
         """Move away what appeared; None when that can't be done."""
@@ -122,10 +122,10 @@ class ProtectedFiles:
 def _identity(folder: Path) -> tuple[int, int]:
     """Return the device and inode of a folder, zeros if it is missing."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError:
         return 0, 0
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _is_real(path: Path) -> bool:
@@ -135,19 +135,19 @@ def _is_real(path: Path) -> bool:
 
 def _contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
     """Return mode and bytes of each file at or below the paths, of a link where it leads."""
-    found: dict[Path, tuple[int, bytes]] = {}
+    contents: dict[Path, tuple[int, bytes]] = {}
     for start in paths:
         below = (Path(top) / name for top, _, names in os.walk(start) for name in names)
         for path in itertools.islice((start, *below), _MOST):
             try:
                 status = path.lstat()
                 if stat.S_ISLNK(status.st_mode):
-                    found[path] = (status.st_mode, os.fsencode(path.readlink()))
+                    contents[path] = (status.st_mode, os.fsencode(path.readlink()))
                 elif stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
-                    found[path] = (status.st_mode, read_whole(path, _LARGEST))
+                    contents[path] = (status.st_mode, read_whole(path, _LARGEST))
             except OSError:
                 continue
-    return found
+    return contents
 
 
 def _put_back(path: Path, before: tuple[int, bytes]) -> bool:

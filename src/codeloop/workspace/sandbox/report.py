@@ -46,30 +46,30 @@ class SandboxReport(Struct, frozen=True):
         return bool(self.backend) and all(attempt.ok for attempt in self.attempts)
 
 
-async def report_on(given: PolicyInput, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
-    """Try the sandbox in a temporary project. Returns the results, and the policy for `given`.
+async def report_on(policy_input: PolicyInput, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
+    """Try the sandbox in a temporary project. Returns the results, and the policy for `policy_input`.
 
     `is_brief`: with two attempts, one that has to fail and one that has to work.
     """
     shells = Shells()
-    policy = shells.policy(given, config)
+    policy = shells.policy(policy_input, config)
     backend = ""
     attempts: list[Attempt] = []
     try:
         with tempfile.TemporaryDirectory(prefix="codeloop-try-") as folder:
-            tried = _Trial(shells, given, config, Path(os.path.realpath(folder)))
+            tried = _Trial(shells, policy_input, config, Path(os.path.realpath(folder)))
             backend = (await shells.sandboxes.enter(tried.policy)).backend
-            attempts = await (tried.brief() if is_brief else tried.attempts(is_cut_off=config.network != "on"))
+            attempts = await (tried.run_brief() if is_brief else tried.attempts(is_cut_off=config.network != "on"))
     except SandboxRefused:
         backend = ""
     finally:
-        refused = {str(kind): why for kind, why in shells.sandboxes.refused.items()}
+        reasons = {str(kind): why for kind, why in shells.sandboxes.refused.items()}
         await shells.close()
     network = "off" if backend == "landlock" and config.network == "hosts" else config.network
     return SandboxReport(
         mode=config.mode,
         backend=backend,
-        refused=refused,
+        refused=reasons,
         network=network,
         writable=list(map(str, policy.writable)),
         layered=list(map(str, policy.layered)),
@@ -83,36 +83,36 @@ async def report_on(given: PolicyInput, config: SandboxConfig, *, is_brief: bool
 class _Trial:
     """A temporary project to try the sandbox in, next to a secret and a socket that commands may not reach."""
 
-    def __init__(self, shells: Shells, given: PolicyInput, config: SandboxConfig, folder: Path) -> None:
+    def __init__(self, shells: Shells, policy_input: PolicyInput, config: SandboxConfig, folder: Path) -> None:
         root, self._hidden = folder / "project", folder / "hidden"
         for each in (root, self._hidden):
             each.mkdir()
         (self._hidden / "secret").write_text(_CONTENT)
         self._shells = shells
-        self._home = given.home
+        self._home = policy_input.home
         self._root = root
-        made = replace(given, root=root, directory=root, scratch=folder / "scratch")
-        self._context = ShellContext("debug", root, given.environment, made.scratch)
+        made = replace(policy_input, root=root, directory=root, scratch=folder / "scratch")
+        self._context = ShellContext("debug", root, policy_input.environment, made.scratch)
         self.policy = shells.policy(made, replace(config, hidden=[*config.hidden, str(self._hidden)]))
 
     async def attempts(self, *, is_cut_off: bool) -> list[Attempt]:
         """Make each attempt and return its result."""
-        found = [await self._try_unsandboxed()]
-        found += await self._read_home(self._home / f".codeloop-try-{os.getpid()}")
-        found += await self._change_caches(f".codeloop-try-{os.getpid()}")
-        found += await self._reach_terminals()
-        shown = await self._run(f"cat '{self._hidden}/secret' /proc/[0-9]*/root'{self._hidden}/secret'")
-        found.append(Attempt("read a file that is hidden, as ~/.ssh is", _CONTENT not in shown))
-        found.append(Attempt("end a process of this program", await self._survives()))
-        found += [Attempt(what, ok) for what, ok in await self._reach(is_cut_off=is_cut_off)]
+        attempts = [await self._try_unsandboxed()]
+        attempts += await self._read_home(self._home / f".codeloop-try-{os.getpid()}")
+        attempts += await self._change_caches(f".codeloop-try-{os.getpid()}")
+        attempts += await self._reach_terminals()
+        output = await self._run(f"cat '{self._hidden}/secret' /proc/[0-9]*/root'{self._hidden}/secret'")
+        attempts.append(Attempt("read a file that is hidden, as ~/.ssh is", _CONTENT not in output))
+        attempts.append(Attempt("end a process of this program", await self._survives()))
+        attempts += [Attempt(what, ok) for what, ok in await self._reach(is_cut_off=is_cut_off)]
         await self._run("mkdir .codeloop; echo '{}' > .codeloop/codeloop.json; echo '{}' > opencode.json")
         appeared = any(os.path.lexists(self._root / name) for name in (".codeloop", "opencode.json"))
-        found.append(Attempt("leave configuration for codeloop in the project", not appeared))
-        return [*found, await self._inside()]
+        attempts.append(Attempt("leave configuration for codeloop in the project", not appeared))
+        return [*attempts, await self._try_inside()]
 
-    async def brief(self) -> list[Attempt]:
+    async def run_brief(self) -> list[Attempt]:
         """Try to write outside of the project and in it."""
-        return [await self._try_unsandboxed(), await self._inside()]
+        return [await self._try_unsandboxed(), await self._try_inside()]
 
     async def _try_unsandboxed(self) -> Attempt:
         outside = self._home / f".codeloop-try-{os.getpid()}"
@@ -121,9 +121,9 @@ class _Trial:
         outside.unlink(missing_ok=True)
         return Attempt("write a file in the home folder", is_kept)
 
-    async def _inside(self) -> Attempt:
-        written = await self._run("echo works > file; cat file")
-        return Attempt("(allowed) write and read in the project", "works" in written)
+    async def _try_inside(self) -> Attempt:
+        output = await self._run("echo works > file; cat file")
+        return Attempt("(allowed) write and read in the project", "works" in output)
 
     async def _read_home(self, path: Path) -> list[Attempt]:
         """Try a file in the home that no row names, where the project is not the home."""
@@ -131,28 +131,28 @@ class _Trial:
             return []
         try:
             path.write_text(_CONTENT, encoding="utf-8")
-            shown = await self._run(f"cat '{path}' '/proc/self/root{path}'")
+            output = await self._run(f"cat '{path}' '/proc/self/root{path}'")
         finally:
             path.unlink(missing_ok=True)
-        return [Attempt("read a file in the home folder that is none of a tool", _CONTENT not in shown)]
+        return [Attempt("read a file in the home folder that is none of a tool", _CONTENT not in output)]
 
     async def _change_caches(self, name: str) -> list[Attempt]:
         """Try to leave a file in each cache."""
         if not self.policy.layered:
             return []
         await self._run("; ".join(f"echo x > '{cache}/{name}'" for cache in self.policy.layered))
-        left = [path for cache in self.policy.layered if (path := cache / name).exists()]
-        for path in left:
+        paths = [path for cache in self.policy.layered if (path := cache / name).exists()]
+        for path in paths:
             path.unlink()
-        return [Attempt("change a cache that programs outside use", not left)]
+        return [Attempt("change a cache that programs outside use", not paths)]
 
     async def _reach_terminals(self) -> list[Attempt]:
         """Try another terminal of the user."""
         ours, theirs = os.openpty()
         try:
             os.write(ours, f"{_CONTENT}\n".encode())
-            shown = await self._run(f"timeout 1 head -c {len(_CONTENT)} < {os.ttyname(theirs)}")
-            return [Attempt("read what is typed in another terminal", _CONTENT not in shown)]
+            output = await self._run(f"timeout 1 head -c {len(_CONTENT)} < {os.ttyname(theirs)}")
+            return [Attempt("read what is typed in another terminal", _CONTENT not in output)]
         finally:
             os.close(ours)
             os.close(theirs)
@@ -165,11 +165,11 @@ class _Trial:
 
     async def _reach(self, *, is_cut_off: bool) -> list[tuple[str, bool]]:
         """Try a socket as that of docker, and a port of this machine."""
-        opened = os.open(self._hidden, os.O_RDONLY)
+        descriptor = os.open(self._hidden, os.O_RDONLY)
         try:
             with socket.socket(socket.AF_UNIX) as service, socket.socket() as machine:
                 # A path to a socket may have a hundred bytes: by way of /proc it is short.
-                service.bind(f"/proc/self/fd/{opened}/socket" if _HAS_PROC else str(self._hidden / "socket"))
+                service.bind(f"/proc/self/fd/{descriptor}/socket" if _HAS_PROC else str(self._hidden / "socket"))
                 machine.bind(("127.0.0.1", 0))
                 for each in (service, machine):
                     each.listen()
@@ -181,12 +181,12 @@ class _Trial:
                 for code in calls:
                     (self._root / "try.py").write_text(code)
                     await self._run("python3 try.py")
-                found = [("connect to a socket as that of docker", not _was_reached(service))]
+                attempts = [("connect to a socket as that of docker", not _was_reached(service))]
                 if is_cut_off:
-                    found.append(("connect to a port of this machine", not _was_reached(machine)))
-                return found
+                    attempts.append(("connect to a port of this machine", not _was_reached(machine)))
+                return attempts
         finally:
-            os.close(opened)
+            os.close(descriptor)
 
     async def _run(self, text: str) -> str:
         command = ShellCommand(text, _SECONDS, None, self.policy)

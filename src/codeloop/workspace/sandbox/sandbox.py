@@ -139,7 +139,7 @@ class Sandboxes:
         Raises SandboxRefused as `enter`.
         """
         sandbox = await self.enter(policy)
-        with sandbox.forker.hold():
+        with sandbox.forker.mark_busy():
             yield sandbox
 
     def find(self, policy: SandboxPolicy) -> Sandbox | None:
@@ -158,9 +158,9 @@ class Sandboxes:
     async def _enter_alone(self, policy: SandboxPolicy) -> Sandbox:
         # Where a file was replaced by another, what was mounted over it is gone.
         identities = _identify_paths(policy)
-        for lost in [one for one in self._open if one.forker.is_lost]:
-            self._open.remove(lost)
-            await self._forget_hosts(lost.forker)
+        for sandbox in [one for one in self._open if one.forker.is_lost]:
+            self._open.remove(sandbox)
+            await self._forget_hosts(sandbox.forker)
         found = next((one for one in self._open if one.policy == policy and one.identities == identities), None)
         if found is None:
             found = await self._make(policy, identities)
@@ -221,20 +221,20 @@ class Sandboxes:
 
     async def environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a session's command in a sandbox. Raises OSError as `listener`."""
-        kept = self.own_environment(sandbox, environment)
+        variables = self.own_environment(sandbox, environment)
         if sandbox.backend == "landlock":
-            return kept
+            return variables
         hosts = await self._allow_hosts(sandbox, environment)
-        return kept if hosts is None else {**kept, **await hosts.environment(session)}
+        return variables if hosts is None else {**variables, **await hosts.environment(session)}
 
     def own_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of our own program in a sandbox: without variables that point to a network."""
-        kept = {name: value for name, value in environment.items() if name not in SOCKETS}
+        variables = {name: value for name, value in environment.items() if name not in SOCKETS}
         if sandbox.replaces_temporary:
-            return {**linking_variables(sandbox.policy), **kept}
+            return {**linking_variables(sandbox.policy), **variables}
         folder = self._private.folder(sandbox.policy)
         caches = cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
-        return {**kept, **caches, "TMPDIR": str(self._temporary)}
+        return {**variables, **caches, "TMPDIR": str(self._temporary)}
 
     def private_home(self, sandbox: Sandbox) -> Path | None:
         """Return the folder that replaces the home of a sandbox's commands, or None."""
@@ -242,9 +242,9 @@ class Sandboxes:
         has_one = folder is not None and sandbox.replaces_temporary and sandbox.policy.home is not None
         return folder / HOME if has_one and folder is not None else None
 
-    def now(self, sandbox: Sandbox) -> int:
+    def file_time_now(self, sandbox: Sandbox) -> int:
         """Return the time as files of a sandbox would get it now, in ns; 0 where it has no folder of its own."""
-        return self._private.now(sandbox.policy)
+        return self._private.file_time_now(sandbox.policy)
 
     def hosts(self, sandbox: Sandbox) -> AllowedHosts | None:
         """Return the host network of a sandbox; None when it was not needed yet, or has none."""

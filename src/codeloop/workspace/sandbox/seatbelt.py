@@ -87,7 +87,7 @@ class SeatbeltForker(Forker):
     async def start(self, launch: Launch) -> LaunchedProcess:
         """Start a program under the profile. Raises OSError."""
         arguments = wrap_command(launch.arguments, profile(self._policy, self._temporary, self.ports))
-        with self.hold():
+        with self.mark_busy():
             process = await self._launcher.start(replace(launch, arguments=arguments))
             self._processes = {each for each in self._processes if not each.is_gone} | {process}
         return process

@@ -53,11 +53,11 @@ class ProjectSecrets:
         for folder in waiting:
             if folder in self._known:
                 continue
-            known = before.get(folder)
-            if known is None or not all(states.are_same() for states in known.states):
-                known = _read_folder(folder)
-            self._known[folder] = known
-            waiting += known.folders[: max(SANDBOX_FOLDERS.value - len(waiting), 0)]
+            remembered = before.get(folder)
+            if remembered is None or not all(states.are_same() for states in remembered.states):
+                remembered = _read_folder(folder)
+            self._known[folder] = remembered
+            waiting += remembered.folders[: max(SANDBOX_FOLDERS.value - len(waiting), 0)]
         return frozenset(secret for known in self._known.values() for secret in known.secrets)
 
 
@@ -69,10 +69,10 @@ def _read_folder(folder: str) -> _Folder:
     except OSError:
         return _Folder(tuple(states), (), ())
     folders = [f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in SKIPPED]
-    named = [name for name, is_folder in rows if not is_folder and _SECRET.fullmatch(name)]
-    if judged := [f"{folder}/{name}" for name in named if name.lower() in _TOKENS or name.endswith(_KEY_FILES)]:
+    secret_names = [name for name, is_folder in rows if not is_folder and _SECRET.fullmatch(name)]
+    if judged := [f"{folder}/{name}" for name in secret_names if name.lower() in _TOKENS or name.endswith(_KEY_FILES)]:
         states.append(PathStates(judged))
-    secrets = [Path(folder, name) for name in named if _is_secret(name, Path(folder, name))]
+    secrets = [Path(folder, name) for name in secret_names if _is_secret(name, Path(folder, name))]
     if tops := {name for name, _ in rows if name in _SECRET_TOPS}:
         inside = [f"{folder}/{each}" for each in SECRET_FOLDERS if each.partition("/")[0] in tops]
         states.append(PathStates(inside))

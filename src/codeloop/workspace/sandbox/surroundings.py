@@ -80,21 +80,32 @@ class SurroundingsInput(Struct, frozen=True):
     hidden: tuple[Path, ...]
 
 
-def look_around(given: SurroundingsInput) -> Surroundings:
+def look_around(surroundings_input: SurroundingsInput) -> Surroundings:
     """Find the tools, settings and caches outside a project. Looks at the disk."""
-    home = real(given.home)
-    holds_home = any(home.is_relative_to(root) for root in given.roots)
-    replaced = _list_replaced(given.roots, None if holds_home else home)
-    layered = [] if home == Path("/") else outermost(_caches(given, home))
-    tracer = _Tracer([*replaced, *_TEMPORARY], given.roots)
+    home = real(surroundings_input.home)
+    holds_home = any(home.is_relative_to(root) for root in surroundings_input.roots)
+    replaced = _list_replaced(surroundings_input.roots, None if holds_home else home)
+    layered = [] if home == Path("/") else keep_outermost(_caches(surroundings_input, home))
+    tracer = _Tracer([*replaced, *_TEMPORARY], surroundings_input.roots)
     settings = [] if holds_home else list(_settings(home))
-    named = [*given.readable, given.scratch, *given.writable, *_tools(given, home), *settings]
-    named += [*_OWN_PROGRAM, *(path for root in given.roots for path in _tools_of_project(root, given, home))]
-    shown = [path for path in map(tracer.trace, named) if path is not None and not home.is_relative_to(path)]
-    visible = outermost(path for path in dict.fromkeys(shown) if is_below_any(path, tracer.zones) and _is_there(path))
-    for each in (*given.writable, *(given.home / row.folder for row in CACHES)):
+    paths = [
+        *surroundings_input.readable,
+        surroundings_input.scratch,
+        *surroundings_input.writable,
+        *_tools(surroundings_input, home),
+        *settings,
+    ]
+    paths += [
+        *_OWN_PROGRAM,
+        *(path for root in surroundings_input.roots for path in _tools_of_project(root, surroundings_input, home)),
+    ]
+    shown = [path for path in map(tracer.trace, paths) if path is not None and not home.is_relative_to(path)]
+    visible = keep_outermost(
+        path for path in dict.fromkeys(shown) if is_below_any(path, tracer.zones) and _is_there(path)
+    )
+    for each in (*surroundings_input.writable, *(surroundings_input.home / row.folder for row in CACHES)):
         tracer.trace(each)
-    secrets = {*given.own, *given.hidden, *map(Path, SYSTEM_SECRETS)}
+    secrets = {*surroundings_input.own, *surroundings_input.hidden, *map(Path, SYSTEM_SECRETS)}
     # What is seen can't be hidden, too: of settings their content has decided.
     secrets |= {*find_home_secrets(home)} - {*settings}
     tools = [path for path in visible if path.is_relative_to(home) and path.is_dir()]
@@ -103,8 +114,8 @@ def look_around(given: SurroundingsInput) -> Surroundings:
     secrets |= {each for each in npm if holds_token(each, TOKEN_FILES[".npmrc"])}
     secrets |= {each for folder in layered for each in find_shallow_secrets(folder, 0)}
     secrets |= {each for folder in ("/etc", "/opt") for each in find_shallow_secrets(folder, 1)}
-    secrets |= {*_find_named_sockets(given.environment), *_sockets(given.roots, home)}
-    seen = (*visible, *layered, *given.roots, *given.writable)
+    secrets |= {*_find_named_sockets(surroundings_input.environment), *_sockets(surroundings_input.roots, home)}
+    seen = (*visible, *layered, *surroundings_input.roots, *surroundings_input.writable)
     hidden = {path for path in map(real, secrets) if not is_below_any(path, replaced) or is_below_any(path, seen)}
     return Surroundings(
         home=None if holds_home or not home.is_dir() else home,
@@ -112,11 +123,13 @@ def look_around(given: SurroundingsInput) -> Surroundings:
         replaced=tuple(replaced),
         visible=tuple(visible),
         links=tuple(tracer.links.items()),
-        layered=tuple(path for path in layered if not is_below_any(path, given.roots)),
-        writable=tuple(path for path in map(tracer.trace, given.writable) if path is not None and _is_there(path)),
+        layered=tuple(path for path in layered if not is_below_any(path, surroundings_input.roots)),
+        writable=tuple(
+            path for path in map(tracer.trace, surroundings_input.writable) if path is not None and _is_there(path)
+        ),
         # What holds the project or the home can't be hidden from who works there.
         hidden=frozenset(
-            path for path in hidden if not any(each.is_relative_to(path) for each in (*given.roots, home))
+            path for path in hidden if not any(each.is_relative_to(path) for each in (*surroundings_input.roots, home))
         ),
     )
 
@@ -330,7 +343,7 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def outermost(paths: Iterable[Path]) -> list[Path]:
+def keep_outermost(paths: Iterable[Path]) -> list[Path]:
     """Return the paths that lie below none of the others, sorted."""
     found: list[Path] = []
     for path in sorted(paths):

@@ -106,13 +106,13 @@ def choose_blocks(blocks: Sequence[CodeBlock], pattern: str) -> list[CodeBlock]:
 
 def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
     """Return the blocks of that name: `compile`, `Rule.compile`, with `::` or `#` for the dot, too."""
-    bare = re.sub(
+    name_only = re.sub(
         r"^(?:(?:async|def|class|function|func|fn|struct|type|interface)\s+)+|\(.*",
         "",
         _OWNER.sub(r"\1.", name.strip()),
     )
-    wanted = re.sub(r"::|#|->", ".", bare).removeprefix(".")
-    return [each for each in blocks if each.name == wanted or each.name.endswith(f".{wanted}")]
+    target = re.sub(r"::|#|->", ".", name_only).removeprefix(".")
+    return [each for each in blocks if each.name == target or each.name.endswith(f".{target}")]
 
 
 def format_outline(blocks: Sequence[CodeBlock], most: int) -> list[str]:
@@ -130,13 +130,13 @@ def find_enclosing(blocks: Sequence[CodeBlock], line: int, most: int) -> CodeBlo
 
 def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[CodeBlock]:
     matches = partial(_match_any, patterns)
-    starts = [(at, _indent(line), found) for at, line in enumerate(lines) if patterns and (found := matches(line))]
+    starts = [(at, _indent(line), match) for at, line in enumerate(lines) if patterns and (match := matches(line))]
     above: list[tuple[int, str]] = []
-    for at, indent, found in starts:
+    for at, indent, match in starts:
         while above and above[-1][0] >= indent:
             above.pop()
-        owner = found.groupdict().get("owner")
-        own = found["name"].replace("::", ".").strip("'\"`")
+        owner = match.groupdict().get("owner")
+        own = match["name"].replace("::", ".").strip("'\"`")
         name = ".".join([*(each for _, each in above), *([owner] if owner else []), own])
         yield CodeBlock(name, at + 1, _find_end(lines, at, indent) + 1, len(above))
         above.append((indent, own))
@@ -144,7 +144,7 @@ def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -
 
 def _match_any(patterns: Sequence[re.Pattern[str]], line: str) -> re.Match[str] | None:
     line = line[:_LINE].rstrip()
-    return next((found for each in patterns if (found := each.match(line))), None)
+    return next((match for each in patterns if (match := each.match(line))), None)
 
 
 def _indent(line: str) -> int:
@@ -166,14 +166,14 @@ def _find_end(lines: Sequence[str], start: int, indent: int) -> int:
 
 
 def _list_sections(lines: Sequence[str]) -> Iterator[CodeBlock]:
-    found: list[tuple[int, int, str]] = []
+    sections: list[tuple[int, int, str]] = []
     is_code = False
     for at, line in enumerate(lines):
         is_code ^= line.lstrip().startswith(("```", "~~~"))
         if not is_code and (heading := re.match(r"(#{1,6})\s+(.{1,80})", line)):
-            found.append((at, len(heading[1]), heading[2].strip(" #")))
-    for number, (at, level, name) in enumerate(found):
-        after = (start for start, other, _ in found[number + 1 :] if other <= level)
+            sections.append((at, len(heading[1]), heading[2].strip(" #")))
+    for number, (at, level, name) in enumerate(sections):
+        after = (start for start, other, _ in sections[number + 1 :] if other <= level)
         yield CodeBlock(name, at + 1, next(after, len(lines)), level - 1)
 
 
@@ -187,14 +187,14 @@ def _parse_python(text: str) -> list[CodeBlock] | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found: list[CodeBlock] = []
+    code_blocks: list[CodeBlock] = []
     waiting: list[tuple[ast.stmt, str, int]] = [(each, "", 0) for each in reversed(tree.body)]
     while waiting:
         node, above, depth = waiting.pop()
         inner: list[ast.stmt] = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = min((each.lineno for each in node.decorator_list), default=node.lineno)
-            found.append(CodeBlock(above + node.name, first, node.end_lineno or node.lineno, depth))
+            code_blocks.append(CodeBlock(above + node.name, first, node.end_lineno or node.lineno, depth))
             above, depth = f"{above}{node.name}.", depth + 1
         waiting += [(each, above, depth) for each in reversed(inner)]
-    return found
+    return code_blocks

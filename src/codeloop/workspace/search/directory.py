@@ -34,7 +34,7 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Director
     `open_folder`, CodeloopError when there is too much.
     """
     path = "" if folder == root else str(folder.relative_to(root))
-    found: list[DirectoryEntry] = []
+    directory_entries: list[DirectoryEntry] = []
     deadline = time.monotonic() + SEARCH_TIME.seconds
     with open_folder(folder) as parent:
         rules, all_ignored = _rules(root, path, excludes)
@@ -44,17 +44,17 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Director
                 for row in rows:
                     if row.name == ".git":
                         continue
-                    if len(found) >= FILES_ENTRIES.value:
+                    if len(directory_entries) >= FILES_ENTRIES.value:
                         most = f"more than {FILES_ENTRIES.value:,} entries"
                         raise CodeloopError(f"{printable(str(folder))} has {most}. Look for a name with /find/file.")
                     if time.monotonic() > deadline:
                         raise CodeloopError(f"{printable(str(folder))} can't be listed in {SEARCH_TIME.seconds:g} s.")
                     is_folder = _is_folder(root, folder, row)
                     ignored = all_ignored or is_ignored(rules, join(path, row.name), row.name, is_folder=is_folder)
-                    found.append(DirectoryEntry(row.name, is_folder, ignored))
+                    directory_entries.append(DirectoryEntry(row.name, is_folder, ignored))
         finally:
             os.close(fd)
-    return sorted(found, key=lambda entry: (not entry.is_folder, entry.name))
+    return sorted(directory_entries, key=lambda entry: (not entry.is_folder, entry.name))
 
 
 def _is_folder(root: Path, folder: Path, row: "os.DirEntry[str]") -> bool:

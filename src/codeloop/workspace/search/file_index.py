@@ -49,9 +49,9 @@ class FileIndex:
 
     async def _renew(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> None:
         started = time.monotonic()
-        found = await ripgrep.files(directory, None, environment)
+        file_list = await ripgrep.files(directory, None, environment)
         start = len(f"{directory}/".replace("//", "/"))
-        self._names = await asyncio.to_thread(index_names, [path[start:] for path in found.paths])
+        self._names = await asyncio.to_thread(index_names, [path[start:] for path in file_list.paths])
         self._made = started
 
 
@@ -93,44 +93,46 @@ def find_names(names: Iterable[IndexedName], query: str, kind: Kind | None, limi
     """
     if kind is not None:
         names = [name for name in names if name.is_folder == (kind == "directory")]
-    wanted = "".join(query.lower().removeprefix("./").split())
+    query_letters = "".join(query.lower().removeprefix("./").split())
     best: list[IndexedName] = []
-    for group in _groups(list(names), wanted) if wanted else (names,):
+    for group in _groups(list(names), query_letters) if query_letters else (names,):
         best += islice(group, limit - len(best))
         if len(best) >= limit:
             break
     return best
 
 
-def _groups(names: list[IndexedName], wanted: str) -> Iterator[Iterable[IndexedName]]:
+def _groups(names: list[IndexedName], query_letters: str) -> Iterator[Iterable[IndexedName]]:
     """Return the names that fit, in groups: each better than the next, and made only when it is asked for."""
-    holding = [name for name in names if wanted in name.lower]
-    named = [name for name in holding if wanted in name.name]
-    starts = [name for name in named if name.name.startswith(wanted)]
-    yield sorted(starts, key=lambda name: (name.name != wanted, name.name.partition(".")[0] != wanted))
-    has_word = re.compile(rf"(?<![a-z0-9]){re.escape(wanted)}").search
-    within = [name for name in named if not name.name.startswith(wanted)]
+    holding = [name for name in names if query_letters in name.lower]
+    names_found = [name for name in holding if query_letters in name.name]
+    starts = [name for name in names_found if name.name.startswith(query_letters)]
+    yield sorted(starts, key=lambda name: (name.name != query_letters, name.name.partition(".")[0] != query_letters))
+    has_word = re.compile(rf"(?<![a-z0-9]){re.escape(query_letters)}").search
+    within = [name for name in names_found if not name.name.startswith(query_letters)]
     yield sorted(within, key=lambda name: has_word(name.name) is None)
-    around = [name for name in holding if wanted not in name.name]
-    yield sorted(around, key=lambda name: (name.lower.rstrip("/") != wanted.rstrip("/"), has_word(name.lower) is None))
+    around = [name for name in holding if query_letters not in name.name]
+    yield sorted(
+        around, key=lambda name: (name.lower.rstrip("/") != query_letters.rstrip("/"), has_word(name.lower) is None)
+    )
     # Possessive: a name that does not fit is left after one look at each of its characters.
-    fits = re.compile("".join(f"[^{re.escape(char)}]*+{re.escape(char)}" for char in wanted), re.DOTALL).match
-    scattered = [name for name in names if fits(name.lower) and wanted not in name.lower]
+    fits = re.compile("".join(f"[^{re.escape(char)}]*+{re.escape(char)}" for char in query_letters), re.DOTALL).match
+    scattered = [name for name in names if fits(name.lower) and query_letters not in name.lower]
     in_name = [name for name in scattered if fits(name.name)]
-    yield sorted(in_name[:_CLOSEST], key=lambda name: _pieces(name.name, wanted))
+    yield sorted(in_name[:_CLOSEST], key=lambda name: _pieces(name.name, query_letters))
     yield in_name[_CLOSEST:]
     in_path = [name for name in scattered if not fits(name.name)]
-    yield sorted(in_path[:_CLOSEST], key=lambda name: _pieces(name.lower, wanted))
+    yield sorted(in_path[:_CLOSEST], key=lambda name: _pieces(name.lower, query_letters))
     yield in_path[_CLOSEST:]
 
 
-def _pieces(text: str, wanted: str) -> tuple[int, int]:
+def _pieces(text: str, query_letters: str) -> tuple[int, int]:
     """Return in how many pieces a text holds the characters, looked for from its end, and how far they are apart."""
     pieces, at, end = 0, -1, 0
-    for char in reversed(wanted):
-        found = text.rfind(char, 0, at if at >= 0 else None)
+    for char in reversed(query_letters):
+        index = text.rfind(char, 0, at if at >= 0 else None)
         if at < 0:
-            end = found
-        pieces += found != at - 1
-        at = found
+            end = index
+        pieces += index != at - 1
+        at = index
     return pieces, end - at

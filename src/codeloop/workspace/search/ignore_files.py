@@ -22,19 +22,19 @@ def avoid_unreadable(folder: Path) -> tuple[list[str], str]:
 
     Folders below are not checked: that would cost more than most searches; see `find_unreadable`.
     """
-    found = [path for each in (folder, *folder.parents) for path in _unreadable(each)]
-    if not found:
+    paths = [path for each in (folder, *folder.parents) for path in _unreadable(each)]
+    if not paths:
         return [], ""
-    options = {option for name, option in _OPTIONS.items() for path in found if str(path).endswith(f"/{name}")}
-    return sorted(options), f"{found[0]} is not a regular file, so files that ignore files name were searched too"
+    options = {option for name, option in _OPTIONS.items() for path in paths if str(path).endswith(f"/{name}")}
+    return sorted(options), f"{paths[0]} is not a regular file, so files that ignore files name were searched too"
 
 
 def find_unreadable(folder: Path) -> Path | None:
     """Return an unreadable ignore file somewhere below a folder, None when none is found in half a second. Blocks."""
     end = time.monotonic() + _SEARCHED
     for top, _, _ in os.walk(folder):
-        if found := next(_unreadable(Path(top)), None):
-            return found
+        if path := next(_unreadable(Path(top)), None):
+            return path
         if time.monotonic() > end:
             return None
     return None

@@ -93,22 +93,22 @@ class FileFilter(Struct, frozen=True):
             return FileFilter(())
         if len(pattern) > SEARCH_PATTERN.value:
             raise SearchFailed(f"it has {len(pattern)} characters, and at most {SEARCH_PATTERN.value} are read")
-        wanted = not pattern.startswith("!")
-        bare = pattern.removeprefix("!").removeprefix("./").lstrip("/")
+        is_included = not pattern.startswith("!")
+        glob = pattern.removeprefix("!").removeprefix("./").lstrip("/")
         rooted = pattern.startswith(("/", "!/"))
-        anywhere = bare.removeprefix("**/")
+        anywhere = glob.removeprefix("**/")
         if anywhere and "/" not in anywhere and not rooted:
-            bare = anywhere  # `**/*.py` means the same as `*.py`, which ripgrep finds by itself
+            glob = anywhere  # `**/*.py` means the same as `*.py`, which ripgrep finds by itself
         try:
-            whole = compile_glob(bare)
+            compiled = compile_glob(glob)
         except ValueError as error:
             raise SearchFailed(str(error)) from error
-        if "/" not in bare and not rooted:
-            options = (f"--type-add={_NAME}:{bare}", f"--type={_NAME}" if wanted else f"--type-not={_NAME}")
-            return FileFilter(options if bare.strip("*") else ())
-        last = bare.rpartition("/")[2]
-        narrows = wanted and bool(last.strip("*")) and last.count("{") == last.count("}")
-        return FileFilter((f"--type-add={_NAME}:{last}", f"--type={_NAME}") if narrows else (), whole, wanted)
+        if "/" not in glob and not rooted:
+            options = (f"--type-add={_NAME}:{glob}", f"--type={_NAME}" if is_included else f"--type-not={_NAME}")
+            return FileFilter(options if glob.strip("*") else ())
+        last = glob.rpartition("/")[2]
+        narrows = is_included and bool(last.strip("*")) and last.count("{") == last.count("}")
+        return FileFilter((f"--type-add={_NAME}:{last}", f"--type={_NAME}") if narrows else (), compiled, is_included)
 
     def takes(self, relative: str) -> bool:
         """Return whether a relative path passes."""
@@ -118,16 +118,16 @@ class FileFilter(Struct, frozen=True):
 class NameReader:
     """Reads names, each `./` and a relative path, ended by NUL."""
 
-    def __init__(self, root: Path, chosen: FileFilter) -> None:
+    def __init__(self, root: Path, file_filter: FileFilter) -> None:
         self.paths: list[str] = []
         self._root = f"{root}/".replace("//", "/")
-        self._takes = chosen.takes if chosen.path is not None else None
+        self._takes = file_filter.takes if file_filter.path is not None else None
         self._rest = b""
 
     def feed(self, chunk: bytes) -> bool:
         """Take the next bytes; returns True when no more are needed."""
-        whole, end, self._rest = (self._rest + chunk).rpartition(b"\0")
-        names = os.fsdecode(whole).split("\0") if end else ()
+        complete, end, self._rest = (self._rest + chunk).rpartition(b"\0")
+        names = os.fsdecode(complete).split("\0") if end else ()
         for name in names:
             if self._takes is None or self._takes(name[2:]):
                 self.paths.append(self._root + name[2:])
@@ -137,11 +137,11 @@ class NameReader:
 class LineReader:
     """Reads `name NUL number:line` (`number-line` for context), `name NUL count` or `name NUL`, by mode."""
 
-    def __init__(self, root: Path, chosen: FileFilter, query: Query) -> None:
+    def __init__(self, root: Path, file_filter: FileFilter, query: Query) -> None:
         self.files: dict[bytes, FileMatches | None] = {}
         self.matches = 0
         self._root = root
-        self._takes = chosen.takes
+        self._takes = file_filter.takes
         self._query = query
         self._rest = b""
         self._kept = 0

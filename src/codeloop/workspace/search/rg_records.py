@@ -49,9 +49,9 @@ class RecordReader:
         del self._tail[: at if at >= 0 else -len(_MARK)]
 
     def _finish(self) -> None:
-        found = _parse_line(bytes(self._head), bytes(self._tail))
-        if found is not None:
-            self.found.append(found)
+        line = _parse_line(bytes(self._head), bytes(self._tail))
+        if line is not None:
+            self.found.append(line)
         self._head.clear()
         self._tail.clear()
 
@@ -66,14 +66,14 @@ def _parse_line(head: bytes, tail: bytes) -> FoundLine | None:
     if numbers is None:
         return None
     line = _cut(_text(head[start.end() :], start[3]))
-    shown = line.decode("utf-8", "replace")
+    text = line.decode("utf-8", "replace")
     submatches = [each for each in _submatches(rest[numbers.end() :]) if each.end <= len(line)]
-    if shown.encode() != line:  # not UTF-8: the offsets are to fit the text that is shown
+    if text.encode() != line:  # not UTF-8: the offsets are to fit the text that is shown
         submatches = [_move(each, line) for each in submatches]
     path = _value(start[1], start[2]).decode("utf-8", "replace").removeprefix("./")
     return FoundLine(
         path=FoundText(text=path),
-        lines=FoundText(text=shown),
+        lines=FoundText(text=text),
         line_number=int(numbers[1]),
         absolute_offset=int(numbers[2]),
         submatches=submatches,
@@ -83,10 +83,10 @@ def _parse_line(head: bytes, tail: bytes) -> FoundLine | None:
 def _text(data: bytes, kind: bytes) -> bytes:
     """Return the bytes of a line, from the start of its string in a record to that string's end or that of `data`."""
     if kind == b"bytes":
-        whole = data.partition(b'"')[0]
-        return base64.b64decode(whole[: len(whole) // 4 * 4])
-    found = _TEXT.match(data)
-    return _value(b"text", found[0] if found else b"")
+        digits = data.partition(b'"')[0]
+        return base64.b64decode(digits[: len(digits) // 4 * 4])
+    match = _TEXT.match(data)
+    return _value(b"text", match[0] if match else b"")
 
 
 def _value(kind: bytes, string: bytes) -> bytes:
@@ -101,18 +101,18 @@ def _cut(line: bytes) -> bytes:
     """Return at most FILES_LINE bytes of a line, no half character at the end."""
     if len(line) <= FILES_LINE.value:
         return line
-    kept = line[: FILES_LINE.value]
-    end = len(kept)
-    while end > len(kept) - 4 and line[end] & 0xC0 == 0x80:
+    text = line[: FILES_LINE.value]
+    end = len(text)
+    while end > len(text) - 4 and line[end] & 0xC0 == 0x80:
         end -= 1
-    return kept[:end]
+    return text[:end]
 
 
 def _submatches(data: bytes) -> Iterator[Submatch]:
-    for found in _SUBMATCH.finditer(data):
-        text = _value(found[1], found[2]).decode("utf-8", "replace")
-        yield Submatch(match=FoundText(text=text), start=int(found[3]), end=int(found[4]))
-        if int(found[4]) > FILES_LINE.value:
+    for match in _SUBMATCH.finditer(data):
+        text = _value(match[1], match[2]).decode("utf-8", "replace")
+        yield Submatch(match=FoundText(text=text), start=int(match[3]), end=int(match[4]))
+        if int(match[4]) > FILES_LINE.value:
             return
 
 

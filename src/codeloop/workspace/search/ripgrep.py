@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.kit.processes import start_outside, which
+from codeloop.kit.processes import find_program, start_outside
 from codeloop.schema.api.files import FoundLine
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
 from codeloop.workspace.process.run_program import run_program
@@ -57,10 +57,10 @@ class Ripgrep:
 
         Raises SearchFailed.
         """
-        chosen = FileFilter.of(pattern)
-        reader = NameReader(root, chosen)
+        file_filter = FileFilter.of(pattern)
+        reader = NameReader(root, file_filter)
         without = [f"--glob=!{one}" for one in ignore]
-        stopped = await self._run(["--files", *without, *chosen.options, "./"], root, environment, reader)
+        stopped = await self._run(["--files", *without, *file_filter.options, "./"], root, environment, reader)
         return FileList(reader.paths, stopped)
 
     async def grep(self, root: Path, query: Query, environment: Mapping[str, str]) -> GrepResult:
@@ -75,12 +75,12 @@ class Ripgrep:
     async def lines(self, root: Path, pattern: str, environment: Mapping[str, str]) -> list[FoundLine]:
         """Return the first lines below the folder `root` that match, by path and number. Raises SearchFailed."""
         try:
-            found = await self._lines(root, pattern, environment, ())
+            found_lines = await self._lines(root, pattern, environment, ())
         except SearchFailed as error:
             if not any(feature in str(error) for feature in _FANCY):
                 raise
-            found = await self._lines(root, pattern, environment, ("--pcre2",))
-        return sorted(found, key=lambda line: (line.path.text, line.line_number))
+            found_lines = await self._lines(root, pattern, environment, ("--pcre2",))
+        return sorted(found_lines, key=lambda line: (line.path.text, line.line_number))
 
     async def _lines(
         self, root: Path, pattern: str, environment: Mapping[str, str], engine: tuple[str, ...]
@@ -94,9 +94,9 @@ class Ripgrep:
         self, root: Path, query: Query, environment: Mapping[str, str], engine: tuple[str, ...]
     ) -> GrepResult:
         folder, target = (root, "./") if root.is_dir() else (root.parent, f"./{root.name}")
-        chosen = FileFilter.of(query.include)
-        reader = LineReader(folder, chosen, query)
-        options = [*_options(query), *engine, *chosen.options, "-e", query.pattern, "--", target]
+        file_filter = FileFilter.of(query.include)
+        reader = LineReader(folder, file_filter, query)
+        options = [*_options(query), *engine, *file_filter.options, "-e", query.pattern, "--", target]
         stopped = await self._run(options, folder, environment, reader)
         files = await asyncio.to_thread(_newest_first, reader.list_found())
         return GrepResult(files, reader.matches, stopped)
@@ -104,7 +104,7 @@ class Ripgrep:
     async def program(self, environment: Mapping[str, str]) -> str:
         """Return the path of ripgrep: the one on the PATH when it is recent, else the one that came with us."""
         if self._path is None:
-            on_path = which("rg", environment.get("PATH"))
+            on_path = find_program("rg", environment.get("PATH"))
             if on_path is not None and not _is_shim(on_path) and await _is_recent(on_path):
                 self._path = on_path
             else:
@@ -120,16 +120,16 @@ class Ripgrep:
         without, note = avoid_unreadable(folder)
         command = [await self.program(environment), *_FIXED, *without, *options]
         try:
-            ended = await run_program(command, folder, clean, reader.feed, self._seconds)
+            program = await run_program(command, folder, clean, reader.feed, self._seconds)
         except OSError as error:
             raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
-        stopped = _STOPPED[ended.stopped].format(self._seconds)
-        if ended.stopped == "time" and (cause := await asyncio.to_thread(find_unreadable, folder)):
+        stopped = _STOPPED[program.stopped].format(self._seconds)
+        if program.stopped == "time" and (cause := await asyncio.to_thread(find_unreadable, folder)):
             stopped += f", since it waited for {cause}, which is not a regular file: remove it"
         stopped = "; ".join(filter(None, (stopped, note)))
-        if ended.code != 2 or not ended.errors:
+        if program.code != 2 or not program.errors:
             return stopped
-        first, _, rest = ended.errors.removeprefix("rg: ").strip().partition("\nrg: ")
+        first, _, rest = program.errors.removeprefix("rg: ").strip().partition("\nrg: ")
         if not first.startswith("./"):
             raise SearchFailed(first)
         more = f" and {1 + rest.count(_NEXT)} more" if rest else ""
@@ -201,11 +201,11 @@ async def _is_recent(program: str) -> bool:
         return False
     try:
         async with asyncio.timeout(SEARCH_TIME.seconds):
-            shown, _ = await run.communicate()
+            output, _ = await run.communicate()
     except TimeoutError:
         run.kill()
         return False
-    version = re.match(rb"ripgrep (\d+)\.", shown)
+    version = re.match(rb"ripgrep (\d+)\.", output)
     return version is not None and int(version[1]) >= _RECENT
 
 

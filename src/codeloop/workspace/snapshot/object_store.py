@@ -47,8 +47,8 @@ class ObjectStore:
 
     def share(self, others: Iterable[Path]) -> None:
         """Also look up objects in these directories. Creates the store's folder if needed."""
-        wanted = tuple(dict.fromkeys(path for path in others if "\n" not in str(path)))
-        if wanted == self._shared:
+        paths = tuple(dict.fromkeys(path for path in others if "\n" not in str(path)))
+        if paths == self._shared:
             return
         for name in ("objects/info", "objects/pack", "refs/heads"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -56,10 +56,10 @@ class ObjectStore:
         for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", _CONFIG)):
             if not (self.folder / name).exists():
                 write_atomically(self.folder / name, text.encode())
-        readable = [path for path in wanted if find_blocking_file(path.parent) is None]
+        readable = [path for path in paths if find_blocking_file(path.parent) is None]
         rows = b"".join(os.fsencode(path) + b"\n" for path in readable)
         write_atomically(self._objects / "info" / "alternates", rows)
-        self._shared = wanted
+        self._shared = paths
 
     def put_blob(self, data: bytes) -> str:
         """Store bytes; returns their name, 40 hex digits."""
@@ -79,12 +79,12 @@ class ObjectStore:
         """Return the entries of a tree, in git's order."""
         if name == EMPTY_TREE:
             return ()
-        found = self._trees.get(name)
-        if found is None:
+        entries = self._trees.get(name)
+        if entries is None:
             if len(self._trees) > 4096:
                 self._trees.clear()
-            found = self._trees[name] = tuple(_rows(self._own(name, b"tree")))
-        return found
+            entries = self._trees[name] = tuple(_rows(self._own(name, b"tree")))
+        return entries
 
     def blob(self, name: str) -> bytes:
         """Return the bytes of a blob in this store. Raises MissingObject for shared ones: `fetch` them first."""
@@ -99,16 +99,16 @@ class ObjectStore:
 
         `size`: how many bytes the file had on the disk; a blob of another length was converted, and is not taken.
         """
-        wanted = [name for name in dict.fromkeys(names) if not self.has(name)]
-        if not wanted:
+        missing = [name for name in dict.fromkeys(names) if not self.has(name)]
+        if not missing:
             return
-        for name, data in _ask_git(self.folder, wanted, environment):
+        for name, data in _ask_git(self.folder, missing, environment):
             if size(name) in {None, len(data)}:
                 self.put_blob(data)
 
     def _put(self, kind: bytes, data: bytes) -> str:
-        whole = b"%s %d\0%s" % (kind, len(data), data)
-        name = sha1(whole, usedforsecurity=False).hexdigest()
+        data_stored = b"%s %d\0%s" % (kind, len(data), data)
+        name = sha1(data_stored, usedforsecurity=False).hexdigest()
         if name in self._written:
             return name
         path = self._path(name)
@@ -118,17 +118,17 @@ class ObjectStore:
             if name[:2] not in self._made:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._made.add(name[:2])
-            write_atomically(path, zlib.compress(whole, 1))
+            write_atomically(path, zlib.compress(data_stored, 1))
         self._written.add(name)
         return name
 
     def _own(self, name: str, kind: bytes) -> bytes:
         try:
-            whole = zlib.decompress(self._path(name).read_bytes())
+            data_stored = zlib.decompress(self._path(name).read_bytes())
         except (OSError, zlib.error) as error:
             raise MissingObject(name) from error
-        head, _, data = whole.partition(b"\0")
-        if not head.startswith(kind + b" ") or sha1(whole, usedforsecurity=False).hexdigest() != name:
+        head, _, data = data_stored.partition(b"\0")
+        if not head.startswith(kind + b" ") or sha1(data_stored, usedforsecurity=False).hexdigest() != name:
             raise MissingObject(name)
         return data
 
@@ -155,8 +155,8 @@ class ObjectStore:
         rows = sorted(self.iterate_objects(), key=lambda row: row[2])
         total = sum(row[1] for row in rows)
         removed = 0
-        for name, length, wanted in rows:
-            if wanted >= older and total <= size:
+        for name, length, used_at in rows:
+            if used_at >= older and total <= size:
                 break
             if name in keep:
                 continue
@@ -185,7 +185,7 @@ def _ask_git(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
 
     call = git_call(folder, "cat-file", "--batch", environment=environment)
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             call.command,
             input="".join(f"{name}\n" for name in names).encode(),
             stdout=subprocess.PIPE,
@@ -197,7 +197,7 @@ def _ask_git(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
         )
     except (OSError, subprocess.TimeoutExpired):
         return
-    out, at = done.stdout, 0
+    out, at = completed.stdout, 0
     while at < len(out):
         end = out.index(b"\n", at)
         name, *rest = out[at:end].decode().split()

@@ -41,7 +41,7 @@ class RestoreResult(msgspec.Struct, frozen=True):
     conflicts: tuple[Conflict, ...] = ()
 
 
-def unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry | None:
+def find_unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry | None:
     """Return a file's entry before an agent's changes (oldest first), as far back as the content is the agent's.
 
     It stops at a change whose result somebody else replaced: their version stays.
@@ -57,7 +57,7 @@ def unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry |
 
 def is_unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> bool:
     """Return whether a file is, or can be restored to, what it was before all of these changes."""
-    return unwound(now, changes) == (changes[0].before if changes else now)
+    return find_unwound(now, changes) == (changes[0].before if changes else now)
 
 
 def put_back(

@@ -86,15 +86,17 @@ class Scanner:
     def look(self, *, everything: bool = False) -> None:
         """Update the table; `everything`: with ignored files, as far as they fit. Raises ScanRefused, OSError."""
         look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything)
-        heard = self.watch.take_changed() if self.watch is not None and self.looked and not everything else None
-        if heard is None or "" in heard or (self.watch is not None and self.watch.broken):
+        changed_folders = (
+            self.watch.take_changed() if self.watch is not None and self.looked and not everything else None
+        )
+        if changed_folders is None or "" in changed_folders or (self.watch is not None and self.watch.broken):
             if self.watch is not None and self.watch.broken:
                 self.close()
             look.waiting.append("")
-            heard = None
+            changed_folders = None
         else:
-            look.waiting += sorted(heard)
-        self._run(look, whole=heard is None)
+            look.waiting += sorted(changed_folders)
+        self._run(look, is_complete=changed_folders is None)
         self.looked = True
         self._repositories.drop_index()
 
@@ -106,7 +108,7 @@ class Scanner:
         look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything=True, force=True)
         for path in paths:
             self._look_at(path, look)
-        self._run(look, whole=True)
+        self._run(look, is_complete=True)
 
     def tree(self) -> str:
         """Store the trees that are not up to date; returns the name of the uppermost one. Raises OSError."""
@@ -130,17 +132,17 @@ class Scanner:
             self.watch.close()
             self.watch = None
 
-    def _run(self, look: _Look, *, whole: bool) -> None:
+    def _run(self, look: _Look, *, is_complete: bool) -> None:
         while look.waiting:
             if time.monotonic() > look.deadline:
                 raise ScanRefused(_TOO_LONG)
             if self.table.files > SNAPSHOT_FILES.value:
                 raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files")
-            if self.watch is None and whole and not self._unwatchable and self.table.files > SNAPSHOT_WATCH.value:
+            if self.watch is None and is_complete and not self._unwatchable and self.table.files > SNAPSHOT_WATCH.value:
                 self._begin_watch()
                 look.waiting = [""]
-            if self._visit(look.waiting.pop(), look, whole=whole):
-                whole = True
+            if self._visit(look.waiting.pop(), look, is_complete=is_complete):
+                is_complete = True
                 look.waiting = [""]
 
     def _begin_watch(self) -> None:
@@ -148,7 +150,7 @@ class Scanner:
         try:
             self.watch = Watch()
             for path in self.table.folders:
-                self.watch.add(path, self._at(path))
+                self.watch.add(path, self._full_path(path))
         except OSError:
             self._stop_watch()
 
@@ -156,13 +158,13 @@ class Scanner:
         self.close()
         self._unwatchable = True
 
-    def _at(self, path: str) -> str:
+    def _full_path(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
 
     def _look_at(self, path: str, look: _Look) -> None:
         folder, _, name = path.rpartition("/")
         try:
-            info = os.lstat(self._at(path))
+            info = os.lstat(self._full_path(path))
         except OSError:
             info = None
         if info is not None and stat.S_ISDIR(info.st_mode):
@@ -184,20 +186,20 @@ class Scanner:
         folder = self.table.make(path)
         if self.watch is not None and not self.watch.has(path):
             try:
-                self.watch.add(path, self._at(path))
+                self.watch.add(path, self._full_path(path))
             except OSError:
                 self._stop_watch()
         return folder
 
-    def _visit(self, path: str, look: _Look, *, whole: bool) -> bool:
-        """Look at one folder. `whole`: at those below it too, not only at new ones. True: its rules changed."""
+    def _visit(self, path: str, look: _Look, *, is_complete: bool) -> bool:
+        """Look at one folder. `is_complete`: at those below it too, not only at new ones. True: its rules changed."""
         if path not in self.table.folders:
             return False
         folder = self._enter(path)
         self.skipped.pop(path, None)
         try:
-            with os.scandir(self._at(path)) as found:
-                items = list(found)
+            with os.scandir(self._full_path(path)) as directory_entries:
+                items = list(directory_entries)
         except (FileNotFoundError, NotADirectoryError):
             if path:
                 self._forget_folder(path)
@@ -206,10 +208,10 @@ class Scanner:
             self._skip(path, "", f"can't be read: {error.strerror}")
             return False
         names = {item.name for item in items}
-        if ".git" in names and self._repositories.meet(path, folder):
+        if ".git" in names and self._repositories.add_if_new(path, folder):
             self._objects.share(self._repositories.shared)
         above = self.table.folders[path.rpartition("/")[0]] if path else None
-        changed = self._repositories.update_rules(path, folder, above, names, whole=whole)
+        changed = self._repositories.update_rules(path, folder, above, names, is_complete=is_complete)
         below: set[str] = set()
         seen: set[str] = set()
         for item in items:
@@ -219,7 +221,7 @@ class Scanner:
             if time.monotonic() > look.deadline:
                 raise ScanRefused(_TOO_LONG)
             if item.is_dir(follow_symlinks=False):
-                if self._below(path, name, folder, look, whole=whole):
+                if self._queue_subfolder(path, name, folder, look, is_complete=is_complete):
                     below.add(name)
                 continue
             try:
@@ -232,19 +234,19 @@ class Scanner:
             self._drop(path, name)
         for name in folder.folders - below:
             self._forget_folder(join(path, name))
-        return changed and not whole
+        return changed and not is_complete
 
-    def _below(self, path: str, name: str, folder: CachedFolder, look: _Look, *, whole: bool) -> bool:
+    def _queue_subfolder(self, path: str, name: str, folder: CachedFolder, look: _Look, *, is_complete: bool) -> bool:
         """Decide whether and when a subfolder is scanned."""
         here = join(path, name)
-        if self._avoid and self._at(here) in self._avoid:
+        if self._avoid and self._full_path(here) in self._avoid:
             return False
-        known = self.table.folders.get(here)
-        if known is not None and not whole:
+        cached_folder = self.table.folders.get(here)
+        if cached_folder is not None and not is_complete:
             return True
         ignored = folder.ignored or name in _NEVER_SOURCE or is_ignored(folder.rules, here, name, is_folder=True)
         left_out = not look.everything or is_rebuildable(here)
-        if known is None and ignored and left_out and not self._repositories.leads_to_tracked(here):
+        if cached_folder is None and ignored and left_out and not self._repositories.leads_to_tracked(here):
             return False
         found = self._enter(here)
         found.ignored = ignored
@@ -291,7 +293,7 @@ class Scanner:
                 raise Unreadable(f"larger than {cap:,} bytes")
             if look.bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
                 raise Unreadable(f"more than {SNAPSHOT_BYTES.value:,} bytes to read at once")
-            data, info = read_contents(f"{self._at(path)}/{name}", cap)
+            data, info = read_contents(f"{self._full_path(path)}/{name}", cap)
         except (Unreadable, OSError) as error:
             self._drop(path, name)
             if not isinstance(error, FileNotFoundError):
@@ -326,10 +328,10 @@ class Scanner:
             for name in folder.entries:
                 self._note_replaced(here, name)
             waiting += (join(here, name) for name in folder.folders)
-        for gone in self.table.drop_folder(path):
-            self.skipped.pop(gone, None)
+        for path_dropped in self.table.drop_folder(path):
+            self.skipped.pop(path_dropped, None)
             if self.watch is not None:
-                self.watch.remove(gone)
+                self.watch.remove(path_dropped)
 
     def _skip(self, path: str, name: str, reason: str) -> None:
         self.skipped.setdefault(path, {})[name] = reason

@@ -98,12 +98,12 @@ class Snapshots:
         if self._last is not None and not (self._changed or fresh or paths or everything):
             return self._last
         self._changed = False
-        made = await self.jobs.work(lambda: self._look(tuple(paths), everything=everything))
-        if isinstance(made, Failed):
+        snapshot = await self.jobs.work(lambda: self._look(tuple(paths), everything=everything))
+        if isinstance(snapshot, Failed):
             self._changed = True
-            return self._skip(made.reason)
-        self._last = made
-        return made
+            return self._skip(snapshot.reason)
+        self._last = snapshot
+        return snapshot
 
     def keep(self, path: str) -> TreeEntry | None:
         """Store what lies at a path now; None: nothing, or a folder. Blocks. Raises Unreadable, OSError."""
@@ -148,13 +148,13 @@ class Snapshots:
 
     def stats(self) -> SnapshotStats:
         """Return figures for the user. Blocks: reads the store's folder."""
-        stored = list(self.objects.iterate_objects())
+        objects_stored = list(self.objects.iterate_objects())
         table = self._scan.table if self._scan is not None else self._cache_file.load()
         return SnapshotStats(
             folder=self.objects.folder,
             files=table.files if table is not None else 0,
-            objects=len(stored),
-            bytes=sum(row[1] for row in stored),
+            objects=len(objects_stored),
+            bytes=sum(row[1] for row in objects_stored),
             watched=self._scan is not None and self._scan.watch is not None,
             left=_list_omitted(self._scan) if self._scan is not None and not self.jobs.is_busy else (),
             off=self._off,
@@ -203,12 +203,12 @@ class Snapshots:
 
 
 def _list_omitted(scan: Scanner) -> tuple[Omitted, ...]:
-    found = [
+    omissions = [
         Omitted(f"{folder}/{name}".strip("/"), reason)
         for folder, names in scan.skipped.items()
         for name, reason in names.items()
     ]
-    return tuple(sorted(found, key=lambda each: each.path))
+    return tuple(sorted(omissions, key=lambda each: each.path))
 
 
 def _too_wide(root: Path, environment: Mapping[str, str]) -> str | None:

@@ -92,35 +92,35 @@ class StatCache(Struct):
 
     def drop_folder(self, folder: str) -> list[str]:
         """Note that a folder is gone with all below it; returns the folders that are."""
-        gone: list[str] = []
+        paths_dropped: list[str] = []
         waiting = [folder]
         while waiting:
             here = waiting.pop()
-            found = self.folders.pop(here, None)
-            if found is None:
+            cached_folder = self.folders.pop(here, None)
+            if cached_folder is None:
                 continue
-            gone.append(here)
-            self.files -= len(found.entries)
-            waiting += (join(here, name) for name in found.folders)
+            paths_dropped.append(here)
+            self.files -= len(cached_folder.entries)
+            waiting += (join(here, name) for name in cached_folder.folders)
         parent, _, name = folder.rpartition("/")
         if parent in self.folders:
             self.folders[parent].folders.discard(name)
             self.mark(parent)
-        self.stale -= set(gone)
-        return gone
+        self.stale -= set(paths_dropped)
+        return paths_dropped
 
     def make(self, folder: str) -> CachedFolder:
         """Return a folder, making it and those above it known."""
-        found = self.folders.get(folder)
-        if found is None:
+        cached_folder = self.folders.get(folder)
+        if cached_folder is None:
             parent, _, name = folder.rpartition("/")
             above = self.make(parent)
             above.folders.add(name)
-            found = self.folders[folder] = CachedFolder(
+            cached_folder = self.folders[folder] = CachedFolder(
                 ignored=above.ignored, rules=above.rules, converted=above.converted
             )
             self.mark(folder)
-        return found
+        return cached_folder
 
     def entries(self) -> Iterator[CachedFile]:
         """Return every file."""
@@ -179,18 +179,18 @@ class StatCacheFile:
     def load(self) -> StatCache | None:
         """Return the table of the last run; None when this work tree has no table."""
         try:
-            kept = msgspec.msgpack.decode(self._file.read_bytes(), type=_Kept)
+            table_stored = msgspec.msgpack.decode(self._file.read_bytes(), type=_Kept)
         except (OSError, msgspec.DecodeError):
             return None
-        if kept.version != _VERSION or kept.root != os.fsencode(self._root):
+        if table_stored.version != _VERSION or table_stored.root != os.fsencode(self._root):
             return None
         table = StatCache()
-        for path, ignored, tree, rows in kept.folders:
+        for path, ignored, tree, rows in table_stored.folders:
             folder = table.make(os.fsdecode(path))
             folder.ignored, folder.tree = ignored, tree
-            for name, mode, blob, kind, mtime, ctime, size, inode, borrowed in rows:
+            for name, mode, blob, kind, mtime, ctime, size, inode, is_borrowed in rows:
                 folder.entries[os.fsdecode(name)] = CachedFile(
-                    TreeEntry(mode, blob), kind, mtime, ctime, size, inode, borrowed
+                    TreeEntry(mode, blob), kind, mtime, ctime, size, inode, is_borrowed
                 )
             table.files += len(rows)
         table.stale = {path for path, folder in table.folders.items() if not folder.tree} | {""}

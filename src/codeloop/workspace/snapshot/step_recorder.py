@@ -11,7 +11,7 @@ from codeloop.workspace.snapshot.blob import Unreadable
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, MissingObject, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.snapshots import Skipped, Snapshot, Snapshots
-from codeloop.workspace.snapshot.tree_diff import TreeChange, differences, lookup, overlaid
+from codeloop.workspace.snapshot.tree_diff import TreeChange, differences, lookup, store_overlaid
 
 
 class StepChanges(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class StepRecorder:
         self._named_only = True
         self._began = False
 
-    async def before(self, paths: Collection[Path] | None = None, *, everything: bool = False) -> None:
+    async def record_before(self, paths: Collection[Path] | None = None, *, everything: bool = False) -> None:
         """Call before each call that may change something, when it is allowed and about to run.
 
         `paths`: the files (resolved, absolute) that it will write, when it can write no others: these alone are looked
@@ -48,10 +48,10 @@ class StepRecorder:
         if paths is None:
             await self._before_anything(everything=everything)
             return
-        named = {name for path in paths if (name := self._snapshots.relative(path)) is not None}
-        kept = await self._snapshots.jobs.run_in_background(lambda: self._keep(named))
-        if isinstance(kept, Failed):
-            self._notes.append(f"What this step writes can't be undone: {kept.reason}.")
+        names = {name for path in paths if (name := self._snapshots.relative(path)) is not None}
+        recording = await self._snapshots.jobs.run_in_background(lambda: self._keep(names))
+        if isinstance(recording, Failed):
+            self._notes.append(f"What this step writes can't be undone: {recording.reason}.")
 
     async def finish(self) -> StepChanges | None:
         """Call at the step's end; None when no call was announced, or nothing could be recorded (`notes` say why)."""
@@ -60,17 +60,17 @@ class StepRecorder:
         self._snapshots.mark_changed()
         after: Snapshot | None = None
         if self._base is not None:
-            taken = await self._snapshots.take(tuple(self._seen))
-            if isinstance(taken, Snapshot):
-                after = taken
-                self._left |= {each.path for each in taken.left}
+            snapshot = await self._snapshots.take(tuple(self._seen))
+            if isinstance(snapshot, Snapshot):
+                after = snapshot
+                self._left |= {each.path for each in snapshot.left}
             else:
-                self._notes.append(f"What the shell changed in this step can't be undone: {taken.reason}.")
-        made = await self._snapshots.jobs.run_in_background(lambda: self._compare(after), SNAPSHOT_COMPARE)
-        if isinstance(made, Failed):
-            self._notes.append(f"This step can't be undone: {made.reason}.")
+                self._notes.append(f"What the shell changed in this step can't be undone: {snapshot.reason}.")
+        diffs = await self._snapshots.jobs.run_in_background(lambda: self._compare(after), SNAPSHOT_COMPARE)
+        if isinstance(diffs, Failed):
+            self._notes.append(f"This step can't be undone: {diffs.reason}.")
             return None
-        return made
+        return diffs
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -80,37 +80,39 @@ class StepRecorder:
     async def _before_anything(self, *, everything: bool) -> None:
         if not self._named_only and not everything:
             return
-        taken = await self._snapshots.take(fresh=True)
+        snapshot = await self._snapshots.take(fresh=True)
         first = self._named_only
         self._named_only = False
-        if isinstance(taken, Skipped):
-            if taken.first:
-                self._notes.append(f"What the shell changes can't be undone: {taken.reason}.")
+        if isinstance(snapshot, Skipped):
+            if snapshot.first:
+                self._notes.append(f"What the shell changes can't be undone: {snapshot.reason}.")
             return
         if first:
-            self._base = taken.tree
-            self._left |= {each.path for each in taken.left}
-            self._note_left(taken)
+            self._base = snapshot.tree
+            self._left |= {each.path for each in snapshot.left}
+            self._note_left(snapshot)
         if everything and self._base is not None:
-            await self._before_destruction(taken)
+            await self._before_destruction(snapshot)
 
     async def _before_destruction(self, plain: Snapshot) -> None:
         """Include the ignored files: what a full scan finds beyond the one just before."""
-        whole = await self._snapshots.take(everything=True)
+        snapshot = await self._snapshots.take(everything=True)
         base = self._base
-        if isinstance(whole, Skipped) or base is None:
+        if isinstance(snapshot, Skipped) or base is None:
             self._notes.append("The files that git ignores are not in the snapshot.")
             return
         objects = self._snapshots.objects
 
         def join() -> str:
-            more = {each.path: each.after for each in differences(objects, plain.tree, whole.tree) if not each.before}
-            return overlaid(objects, base, more)
+            more = {
+                each.path: each.after for each in differences(objects, plain.tree, snapshot.tree) if not each.before
+            }
+            return store_overlaid(objects, base, more)
 
-        made = await self._snapshots.jobs.run_in_background(join)
-        self._base = base if isinstance(made, Failed) else made
-        self._left |= {each.path for each in whole.left}
-        self._note_left(whole)
+        omission = await self._snapshots.jobs.run_in_background(join)
+        self._base = base if isinstance(omission, Failed) else omission
+        self._left |= {each.path for each in snapshot.left}
+        self._note_left(snapshot)
 
     def _note_left(self, state: Snapshot) -> None:
         if state.left:
@@ -118,9 +120,9 @@ class StepRecorder:
             more = f" and {len(state.left) - 5:,} more" if len(state.left) > 5 else ""
             self._notes.append(f"Not in the snapshot: {names}{more} (`codeloop debug snapshot` says why).")
 
-    def _keep(self, named: Iterable[str]) -> None:
+    def _keep(self, names: Iterable[str]) -> None:
         objects = self._snapshots.objects
-        for name in named:
+        for name in names:
             if name in self._seen:
                 continue
             if self._base is not None and lookup(objects, self._base, name) is not None:
@@ -135,16 +137,16 @@ class StepRecorder:
         objects.ensure()
         last = self._snapshots.last
         start = self._base or (last.tree if last is not None else EMPTY_TREE)
-        before = overlaid(objects, start, self._seen)
-        closing = overlaid(objects, before, self._now()) if after is None else after.tree
+        before = store_overlaid(objects, start, self._seen)
+        closing = store_overlaid(objects, before, self._scan_now()) if after is None else after.tree
         changes = [change for change in differences(objects, before, closing) if change.path not in self._left]
         if after is None:
             changes = [change for change in changes if change.path in self._seen]
-        self._bring(changes)
+        self._copy_contents(changes)
         files = tuple(f"{self._snapshots.root}/{change.path}" for change in changes)
         return StepChanges(before, closing, files, self.notes)
 
-    def _now(self) -> dict[str, TreeEntry | None]:
+    def _scan_now(self) -> dict[str, TreeEntry | None]:
         now: dict[str, TreeEntry | None] = {}
         for name in self._seen:
             try:
@@ -154,34 +156,34 @@ class StepRecorder:
                 self._notes.append(f"{name} can't be restored by undo: it is {error}.")
         return now
 
-    def _bring(self, changes: list[TreeChange]) -> None:
+    def _copy_contents(self, changes: list[TreeChange]) -> None:
         """Copy former contents that only the repository has, except those that git converted."""
         objects = self._snapshots.objects
         blobs = [change.before.blob for change in changes if change.before is not None]
         shared = [blob for blob in dict.fromkeys(blobs) if not objects.has(blob)]
         objects.fetch(shared[: SNAPSHOT_SHARED.value], self._snapshots.environment, self._snapshots.size_of)
-        lost = sum(not objects.has(blob) for blob in shared)
-        if lost:
-            self._notes.append(f"{lost:,} files could not be backed up; undo can't restore them.")
+        missing = sum(not objects.has(blob) for blob in shared)
+        if missing:
+            self._notes.append(f"{missing:,} files could not be backed up; undo can't restore them.")
 
 
 def file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tuple[SnapshotFileDiff, ...]:
     """Return changes as a client shows them; a file that is binary, large or one too many has an empty patch."""
     return tuple(
-        _file_diff(objects, change, shown=number < SNAPSHOT_DIFFS.value) for number, change in enumerate(changes)
+        _file_diff(objects, change, is_shown=number < SNAPSHOT_DIFFS.value) for number, change in enumerate(changes)
     )
 
 
-def _file_diff(objects: ObjectStore, change: TreeChange, *, shown: bool) -> SnapshotFileDiff:
+def _file_diff(objects: ObjectStore, change: TreeChange, *, is_shown: bool) -> SnapshotFileDiff:
     status = "added" if change.before is None else "deleted" if change.after is None else "modified"
-    before, after = (_text(objects, item) if shown else None for item in (change.before, change.after))
+    before, after = (_text(objects, item) if is_shown else None for item in (change.before, change.after))
     if before is None or after is None:
         return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
     from codeloop.kit.diff import unified_diff  # 2 ms, and most steps change no file
 
-    made = unified_diff(change.path, before, after)
+    diff = unified_diff(change.path, before, after)
     return SnapshotFileDiff(
-        file=change.path, additions=made.additions, deletions=made.deletions, patch=made.patch, status=status
+        file=change.path, additions=diff.additions, deletions=diff.deletions, patch=diff.patch, status=status
     )
 
 

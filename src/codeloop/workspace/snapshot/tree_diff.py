@@ -39,15 +39,15 @@ def lookup(objects: ObjectStore, tree: str, path: str) -> TreeEntry | None:
     """Return a tree's entry at a path; None for nothing and for a folder. Raises MissingObject."""
     *folders, name = path.split("/")
     for folder in folders:
-        found = dict(objects.tree(tree)).get(folder)
-        if found is None or found.mode != FOLDER:
+        tree_entry = dict(objects.tree(tree)).get(folder)
+        if tree_entry is None or tree_entry.mode != FOLDER:
             return None
-        tree = found.blob
-    found = dict(objects.tree(tree)).get(name)
-    return None if found is None or found.mode == FOLDER else found
+        tree = tree_entry.blob
+    tree_entry = dict(objects.tree(tree)).get(name)
+    return None if tree_entry is None or tree_entry.mode == FOLDER else tree_entry
 
 
-def overlaid(objects: ObjectStore, tree: str, items: Mapping[str, TreeEntry | None]) -> str:
+def store_overlaid(objects: ObjectStore, tree: str, items: Mapping[str, TreeEntry | None]) -> str:
     """Store a tree with some paths changed (None: taken out); returns its name. Raises MissingObject, OSError."""
     if not items:
         return tree
@@ -62,13 +62,13 @@ def overlaid(objects: ObjectStore, tree: str, items: Mapping[str, TreeEntry | No
         elif name in rows and rows[name].mode != FOLDER:
             del rows[name]
     for name, inside in below.items():
-        known = rows.get(name)
-        if known is not None and known.mode != FOLDER and not any(inside.values()):
+        tree_entry = rows.get(name)
+        if tree_entry is not None and tree_entry.mode != FOLDER and not any(inside.values()):
             continue
-        name_below = known.blob if known is not None and known.mode == FOLDER else EMPTY_TREE
-        made = overlaid(objects, name_below, inside)
-        if made == EMPTY_TREE:
+        name_below = tree_entry.blob if tree_entry is not None and tree_entry.mode == FOLDER else EMPTY_TREE
+        subtree = store_overlaid(objects, name_below, inside)
+        if subtree == EMPTY_TREE:
             rows.pop(name, None)
         else:
-            rows[name] = TreeEntry(FOLDER, made)
+            rows[name] = TreeEntry(FOLDER, subtree)
     return objects.put_tree(rows)

@@ -61,9 +61,9 @@ class PtyMaster:
 
     def finish(self) -> None:
         """Read the remaining output, and close."""
-        left = PTY_KEPT.value
-        while self._fd >= 0 and left > 0 and (chunk := self._read()):
-            left -= len(chunk)
+        remaining = PTY_KEPT.value
+        while self._fd >= 0 and remaining > 0 and (chunk := self._read()):
+            remaining -= len(chunk)
         self.close()
 
     def close(self) -> None:
@@ -106,8 +106,8 @@ class PtyMaster:
 
     def _writable(self) -> None:
         with suppress(BlockingIOError):
-            taken = os.write(self._fd, self._typed[:_CHUNK])
-            del self._typed[:taken]
+            count = os.write(self._fd, self._typed[:_CHUNK])
+            del self._typed[:count]
         if not self._typed:
             self._loop.remove_writer(self._fd)
         if len(self._typed) < PTY_INPUT.value:

@@ -97,8 +97,8 @@ class Tickets:
 
     def take(self, ticket: str, pty_id: str) -> bool:
         """Use a ticket up, and return whether it was one for this terminal that had not expired."""
-        named, until = self._open.pop(ticket, ("", 0.0))
-        return named == pty_id and time.monotonic() < until
+        terminal_id, until = self._open.pop(ticket, ("", 0.0))
+        return terminal_id == pty_id and time.monotonic() < until
 
 
 class Terminals:

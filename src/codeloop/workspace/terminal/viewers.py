@@ -79,7 +79,7 @@ class TerminalOutput:
         self._watchers.add(watcher)
         return watcher
 
-    def leave(self, watcher: "Viewer") -> None:
+    def remove(self, watcher: "Viewer") -> None:
         """Remove a client."""
         self._watchers.discard(watcher)
 
@@ -124,7 +124,7 @@ class Viewer:
             yield self._replay[first : first + PTY_FRAME.value]
         self._replay = ""
 
-    async def more(self) -> str:
+    async def wait_for_output(self) -> str:
         """Wait for output and return it; "" when the terminal has ended. Raises TooSlow."""
         self.read_at = self._loop.time()
         while self.position == self._output.kept.end and not self._output.ended:
@@ -144,4 +144,4 @@ class Viewer:
 
     def close(self) -> None:
         """Stop watching."""
-        self._output.leave(self)
+        self._output.remove(self)

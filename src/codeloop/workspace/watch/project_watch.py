@@ -80,17 +80,17 @@ class ProjectWatch:
             await tree.scan()
             self._look_at_branch()
             while True:
-                self._tell_all(await tree.next(), git)
+                self._tell_all(await tree.wait_for_changes(), git)
         finally:
             tree.close()
 
     async def _by_looking(self) -> None:
         """Poll the branch and the files that any session has read."""
-        known: dict[Path, tuple[int, int] | None] = {}
+        stamps: dict[Path, tuple[int, int] | None] = {}
         while True:
             now = await asyncio.to_thread(lambda: dict(_states(self._workspace.read_log.list_files())))
-            self._tell_all([event for path, state in now.items() if (event := _event(path, known, state))], None)
-            known = now
+            self._tell_all([event for path, state in now.items() if (event := _event(path, stamps, state))], None)
+            stamps = now
             self._look_at_branch()
             await asyncio.sleep(WATCH_POLL.seconds)
 
@@ -117,7 +117,7 @@ def _states(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[int, int] | Non
         yield path, state
 
 
-def _event(path: Path, known: dict[Path, tuple[int, int] | None], state: tuple[int, int] | None) -> FileEvent | None:
-    if path not in known or known[path] == state:
+def _event(path: Path, stamps: dict[Path, tuple[int, int] | None], state: tuple[int, int] | None) -> FileEvent | None:
+    if path not in stamps or stamps[path] == state:
         return None
-    return FileEvent(path, "unlink" if state is None else "change" if known[path] else "add")
+    return FileEvent(path, "unlink" if state is None else "change" if stamps[path] else "add")

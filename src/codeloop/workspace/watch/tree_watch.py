@@ -51,17 +51,17 @@ class TreeWatch:
             self._watch.add(_GIT, str(self._git))
         await self._enter([""])
 
-    async def next(self) -> list[FileEvent]:
+    async def wait_for_changes(self) -> list[FileEvent]:
         """Wait until files have changed; return them, each once. Raises RootGone, or OSError as `scan`."""
         while True:
             await self._readable()
             await asyncio.sleep(WATCH_GATHER.seconds)
-            touched, folders, gone = self._drain()
+            changes, folders, removed = self._drain()
             self._check_root()
             if self._watch.broken:
-                return await self._again()
-            events = await self._events(list(touched))
-            for path in gone:
+                return await self._rewatch()
+            events = await self._events(list(changes))
+            for path in removed:
                 self._names.pop(path, None)
                 self._ignored.forget(path)
             new = (
@@ -94,10 +94,10 @@ class TreeWatch:
         finally:
             loop.remove_reader(self._watch)
 
-    async def _events(self, touched: list[tuple[str, str]]) -> list[FileEvent]:
+    async def _events(self, changes: list[tuple[str, str]]) -> list[FileEvent]:
         """Return the changes of files. Ignore files may make it slow, so it works in pieces, in a thread."""
         events: list[FileEvent] = []
-        waiting = touched[::-1]
+        waiting = changes[::-1]
 
         def some(until: float) -> None:
             while waiting and time.monotonic() < until:
@@ -122,24 +122,24 @@ class TreeWatch:
 
     def _drain(self) -> tuple[dict[tuple[str, str], None], dict[str, None], list[str]]:
         """Return the files that something happened to, the folders that are new, and those that are gone."""
-        touched: dict[tuple[str, str], None] = {}
+        changes: dict[tuple[str, str], None] = {}
         folders: dict[str, None] = {}
-        gone: list[str] = []
+        removed: list[str] = []
         for folder, mask, name in self._watch.events():
             if not name and not folder:  # it was deleted or moved; there may be another one by now
                 raise self._root_gone()
             if not name or (folder == _GIT and name != "HEAD"):
                 continue
             if not mask & FOLDER:
-                touched[folder, name] = None
+                changes[folder, name] = None
                 continue
             path = f"{folder}/{name}" if folder else name
             if (self._root / path).is_dir():
                 if path not in self._names:
                     folders[path] = None
             else:
-                gone.append(path)
-        return touched, folders, gone
+                removed.append(path)
+        return changes, folders, removed
 
     def _event(self, folder: str, name: str) -> FileEvent | None:
         path = self._path(folder, name)
@@ -161,7 +161,7 @@ class TreeWatch:
     def _path(self, folder: str, name: str) -> Path:
         return self._git / name if folder == _GIT and self._git is not None else self._root / folder / name
 
-    async def _again(self) -> list[FileEvent]:
+    async def _rewatch(self) -> list[FileEvent]:
         """Watch everything anew after lost events or a moved folder; return what differs."""
         before, self._names = self._names, {}
         self._watch.close()
@@ -178,16 +178,16 @@ class TreeWatch:
 
     async def _enter(self, folders: list[str]) -> list[str]:
         """Watch folders and all below them; return those that are watched now."""
-        entered: list[str] = []
+        folders_entered: list[str] = []
         while folders:
             began = time.monotonic()
-            await asyncio.to_thread(self._some, folders, entered, began + _SLICE)
+            await asyncio.to_thread(self._watch_some, folders, folders_entered, began + _SLICE)
             if folders:
                 await asyncio.sleep((time.monotonic() - began) * _REST)
-        return entered
+        return folders_entered
 
-    def _some(self, folders: list[str], entered: list[str], until: float) -> None:
-        """Watch some of the folders; add those in them, and to `entered` those that are done. Blocks."""
+    def _watch_some(self, folders: list[str], folders_entered: list[str], until: float) -> None:
+        """Watch some of the folders; add those in them, and to `folders_entered` those that are done. Blocks."""
         while folders and time.monotonic() < until:
             if len(self._names) >= WATCH_FOLDERS.value:
                 raise OSError(28, "there are too many folders")
@@ -195,15 +195,15 @@ class TreeWatch:
             path = str(self._root / folder) if folder else str(self._root)
             self._watch.add(folder, path)
             try:
-                with os.scandir(path) as found:
-                    entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+                with os.scandir(path) as directory_entries:
+                    entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in directory_entries]
             except OSError:
                 continue
             files = [name for name, is_folder in entries if not is_folder]
             self._ignored.enter(folder, files)
-            kept = [name for name in files if not self._ignored.has(folder, name, is_folder=False)]
-            self._names[folder] = os.fsencode("\0".join(("", *kept, "")) if kept else "\0")
-            entered.append(folder)
+            files_watched = [name for name in files if not self._ignored.has(folder, name, is_folder=False)]
+            self._names[folder] = os.fsencode("\0".join(("", *files_watched, "")) if files_watched else "\0")
+            folders_entered.append(folder)
             for name, is_folder in entries:
                 if is_folder and not self._ignored.has(folder, name, is_folder=True):
                     folders.append(f"{folder}/{name}" if folder else name)

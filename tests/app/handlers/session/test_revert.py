@@ -97,7 +97,7 @@ class Place:
             time=AssistantTime(created=self.clock, completed=self.clock),
         )
         recorder = StepRecorder(self.rig.project.snapshots)
-        await recorder.before()
+        await recorder.record_before()
         write(self.root, files)
         found = await recorder.finish()
         assert found is not None

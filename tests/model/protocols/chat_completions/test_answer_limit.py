@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.overrides import overlaid
+from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.chat import ImagePiece, ModelRequest, UserTurn
 from codeloop.model.protocols.chat_completions.request import OpenAIBody
 from codeloop.model.quirks import quirks_of
@@ -21,7 +21,7 @@ def limits_in(ref: str, request: ModelRequest | None = None, **config: Any) -> J
     provider_id, _, name = ref.partition("/")
     known = Catalog().provider(provider_id)
     row = msgspec.convert({"models": {name: config}}, ProviderConfig)
-    info = overlaid(known.models if known else {}, row, provider_id, "@ai-sdk/openai-compatible")[name]
+    info = apply_overrides(known.models if known else {}, row, provider_id, "@ai-sdk/openai-compatible")[name]
     body = json.loads(OpenAIBody(info, quirks_of(info)).encode(request or ModelRequest(system="s", turns=HELLO)))
     return {field: value for field, value in body.items() if field.startswith("max_")}
 

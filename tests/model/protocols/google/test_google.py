@@ -64,7 +64,7 @@ async def test_claude_on_vertex_has_its_version_in_the_body_and_its_name_in_the_
 def test_an_interaction_that_stops_at_the_services_own_limit_was_cut() -> None:
     reader = InteractionReader()
     step = b'{"type":"model_output","content":[{"type":"text","text":"One"}]}'
-    reader.whole(b'{"status":"requires_continuation","continuation_token":"t","steps":[' + step + b"]}")
+    reader.read_whole(b'{"status":"requires_continuation","continuation_token":"t","steps":[' + step + b"]}")
     end = reader.finish()[-1]
     assert isinstance(end, Finished)
     assert (end.reason, end.error) == ("length", None)

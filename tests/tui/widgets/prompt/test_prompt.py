@@ -285,8 +285,8 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
     async with prompting(tmp_path, size=(70, 20)) as hand:
         queue = hand.app.prompt.queue
         queue.open(server, "ses_1")
-        queue.hold(PromptEntry("then write\nthe docs"))
-        queue.hold(PromptEntry("make", "shell"))
+        queue.add(PromptEntry("then write\nthe docs"))
+        queue.add(PromptEntry("make", "shell"))
         await hand.until(lambda: "next step" in hand.screen())
         assert hand.screen() == (
             "  at the next step  fix the tests first\n"
@@ -311,7 +311,7 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         await hand.pilot.click(queue, offset=(3, 0))
         await hand.until(lambda: hand.app._notifications)
         assert hand.app.text == "fix the tests first and more"
-        queue.hold(PromptEntry("for after a crash"))
+        queue.add(PromptEntry("for after a crash"))
     hand.app.prompt.store.drafts.close()
     async with prompting(tmp_path, size=(40, 20)) as hand:
         hand.app.prompt.queue.open(QueueServer(), "ses_1")

@@ -134,7 +134,7 @@ def test_services_of_the_users_machine_are_kept_apart() -> None:
 def test_a_private_address_is_for_names_that_the_user_wrote(
     entries: list[str], host: str, address: str, concern: str | None
 ) -> None:
-    assert read_hosts(entries).rule_for(HostPort(host, 443)).concern(address) == concern
+    assert read_hosts(entries).rule_for(HostPort(host, 443)).why_refused(address) == concern
 
 
 def test_the_default_hosts_are_plain_names_each_once() -> None:

@@ -50,7 +50,7 @@ class CheckContext(CallContext):
 
 async def run_unrecorded(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
     """Run checks before the work begins, without storing them."""
-    parts = [_part(session_id, new_id("msg"), command) for command in commands]
+    parts = [_make_part(session_id, new_id("msg"), command) for command in commands]
     return [await _run(engine, agent, part, is_recorded=False) for part in parts]
 
 
@@ -61,10 +61,10 @@ async def run_recorded(engine: Engine, session_id: str, commands: Sequence[str])
     engine.store.append(message_updated(message), part_updated(words))
     info = new_message(engine, session_id, message)
     engine.store.append(message_updated(info))
-    done: list[ToolPart] = []
+    parts: list[ToolPart] = []
     try:
         for command in commands:
-            part = _part(session_id, info.id, command)
+            part = _make_part(session_id, info.id, command)
             engine.store.append(part_updated(part))
             try:
                 part = await _run(engine, info.agent, part)
@@ -72,17 +72,17 @@ async def run_recorded(engine: Engine, session_id: str, commands: Sequence[str])
                 engine.store.append(part_updated(_complete(part, "", {"exit": None, "interrupted": True})))
                 raise
             engine.store.append(part_updated(part))
-            done.append(part)
+            parts.append(part)
     finally:
         engine.store.append(message_updated(_close(info)))
-    return done
+    return parts
 
 
 def _close(info: AssistantMessage) -> AssistantMessage:
     return replace(info, time=replace(info.time, completed=max(now_ms(), info.time.created)))
 
 
-def _part(session_id: str, message_id: str, command: str) -> ToolPart:
+def _make_part(session_id: str, message_id: str, command: str) -> ToolPart:
     state = ToolStateRunning(input={"command": command}, time=ToolStart(start=now_ms()))
     return ToolPart(
         id=new_id("prt"), session_id=session_id, message_id=message_id, call_id=new_id("tool"), tool="bash", state=state

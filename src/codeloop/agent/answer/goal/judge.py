@@ -31,15 +31,15 @@ async def judge_goal(
     """
     user = next(entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage))
     own = model_ref(user.model)
-    small = engine.models.small(own) or own
+    small = engine.models.small_model(own) or own
     patches = [part for entry in entries for part in entry.parts if isinstance(part, PatchPart)]
     files = sorted({file for patch in patches for file in patch.files})
-    shown = [
+    messages = [
         {"command": part.state.input["command"], "exit": part.state.metadata.get("exit"), "output": _end_of(part)}
         for part in runs
         if isinstance(part.state, ToolStateCompleted)
     ]
-    evidence = msgspec.json.encode({"runs": shown, "changedFiles": files[:_FILES]}).decode()
+    evidence = msgspec.json.encode({"runs": messages, "changedFiles": files[:_FILES]}).decode()
     prompt = CONDITION.format(goal=goal, evidence=evidence)
     try:
         verdict = await ask_verdict(engine, session_id, engine.models.open(small), prompt)

@@ -104,12 +104,12 @@ class GoalRounds:
         for part in await run_unrecorded(engine, session_id, agent, self.goal.checks):
             self._before[str(part.state.input["command"])] = _results_of(part)
 
-    def bound(self, engine: Engine, session_id: str) -> Engine:
+    def limit_engine(self, engine: Engine, session_id: str) -> Engine:
         """Return the engine of the next round, limited to the steps that all rounds have left."""
         if engine.policy.steps is None:
             return engine
-        left = max(engine.policy.steps - self._count_steps(engine, session_id), 0)
-        return replace(engine, policy=replace(engine.policy, steps=left))
+        remaining = max(engine.policy.steps - self._count_steps(engine, session_id), 0)
+        return replace(engine, policy=replace(engine.policy, steps=remaining))
 
     async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
         """Run the checks after the model stopped; return how the turn ends. None: it continues."""
@@ -123,8 +123,8 @@ class GoalRounds:
             return self._finish("done", "")
         reason = self._find_end(engine, session_id, stop)
         if reason:
-            ended = self._finish("not_done", reason)
-            return ended if stop.reason != "error" else replace(stop, message=f"{stop.message} {ended.message}")
+            end = self._finish("not_done", reason)
+            return end if stop.reason != "error" else replace(stop, message=f"{stop.message} {end.message}")
         self._send_on(engine, session_id)
         return None
 
@@ -190,14 +190,14 @@ class GoalRounds:
             changes = list_changes(self._files, await self._hash(engine))
         checks = [self._judge(part) for part in parts]
         more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
-        left = [f"protected files changed: {', '.join(changes[:_NAMED])}{more}"] if changes else []
-        left += [f"`{one_line(each.command, _COMMAND)}`: {each.problem}" for each in checks if each.problem]
+        problems = [f"protected files changed: {', '.join(changes[:_NAMED])}{more}"] if changes else []
+        problems += [f"`{one_line(each.command, _COMMAND)}`: {each.problem}" for each in checks if each.problem]
         if not checks:
-            left.append(NO_CHECK)
-        if not left and not self.goal.checks:
+            problems.append(NO_CHECK)
+        if not problems and not self.goal.checks:
             verdict = await judge_goal(engine, session_id, self._words, parts, self._entries(engine, session_id))
-            left += [verdict] if verdict else []
-        return ChecksLook(checks, left)
+            problems += [verdict] if verdict else []
+        return ChecksLook(checks, problems)
 
     def _judge(self, part: ToolPart) -> GoalCheck:
         command = str(part.state.input["command"])

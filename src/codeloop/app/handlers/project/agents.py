@@ -23,9 +23,9 @@ async def agents(project: Project, _args: NoArguments) -> list[Agent]:
 async def skills(project: Project, _args: NoArguments) -> list[Skill]:
     """Return the skills by name; one that can't be read any more is left out."""
     loaded: list[Skill] = []
-    for found in project.settings.skills.found.values():
+    for skill_file in project.settings.skills.found.values():
         try:
-            loaded.append(load_skill(found))
+            loaded.append(load_skill(skill_file))
         except CodeloopError:
             continue
     return loaded

@@ -138,13 +138,13 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
 
 def _check_effect(settings: ProjectSettings, file: Path, change: JSON) -> None:
     """Raise OperationError when a directory that is not trusted would not get what is asked for."""
-    wanted = {key: value for key, value in change.items() if value is not None}
-    layer = Layer("project", str(file), file.parent, Document("", wanted), is_project=True)
+    changes = {key: value for key, value in change.items() if value is not None}
+    layer = Layer("project", str(file), file.parent, Document("", changes), is_project=True)
     loaded = settings.loaded
     own = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
     tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in own}
     others = {key: value for key, value in redact_config(loaded, "").items() if key not in tops}
-    _, ignored = filter_layer(normalise(layer, wanted), others)
+    _, ignored = filter_layer(normalise(layer, changes), others)
     if ignored:
         raise OperationError(
             "BadRequest",

@@ -44,10 +44,10 @@ async def status(project: Project, _args: NoArguments) -> list[LSPStatus]:
 async def symbols(project: Project, args: FindSymbols) -> list[Symbol]:
     """Return the symbols whose names fit, by the servers that run; those that fail know none."""
     clients = [news.server.client for news in _running(project)]
-    able = [client for client in clients if client is not None and client.can("workspaceSymbolProvider")]
-    found = await asyncio.gather(*(workspace_symbols(client, args.query) for client in able), return_exceptions=True)
+    able = [client for client in clients if client is not None and client.has_capability("workspaceSymbolProvider")]
+    results = await asyncio.gather(*(workspace_symbols(client, args.query) for client in able), return_exceptions=True)
     rows: list[Symbol] = []
-    for answer in found:
+    for answer in results:
         if isinstance(answer, BaseException):
             if not isinstance(answer, ErrorAnswer | ServerGone | TimeoutError):
                 raise answer

@@ -113,10 +113,10 @@ async def _can_connect(server: McpServer) -> bool:
 
 def server_named(project: Project, name: str) -> McpServer:
     """Return a configured server. Raises OperationError: there is none of that name."""
-    found = servers_in(project).by_name.get(name)
-    if found is None:
+    mcp_server = servers_in(project).by_name.get(name)
+    if mcp_server is None:
         raise OperationError("McpServerNotFoundError", f"MCP server not found: {name}")
-    return found
+    return mcp_server
 
 
 def _statuses(servers: McpServers) -> dict[str, MCPStatus]:

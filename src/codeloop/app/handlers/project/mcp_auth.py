@@ -46,7 +46,7 @@ async def authenticate(project: Project, args: McpName) -> MCPStatus:
     going_on = _begin_sign_in(project, args)
     url = await _address(going_on)
     if not await open_browser(url):
-        project.tell(McpBrowserOpenFailed(properties=McpAddress(mcp_name=args.name, url=url)))
+        project.publish_live(McpBrowserOpenFailed(properties=McpAddress(mcp_name=args.name, url=url)))
     await going_on.wait()
     return status_of(server)
 

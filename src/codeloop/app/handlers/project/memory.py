@@ -36,12 +36,12 @@ async def memory(project: Project, _args: NoArguments) -> list[MemoryNote]:
     ]
 
 
-async def find_notes(project: Project, session_id: str, given: Iterable[PartInput]) -> TextPartInput | None:
+async def find_notes(project: Project, session_id: str, part_inputs: Iterable[PartInput]) -> TextPartInput | None:
     """Return the part that gives a prompt the notes that it is about, of which the session has none yet."""
     if not (project.workspace.root / FOLDER).is_dir():
         return None
-    texts = [part.text for part in given if isinstance(part, TextPartInput) and not part.synthetic]
-    texts += [part.filename or part.url for part in given if isinstance(part, FilePartInput)]
+    texts = [part.text for part in part_inputs if isinstance(part, TextPartInput) and not part.synthetic]
+    texts += [part.filename or part.url for part in part_inputs if isinstance(part, FilePartInput)]
     notes = find_relevant(await asyncio.to_thread(read_notes, project.workspace.root), "\n".join(texts))
     known: dict[str, str] = {}
     used = 0
@@ -51,20 +51,20 @@ async def find_notes(project: Project, session_id: str, given: Iterable[PartInpu
                 known |= (part.metadata or {})[MEMORY]
                 used += len(part.text.encode())
     new = [note for note in notes if known.get(note.name) != note.mark]
-    offered = offer_notes(new, await find_stale(project, new), used) if new else None
-    if offered is None:
+    offered_notes = offer_notes(new, await find_stale(project, new), used) if new else None
+    if offered_notes is None:
         return None
-    return TextPartInput(text=offered.text, synthetic=True, metadata={MEMORY: offered.marks})
+    return TextPartInput(text=offered_notes.text, synthetic=True, metadata={MEMORY: offered_notes.marks})
 
 
 async def find_stale(project: Project, notes: Iterable[Note]) -> dict[str, str]:
     """Return by the name of a note what of its files has changed since its commit; fresh ones are left out."""
     git = Git(project.workspace.root, project.workspace.environment)
-    found: dict[str, str] = {}
+    stale: dict[str, str] = {}
     for note in notes:
         if note.about and note.commit and (reason := await _find_change(git, note)):
-            found[note.name] = reason
-    return found
+            stale[note.name] = reason
+    return stale
 
 
 async def _find_change(git: Git, note: Note) -> str:

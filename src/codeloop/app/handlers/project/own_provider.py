@@ -24,10 +24,10 @@ async def models(_project: Project, args: ServerAddress) -> ServerModels:
     """Ask a server for its models. Raises OperationError: nothing answers there, or that is no address."""
     _check_key(args.key)
     try:
-        found = await ask_models(args.base_url.strip(), args.key)
+        models = await ask_models(args.base_url.strip(), args.key)
     except ModelUnavailable as error:
         raise OperationError("BadRequest", str(error)) from error
-    return ServerModels(base_url=found.base_url, models=list(found.models), needs_key=found.needs_key)
+    return ServerModels(base_url=models.base_url, models=list(models.models), needs_key=models.needs_key)
 
 
 @handles(operation.PROVIDER_ADD)
@@ -38,7 +38,7 @@ async def add(project: Project, args: AddProvider) -> bool:
     can't be written.
     """
     entry = _entry(args)
-    if any(provider.id == args.provider_id for provider in project.providers.every()):
+    if any(provider.id == args.provider_id for provider in project.providers.all_with_disabled()):
         raise OperationError("BadRequest", f"There is a provider `{args.provider_id}` already. Choose another name.")
     file = entry_file(project.settings.paths, None)
     try:

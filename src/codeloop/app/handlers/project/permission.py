@@ -59,11 +59,11 @@ async def in_force(project: Project, args: PermissionQuery) -> PermissionsInForc
         lists = list(engine.call_rules(session.id, agent).lists)
     rules = [
         RuleInForce(
-            permission=rule.permission, pattern=rule.pattern, action=rule.action, origin=layer.origin(place), list=at
+            permission=rule.permission, pattern=rule.pattern, action=rule.action, origin=layer.origin(index), list=at
         )
         for at, layers in enumerate(lists)
         for layer in layers
-        for place, rule in enumerate(layer.rules)
+        for index, rule in enumerate(layer.rules)
     ]
     return PermissionsInForce(
         profile=engine.profile(session.id) if session is not None else engine.rulebook.profile,
@@ -93,7 +93,7 @@ def _find_edited_patterns(args: AnswerPermission, request: PermissionRequest) ->
     if not args.always or any(not pattern.strip() or is_named(pattern) for pattern in added):
         raise OperationError("BadRequest", "What is allowed always is a command or a path; * stands for any text.")
     if not args.wider and not all(is_within(pattern, request.always) for pattern in added):
-        offered = ", ".join(request.always)
-        problem = f"{', '.join(added)} allows more than was offered ({offered}). Set wider if that is meant."
+        patterns = ", ".join(request.always)
+        problem = f"{', '.join(added)} allows more than was offered ({patterns}). Set wider if that is meant."
         raise OperationError("BadRequest", problem)
     return tuple(args.always)

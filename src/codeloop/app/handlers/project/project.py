@@ -30,13 +30,13 @@ from codeloop.store.queries import UsedDirectory, open_queries
 @handles(operation.PATH_GET)
 async def path(project: Project, _args: NoArguments) -> PathInfo:
     """Return where things are."""
-    paths, place = project.settings.paths, project.settings.place
+    paths, project_root = project.settings.paths, project.settings.place
     return PathInfo(
         home=str(paths.home),
         state=str(paths.state),
         config=str(paths.config),
-        worktree=str(place.root),
-        directory=str(place.directory),
+        worktree=str(project_root.root),
+        directory=str(project_root.directory),
     )
 
 
@@ -45,10 +45,11 @@ async def projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
     """Return the projects that were ever opened on this machine, newest change first, without unreadable ones."""
 
     def read() -> list[ProjectInfo]:
-        found = ((file, read_or_guess_directories(file)) for file in find_databases(project))
-        named = ((file, held) for file, held in found if held)
+        databases = ((file, read_or_guess_directories(file)) for file in find_databases(project))
+        databases_used = ((file, used_directories) for file, used_directories in databases if used_directories)
         return sorted(
-            (describe_project(project, file.parent, held) for file, held in named), key=lambda each: -each.time.updated
+            (describe_project(project, file.parent, used_directories) for file, used_directories in databases_used),
+            key=lambda each: -each.time.updated,
         )
 
     return await asyncio.to_thread(read)
@@ -59,10 +60,10 @@ async def current(project: Project, _args: NoArguments) -> ProjectInfo:
     """Return the project of the directory; without sessions its times are those of its folder."""
     place = project.settings.place
     file = project.store.path
-    held = await asyncio.to_thread(_read_directories, file)
-    held = held or [_describe_empty_project(file, str(place.root))]
+    used_directories = await asyncio.to_thread(_read_directories, file)
+    used_directories = used_directories or [_describe_empty_project(file, str(place.root))]
     is_global = place.project_id == GLOBAL
-    info = await asyncio.to_thread(describe_project, project, file.parent, held)
+    info = await asyncio.to_thread(describe_project, project, file.parent, used_directories)
     return replace(info, worktree="/" if is_global else str(place.root))
 
 
@@ -73,13 +74,13 @@ async def directories(project: Project, args: ProjectId) -> list[ProjectDirector
     file = files.get(args.project_id)
     if file is None:
         raise OperationError("NotFoundError", f"Project not found: {args.project_id}")
-    found = [
+    project_directories = [
         ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_read_directories, file) or []
     ]
     if args.project_id != project.settings.place.project_id:
-        return found
+        return project_directories
     copies = {each.directory: each for each in await list_copies(project)}
-    return [*copies.values(), *(each for each in found if each.directory not in copies)]
+    return [*copies.values(), *(each for each in project_directories if each.directory not in copies)]
 
 
 @handles(operation.LOCATION_GET)
@@ -99,25 +100,25 @@ def _read_directories(file: Path) -> list[UsedDirectory] | None:
 
 def read_or_guess_directories(file: Path) -> list[UsedDirectory] | None:
     """Read the directories; of a project without sessions, the folder that it was opened in. Blocks."""
-    held, root = _read_directories(file), read_root(file.parent)
-    return [_describe_empty_project(file, root)] if held == [] and root is not None else held
+    used_directories, root = _read_directories(file), read_root(file.parent)
+    return [_describe_empty_project(file, root)] if used_directories == [] and root is not None else used_directories
 
 
 def _describe_empty_project(file: Path, root: str) -> UsedDirectory:
     """Return a project without sessions: its times are those of its folder."""
-    opened = int(file.parent.stat().st_mtime * 1000)
-    return UsedDirectory(root, "", opened, opened)
+    opened_at = int(file.parent.stat().st_mtime * 1000)
+    return UsedDirectory(root, "", opened_at, opened_at)
 
 
-def describe_project(project: Project, folder: Path, held: list[UsedDirectory]) -> ProjectInfo:
+def describe_project(project: Project, folder: Path, used_directories: list[UsedDirectory]) -> ProjectInfo:
     """Return the project with this folder. Blocks."""
-    project_id, newest, about = folder.name, held[0], read_details(folder)
-    time = ProjectTime(created=min(each.created for each in held), updated=newest.updated)
+    project_id, newest, about = folder.name, used_directories[0], read_details(folder)
+    time = ProjectTime(created=min(each.created for each in used_directories), updated=newest.updated)
     if project_id == GLOBAL:
         return ProjectInfo(id=project_id, worktree="/", time=time, sandboxes=[])
     sandboxes = list_worktrees(project.settings.paths, project_id)
-    held = [each for each in held if each.directory not in sandboxes] or held
-    newest = held[0]
+    used_directories = [each for each in used_directories if each.directory not in sandboxes] or used_directories
+    newest = used_directories[0]
     top = newest.directory.removesuffix(newest.path).rstrip("/") if newest.path else newest.directory
     return ProjectInfo(
         id=project_id,

@@ -52,11 +52,11 @@ async def methods(project: Project, _args: NoArguments) -> dict[str, list[Provid
     environment, keyring = project.settings.environment, await has_keyring()
     stored = project.providers.credentials.entries()
     by_key = {
-        provider.id: found
+        provider.id: methods
         for provider in project.providers.all()
         if provider.env
         and not project.providers.is_unspoken(provider)
-        and (found := list_methods(provider, environment, is_stored=provider.id in stored, has_keyring=keyring))
+        and (methods := list_methods(provider, environment, is_stored=provider.id in stored, has_keyring=keyring))
     }
     sign_ins = await _sign_ins(project)
     return by_key if sign_ins is None else by_key | sign_ins.methods()

@@ -60,10 +60,10 @@ async def tool_list(project: Project, args: ToolListQuery) -> list[ToolListItem]
     profile = engine.rulebook.profile
     layers = engine.rulebook.layers(agent.name, profile)
     lists = [layers, (RuleLayer("", guards(layers[1].rules)),), *engine.rulebook.ceilings(agent.name, profile)]
-    offered, *within = [engine.toolbox.specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
+    tool_specs, *within = [engine.toolbox.specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
     return [
         ToolListItem(id=spec.name, description=spec.description, parameters=spec.parameters)
-        for spec in offered
+        for spec in tool_specs
         if all(spec.name in {each.name for each in specs} for specs in within)
     ]
 

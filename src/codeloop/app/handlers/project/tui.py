@@ -47,29 +47,29 @@ _COMMANDS = {**_OLDER, **{name: name for name in (*_OLDER.values(), "help.show",
 @handles(operation.TUI_APPEND_PROMPT)
 async def append_prompt(project: Project, args: AppendPrompt) -> bool:
     """Put text into the input."""
-    project.tell(PromptAppended(properties=PromptText(text=args.text)))
+    project.publish_live(PromptAppended(properties=PromptText(text=args.text)))
     return True
 
 
 @handles(operation.TUI_EXECUTE)
 async def execute(project: Project, args: ExecuteCommand) -> bool:
     """Run a command; for a name that nobody knows the event names none."""
-    project.tell(CommandSent(properties=TuiCommand(command=_COMMANDS.get(args.command))))
+    project.publish_live(CommandSent(properties=TuiCommand(command=_COMMANDS.get(args.command))))
     return True
 
 
 @handles(operation.TUI_TOAST)
 async def toast(project: Project, args: ShowToast) -> bool:
     """Show a message."""
-    shown = Toast(message=args.message, variant=args.variant, title=args.title, duration=args.duration)
-    project.tell(ToastShown(properties=shown))
+    toast = Toast(message=args.message, variant=args.variant, title=args.title, duration=args.duration)
+    project.publish_live(ToastShown(properties=toast))
     return True
 
 
 @handles(operation.TUI_PUBLISH)
 async def publish(project: Project, args: PublishTui) -> bool:
     """Send one of these events as it was given, under an id of our own."""
-    project.tell(replace(args.event, id=new_id("evt")))
+    project.publish_live(replace(args.event, id=new_id("evt")))
     return True
 
 
@@ -77,13 +77,13 @@ async def publish(project: Project, args: PublishTui) -> bool:
 async def select(project: Project, args: SessionId) -> bool:
     """Show a session. Raises OperationError when no session has that id."""
     session = project.store.session(args.session_id)
-    project.tell(SessionSelected(properties=SessionRef(session_id=session.id)))
+    project.publish_live(SessionSelected(properties=SessionRef(session_id=session.id)))
     return True
 
 
 def _command(name: str) -> Callable[[Project, NoArguments], Awaitable[bool]]:
     async def send(project: Project, _args: NoArguments) -> bool:
-        project.tell(CommandSent(properties=TuiCommand(command=name)))
+        project.publish_live(CommandSent(properties=TuiCommand(command=name)))
         return True
 
     return send

@@ -70,12 +70,12 @@ async def context(project: Project, args: SessionId) -> SessionContext:
 def _system(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
     """Yield the system prompt, and each file of instructions in it."""
     engine = project.engine
-    whole = _bytes(RequestCache().system(engine, session, agent, info))
+    total = _bytes(RequestCache().system(engine, session, agent, info))
     for path, text in engine.instructions():
         size = _bytes(text)
-        whole -= size
+        total -= size
         yield "instructions", str(path), size
-    yield "system prompt", f"agent {agent.name}", max(whole, 0)
+    yield "system prompt", f"agent {agent.name}", max(total, 0)
 
 
 def _tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
@@ -96,18 +96,18 @@ def _tools(project: Project, session: Session, agent: Agent, info: ModelInfo) ->
 
 def _conversation(view: Conversation) -> Iterator[tuple[str, int]]:
     """Yield the sizes of the messages that the model is shown."""
-    shown: Window = window(view.entries)
-    for turn in shown.head:
+    visible: Window = window(view.entries)
+    for turn in visible.head:
         yield (
             "summary of what was before",
             sum(_bytes(each.text) for each in turn.content if isinstance(each, TextPiece)),
         )
-    for entry in shown.of(view.entries):
+    for entry in visible.of(view.entries):
         for part in entry.parts:
-            yield from _part(entry, part)
+            yield from _list_part_texts(entry, part)
 
 
-def _part(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
+def _list_part_texts(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
     match part:
         case TextPart(text=text) if not part.ignored:
             yield "prompts" if isinstance(entry.info, UserMessage) else "answers", _bytes(text)

@@ -57,9 +57,9 @@ async def cost(project: Project, args: SessionId) -> SessionCost:
 def _steps(path: Path, session: Session) -> tuple[list[Session], list[RequestCount]]:
     """Return a session with all below it, and what was asked of models in them. Blocks."""
     with closing(open_queries(path)) as queries:
-        known = queries.sessions(SessionFilter(limit=ALL))
+        sessions = queries.sessions(SessionFilter(limit=ALL))
         family = {session.id: session}
-        while more := {each.id: each for each in known if each.parent_id in family and each.id not in family}:
+        while more := {each.id: each for each in sessions if each.parent_id in family and each.id not in family}:
             family |= more
         steps = [step for step in queries.steps(session.time.created) if step.session_id in family]
     return list(family.values()), steps

@@ -19,10 +19,10 @@ async def overview(project: Project, args: SessionOverviewQuery) -> list[Session
     """Return the sessions: those that wait for the user first, then those that run, then by their latest change."""
 
     def read() -> list[SessionOverview]:
-        found: list[SessionOverview] = []
+        session_overviews: list[SessionOverview] = []
         for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
-                found += queries.states(args.limit)
-        return sorted(found, key=lambda each: (_ORDER.get(each.state, 2), -each.updated))
+                session_overviews += queries.states(args.limit)
+        return sorted(session_overviews, key=lambda each: (_ORDER.get(each.state, 2), -each.updated))
 
     return await asyncio.to_thread(read)

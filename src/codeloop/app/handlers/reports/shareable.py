@@ -56,25 +56,25 @@ async def shareable(project: Project, args: SessionId) -> ShareableSession:
     family = [session]
     for each in family:
         family += project.store.sessions(parent=each.id, limit=ALL)
-    held = [(each, _visible(project, each)) for each in family]
+    conversations = [(each, _list_visible(project, each)) for each in family]
     cleaner = _Cleaner(SecretHider(_list_secrets(project)), project.settings.environment.get("HOME", ""))
-    return await asyncio.to_thread(cleaner.clean, held)
+    return await asyncio.to_thread(cleaner.clean, conversations)
 
 
 def _list_secrets(project: Project) -> set[str]:
     """Return the keys that we hold, and the values of variables that hold a provider's key or are named as secrets."""
-    environment, shown = project.settings.environment, project.providers.child_environment()
-    found = {
+    environment, own_variables = project.settings.environment, project.providers.child_environment()
+    secrets = {
         value
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) or (name not in shown and holds_key(name))
+        if _SECRET_NAME.search(name) or (name not in own_variables and holds_key(name))
     }
     with suppress(ModelUnavailable):  # a broken file of keys: what is in it can't be known
-        found |= project.providers.credentials.secrets()
-    return found | {str(row.options.get("apiKey") or "") for row in project.settings.config.provider.values()}
+        secrets |= project.providers.credentials.secrets()
+    return secrets | {str(row.options.get("apiKey") or "") for row in project.settings.config.provider.values()}
 
 
-def _visible(project: Project, session: Session) -> list[MessageWithParts]:
+def _list_visible(project: Project, session: Session) -> list[MessageWithParts]:
     """Return the messages that count: those before an undone prompt."""
     entries = project.store.conversation(session.id).entries
     end = session.revert.message_id if session.revert is not None else ""
@@ -102,16 +102,16 @@ class _Cleaner:
     def _message(self, message: MessageWithParts) -> MessageWithParts:
         parts = [
             self._hide(replace(part, url="")) if isinstance(part, FilePart) else self._hide(part)
-            for part in _parts(message.parts)
+            for part in _list_shareable_parts(message.parts)
         ]
         pictures = {part.id: part.url for part in message.parts if isinstance(part, FilePart)}
-        shown = [
+        shareable = [
             replace(part, url=pictures[part.id])
             if isinstance(part, FilePart) and _PICTURE.fullmatch(pictures[part.id])
             else part
             for part in parts
         ]
-        return MessageWithParts(info=self._hide(_info(message.info)), parts=shown)
+        return MessageWithParts(info=self._hide(_info(message.info)), parts=shareable)
 
     def _hide(self, value: _Shown) -> _Shown:
         data = msgspec.to_builtins(value)
@@ -133,7 +133,7 @@ def _info(info: Message) -> Message:
     return replace(info, path=MessagePath(cwd="", root=""), structured=None, error=error)
 
 
-def _parts(parts: list[Part]) -> Iterator[Part]:
+def _list_shareable_parts(parts: list[Part]) -> Iterator[Part]:
     """Yield the parts that are shown, with what is shown of them."""
     for part in parts:
         match part:
@@ -166,11 +166,11 @@ def _state(state: ToolState) -> ToolState:
 
 
 def _metadata(metadata: JSON) -> JSON:
-    shown = {name: metadata[name] for name in _METADATA if name in metadata}
-    if isinstance(output := shown.get("output"), str):
-        shown["output"] = without_notes(output, metadata)
-    if isinstance(diff := shown.get("filediff"), dict):
-        shown["filediff"] = {name: diff[name] for name in _FILE_DIFF if name in diff}
+    details = {name: metadata[name] for name in _METADATA if name in metadata}
+    if isinstance(output := details.get("output"), str):
+        details["output"] = without_notes(output, metadata)
+    if isinstance(diff := details.get("filediff"), dict):
+        details["filediff"] = {name: diff[name] for name in _FILE_DIFF if name in diff}
         if "patch" in diff:
-            shown.pop("diff", None)
-    return shown
+            details.pop("diff", None)
+    return details

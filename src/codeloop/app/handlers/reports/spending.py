@@ -26,10 +26,10 @@ async def read_budgets(project: Project) -> list[BudgetUse]:
         return []
     everywhere = find_databases(project) if budget.day is not None or budget.month is not None else []
     here = [project.store.path] if own.day is not None or own.month is not None else []
-    directory, kept = own_directory(project), project.settings.paths.cache / "spending.json"
+    directory, path = own_directory(project), project.settings.paths.cache / "spending.json"
 
     def read() -> list[BudgetUse]:
-        sums = _Sums(kept)
+        sums = _Sums(path)
         of_all, of_project = sums.add_up(everywhere, None), sums.add_up(here, directory)
         sums.keep()
         rows = (
@@ -38,7 +38,7 @@ async def read_budgets(project: Project) -> list[BudgetUse]:
             ("project.day", own.day, of_project[0]),
             ("project.month", own.month, of_project[1]),
         )
-        return [BudgetUse(name=name, limit=limit, spent=spent) for name, limit, spent in rows if limit is not None]
+        return [BudgetUse(name=name, limit=limit, spent=cost) for name, limit, cost in rows if limit is not None]
 
     return await asyncio.to_thread(read)
 
@@ -89,11 +89,11 @@ class _Sums:
 
     def keep(self) -> None:
         """Store what has changed."""
-        kept = {key: sums for key, sums in self._known.items() if sums.month == self._month} | self._used
-        if kept != self._known:
+        daily_sums = {key: sums for key, sums in self._known.items() if sums.month == self._month} | self._used
+        if daily_sums != self._known:
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(self._file, msgspec.json.encode(kept))
+                write_atomically(self._file, msgspec.json.encode(daily_sums))
 
     def _read(self, path: Path, directory: str | None) -> dict[int, float]:
         days: dict[int, float] = {}
@@ -110,12 +110,12 @@ class _Sums:
 
 def _read_state(path: Path) -> list[int]:
     """Return when the database and its log were last written (ns), each with its size in bytes."""
-    found: list[int] = []
+    values: list[int] = []
     for each in (path, path.with_name(f"{path.name}-wal")):
         try:
             status = each.stat()
         except OSError:
-            found += [0, 0]
+            values += [0, 0]
         else:  # reading makes an empty log
-            found += [status.st_mtime_ns, status.st_size] if status.st_size else [0, 0]
-    return found
+            values += [status.st_mtime_ns, status.st_size] if status.st_size else [0, 0]
+    return values

@@ -67,11 +67,11 @@ async def stats(project: Project, args: StatsQuery) -> Stats:
         raise OperationError("BadRequest", f"days is {args.days}; it must be from 1 to {LONGEST}.")
     paths = find_databases(project) if args.everything else [project.store.path]
     directory = None if args.everything else own_directory(project)
-    sums = await asyncio.to_thread(_stats, paths, _since(args.days), directory)
+    sums = await asyncio.to_thread(_stats, paths, _start_of_days(args.days), directory)
     return replace(sums, budgets=await read_budgets(project))
 
 
-def _since(days: int | None) -> int:
+def _start_of_days(days: int | None) -> int:
     """Return where the first day begins, local time (ms since the epoch)."""
     if days is None:
         return 0
@@ -100,8 +100,8 @@ def _stats(paths: list[Path], since: int, directory: str | None) -> Stats:
 def _add(sums: _Sums, path: Path, since: int, directory: str | None) -> None:
     with closing(open_queries(path)) as queries:
         steps = queries.steps(since)
-        wanted = SessionFilter(directory=directory, limit=ALL)
-        sessions = {each.id: each for each in queries.sessions(wanted)} if steps else {}
+        session_filter = SessionFilter(directory=directory, limit=ALL)
+        sessions = {each.id: each for each in queries.sessions(session_filter)} if steps else {}
     for counted in steps:
         session = sessions.get(counted.session_id)
         if session is None:  # deleted since, or another directory's

@@ -27,20 +27,22 @@ async def stop_all(project: Project, _args: NoArguments) -> StoppedSessions:
         request_stop(project.settings.paths.stop_file)
     except OSError as error:
         raise OperationError("UnknownError", f"Nothing could be stopped: {error}") from error
-    deadline, left = time.monotonic() + STOP_ALL.seconds, working
-    while left and time.monotonic() < deadline:
+    deadline, stopped_sessions = time.monotonic() + STOP_ALL.seconds, working
+    while stopped_sessions and time.monotonic() < deadline:
         await asyncio.sleep(STOP_LOOK.seconds / 2)
-        left = [each for each in await asyncio.to_thread(_list_working, databases) if each in working]
-    return StoppedSessions(stopped=[each for each in working if each not in left], left=left)
+        stopped_sessions = [each for each in await asyncio.to_thread(_list_working, databases) if each in working]
+    return StoppedSessions(stopped=[each for each in working if each not in stopped_sessions], left=stopped_sessions)
 
 
 def _list_working(databases: list[Path]) -> list[StoppedSession]:
     """Return the sessions of all projects that a living process works on."""
-    found: list[StoppedSession] = []
+    stopped_sessions: list[StoppedSession] = []
     for path in databases:
         with suppress(StoreError), closing(open_queries(path)) as queries:
             for session_id in queries.list_working():
                 session = queries.session(session_id)
                 if session is not None:
-                    found.append(StoppedSession(id=session.id, title=session.title, directory=session.directory))
-    return found
+                    stopped_sessions.append(
+                        StoppedSession(id=session.id, title=session.title, directory=session.directory)
+                    )
+    return stopped_sessions

@@ -21,18 +21,18 @@ from codeloop.workspace.git.repository import Git, GitFailed
 async def update(project: Project, args: UpdateProject) -> ProjectInfo:
     """Change how a project is shown. Raises OperationError: no such project, its file can't be written."""
     file = {file.parent.name: file for file in find_databases(project)}.get(args.project_id)
-    held = await asyncio.to_thread(read_or_guess_directories, file) if file is not None else None
-    if file is None or not held:
+    used_directories = await asyncio.to_thread(read_or_guess_directories, file) if file is not None else None
+    if file is None or not used_directories:
         raise OperationError("ProjectNotFoundError", f"Project not found: {args.project_id}")
     given = {"name": args.name, "icon": args.icon, "commands": args.commands}
     changes = {name: value for name, value in given.items() if value is not None}
 
     def write() -> ProjectInfo:
         write_details(file.parent, replace(read_details(file.parent), **changes))
-        return describe_project(project, file.parent, held)
+        return describe_project(project, file.parent, used_directories)
 
     info = await asyncio.to_thread(write)
-    project.tell(ProjectUpdated(properties=info))
+    project.publish_live(ProjectUpdated(properties=info))
     return info
 
 
@@ -44,9 +44,9 @@ async def init(project: Project, _args: NoArguments) -> ProjectInfo:
     """
     place = project.settings.place
     if place.vcs is None:
-        made = await Git(place.directory, project.workspace.environment).ask("init", "--quiet", "--template=")
-        if made.code != 0:
-            raise GitFailed(f"git can't make a repository in {place.directory}: {' '.join(made.errors.split())}")
+        output = await Git(place.directory, project.workspace.environment).ask("init", "--quiet", "--template=")
+        if output.code != 0:
+            raise GitFailed(f"git can't make a repository in {place.directory}: {' '.join(output.errors.split())}")
         if project.renew is not None:
             await project.renew()
     return replace(await current(project, NoArguments()), vcs="git", worktree=str(place.root))

@@ -22,21 +22,23 @@ from codeloop.store.queries import ALL, SessionFilter, open_queries
 async def everywhere(project: Project, args: ListGlobalSessions) -> list[GlobalSession]:
     """Return the sessions of every project with their projects, newest change first."""
     projects = {each.id: each for each in await list_projects(project, NoArguments())}
-    wanted = SessionFilter(roots=args.roots, start=args.start, search=args.search, limit=ALL)
+    session_filter = SessionFilter(roots=args.roots, start=args.start, search=args.search, limit=ALL)
 
     def read() -> list[Session]:
         found: list[Session] = []
         for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
-                found += queries.sessions(wanted)
+                found += queries.sessions(session_filter)
         return sorted(found, key=lambda each: -each.time.updated)
 
     def is_wanted(session: Session) -> bool:
         is_earlier = args.cursor is None or session.time.updated < args.cursor
         return is_earlier and (args.archived or session.time.archived is None)
 
-    chosen = [each for each in await asyncio.to_thread(read) if is_wanted(each)][: args.limit]
-    return [GlobalSession(**asdict(each), project=_describe_project(projects.get(each.project_id))) for each in chosen]
+    sessions = [each for each in await asyncio.to_thread(read) if is_wanted(each)][: args.limit]
+    return [
+        GlobalSession(**asdict(each), project=_describe_project(projects.get(each.project_id))) for each in sessions
+    ]
 
 
 def _describe_project(info: ProjectInfo | None) -> SessionProject | None:

@@ -53,10 +53,10 @@ async def update(project: Project, args: UpdateGlobalConfig) -> JSON:
 def _load(settings: ProjectSettings) -> Loaded:
     """Read the user's files as for a directory without any. Blocks. Raises CodeloopError."""
     nowhere = settings.paths.state / "no-project"
-    place = ProjectRoot(nowhere, nowhere, GLOBAL, None)
-    given = ("CODELOOP_CONFIG", "OPENCODE_CONFIG", "CODELOOP_CONFIG_CONTENT", "OPENCODE_CONFIG_CONTENT")
-    environment = {name: value for name, value in settings.environment.items() if name not in given}
-    return load(place, settings.paths, environment=environment, trusted=True)
+    project_root = ProjectRoot(nowhere, nowhere, GLOBAL, None)
+    variables = ("CODELOOP_CONFIG", "OPENCODE_CONFIG", "CODELOOP_CONFIG_CONTENT", "OPENCODE_CONFIG_CONTENT")
+    environment = {name: value for name, value in settings.environment.items() if name not in variables}
+    return load(project_root, settings.paths, environment=environment, trusted=True)
 
 
 def _redact(loaded: Loaded, settings: ProjectSettings) -> JSON:

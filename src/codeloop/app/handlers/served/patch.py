@@ -40,9 +40,9 @@ async def apply(project: Project, args: ApplyPatch) -> AppliedPatch:
     with tempfile.TemporaryDirectory(prefix="codeloop-patch-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "patch"
         await asyncio.to_thread(file.write_bytes, args.patch.encode("utf-8", "surrogatepass"))
-        done = await git.ask("apply", "--whitespace=nowarn", str(file))
-    if done.code != 0:
-        why = readable(" ".join(done.errors.split()).replace(str(file), "the patch"))
+        output = await git.ask("apply", "--whitespace=nowarn", str(file))
+    if output.code != 0:
+        why = readable(" ".join(output.errors.split()).replace(str(file), "the patch"))
         raise OperationError(
             "VcsApplyError", f"The patch does not apply; nothing was changed: {why}", reason="not-clean"
         )

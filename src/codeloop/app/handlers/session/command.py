@@ -27,7 +27,7 @@ from codeloop.extend.mcp.tools.prompts import prompt_text
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.skills import format_skill, load_skill
 from codeloop.extend.template import Piece, Shell, Text, expand, mentions, source_of
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -63,34 +63,34 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     Raises OperationError: no such command, a line for the shell that is not allowed or was aborted, a file that can't
     be read. Nothing is stored then.
     """
-    found = find_commands(project).get(args.command)
-    if found is None:
-        known = sorted(find_commands(project))
-        there = f"{suggest_names(near(args.command, known))} Available: {', '.join(known)}"
+    command = find_commands(project).get(args.command)
+    if command is None:
+        names = sorted(find_commands(project))
+        there = f"{suggest_names(find_similar(args.command, names))} Available: {', '.join(names)}"
         raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
     if (before := find_sent_prompt(project, args)) is not None:  # its lines for the shell have run
         return await wait_for_answer(project, before, args)
-    if found == COMPACT:
+    if command == COMPACT:
         return await _compact_now(project, args, session)
-    if found.model and "/" not in found.model:  # as Claude Code's commands name them
-        newest = newest_model(project.settings, project.providers, found.model)
-        found = replace(found, model=model_ref(newest) if newest is not None else None)
-    agent = agent_of(project, session, found.agent or args.agent)
+    if command.model and "/" not in command.model:  # as Claude Code's commands name them
+        newest = newest_model(project.settings, project.providers, command.model)
+        command = replace(command, model=model_ref(newest) if newest is not None else None)
+    agent = agent_of(project, session, command.agent or args.agent)
     message_id = args.message_id or new_id("msg")
-    text = await _text(project, args, found, agent, message_id)
-    parts = _parts(project, args, found, text, agent)
+    text = await _text(project, args, command, agent, message_id)
+    parts = _make_parts(project, args, command, text, agent)
     await extensions_ready(project)
     if project.engine.hooks.runner is not None:
         from codeloop.app.handlers.session.hooked_prompt import run_command_hooks
 
-        parts = await run_command_hooks(project, args, found, parts)
+        parts = await run_command_hooks(project, args, command, parts)
     parts = _as_typed(args, parts)
     is_subtask = any(isinstance(part, SubtaskPartInput) for part in parts)
-    model = found.model or args.model
-    if found.model:
-        check_model(project, parse_ref(found.model), ("command", found.name, "model"))
+    model = command.model or args.model
+    if command.model:
+        check_model(project, parse_ref(command.model), ("command", command.name, "model"))
     answer = await prompt(
         project,
         Prompt(
@@ -98,16 +98,16 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
             parts=[*parts, *args.parts],
             message_id=message_id,
             model=parse_ref(model) if model else None,
-            variant=found.variant or args.variant,
+            variant=command.variant or args.variant,
             agent=args.agent if is_subtask else agent.name,
             format=args.format,
             limits=args.limits,
         ),
     )
-    done = ExecutedCommand(
-        name=found.name, session_id=args.session_id, arguments=args.arguments, message_id=answer.info.id
+    executed_command = ExecutedCommand(
+        name=command.name, session_id=args.session_id, arguments=args.arguments, message_id=answer.info.id
     )
-    project.store.publish_live(CommandExecuted(properties=done))
+    project.store.publish_live(CommandExecuted(properties=executed_command))
     return answer
 
 
@@ -115,8 +115,8 @@ def _as_typed(args: InvokeCommand, parts: Sequence[PartInput]) -> list[PartInput
     """Return the parts with the command as it was typed for users, and what it expands to for the model alone."""
     if not any(isinstance(part, TextPartInput) and not part.synthetic for part in parts):
         return list(parts)
-    typed = TextPartInput(text=f"/{args.command} {args.arguments}".strip(), ignored=True)
-    return [typed, *(replace(part, synthetic=True) if isinstance(part, TextPartInput) else part for part in parts)]
+    text_part = TextPartInput(text=f"/{args.command} {args.arguments}".strip(), ignored=True)
+    return [text_part, *(replace(part, synthetic=True) if isinstance(part, TextPartInput) else part for part in parts)]
 
 
 async def _compact_now(project: Project, args: InvokeCommand, session: Session) -> MessageWithParts:
@@ -129,23 +129,25 @@ async def _compact_now(project: Project, args: InvokeCommand, session: Session) 
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=TurnEnd(reason="done"))
 
 
-async def _text(project: Project, args: InvokeCommand, found: Command, agent: Agent, message_id: str) -> str:
+async def _text(project: Project, args: InvokeCommand, command: Command, agent: Agent, message_id: str) -> str:
     """Return the prompt's text: the template filled in, each line for the shell replaced by what it printed."""
-    if found.source == "skill":
-        skill = format_skill(load_skill(project.settings.skills.found[found.name]), project.workspace.shorten)
+    if command.source == "skill":
+        skill = format_skill(load_skill(project.settings.skills.found[command.name]), project.workspace.shorten)
         return f"{skill}\n\n{args.arguments.strip()}".strip()
-    if found.source == "mcp":
+    if command.source == "mcp":
         context = _context(project, args, agent, message_id, "mcp")
-        asking = asyncio.create_task(_from_server(project, found.name, context, args.arguments))
+        asking = asyncio.create_task(_from_server(project, command.name, context, args.arguments))
         return (await project.runs.before_turn(args.session_id, asking)).strip()
-    pieces = expand(found.template, args.arguments)
+    pieces = expand(command.template, args.arguments)
     shells = sum(isinstance(piece, Shell) for piece in pieces)
     if shells > COMMAND_SHELLS.value:
-        raise OperationError("BadRequest", f"/{found.name} has {shells} shell lines, more than {COMMAND_SHELLS.value}.")
+        raise OperationError(
+            "BadRequest", f"/{command.name} has {shells} shell lines, more than {COMMAND_SHELLS.value}."
+        )
     if not shells:
         return "".join(piece.text for piece in pieces if isinstance(piece, Text)).strip()
     context = _context(project, args, agent, message_id, "bash")
-    working = asyncio.create_task(_fill_in(project, found.name, context, pieces))
+    working = asyncio.create_task(_fill_in(project, command.name, context, pieces))
     return (await project.runs.before_turn(args.session_id, working)).strip()
 
 
@@ -161,23 +163,23 @@ def _context(project: Project, args: InvokeCommand, agent: Agent, message_id: st
     return CallContext(project.engine, agent, part)
 
 
-async def _from_server(project: Project, name: str, context: CallContext, typed: str) -> str:
+async def _from_server(project: Project, name: str, context: CallContext, words: str) -> str:
     """Return the text that an MCP server makes of its prompt."""
     try:
-        return await prompt_text(servers_in(project).table, name, typed, context)
+        return await prompt_text(servers_in(project).table, name, words, context)
     except (Denied, Rejected, ToolFailure, ServerFailed) as error:
         raise OperationError("BadRequest", f"/{name} was not sent: {error}") from error
 
 
 async def _fill_in(project: Project, name: str, context: CallContext, pieces: tuple[Piece, ...]) -> str:
-    said: list[str] = []
+    texts: list[str] = []
     for piece in pieces:
         match piece:
             case Text(text=text):
-                said.append(text)
+                texts.append(text)
             case Shell(line=line):
-                said.append(await _output(project, name, context, line))
-    return "".join(said)
+                texts.append(await _output(project, name, context, line))
+    return "".join(texts)
 
 
 async def _output(project: Project, name: str, context: CallContext, line: str) -> str:
@@ -193,20 +195,20 @@ async def _output(project: Project, name: str, context: CallContext, line: str) 
         raise OperationError("BadRequest", f"/{name} was not sent: its line `{line}` failed: {error}") from error
 
 
-def _parts(project: Project, args: InvokeCommand, found: Command, text: str, agent: Agent) -> list[PartInput]:
+def _make_parts(project: Project, args: InvokeCommand, command: Command, text: str, agent: Agent) -> list[PartInput]:
     """Return the parts of the prompt: for a subagent as its task, else the text and what it mentions.
 
     Mentions are those of the template and of what was typed: what a shell line printed may be anybody's.
     """
-    if found.subtask or (agent.mode == "subagent" and found.subtask is not False):
-        described = found.description or f"/{found.name}"
+    if command.subtask or (agent.mode == "subagent" and command.subtask is not False):
+        description = command.description or f"/{command.name}"
         worker = agent.name if agent.mode != "primary" else "general"
-        model = replace(parse_ref(found.model), variant=found.variant) if found.model else None
-        return [SubtaskPartInput(prompt=text, description=described, agent=worker, model=model, command=found.name)]
-    if found.source in {"skill", "mcp"}:
+        model = replace(parse_ref(command.model), variant=command.variant) if command.model else None
+        return [SubtaskPartInput(prompt=text, description=description, agent=worker, model=model, command=command.name)]
+    if command.source in {"skill", "mcp"}:
         return [TextPartInput(text=text)]
-    said = (piece.text for piece in expand(found.template, args.arguments) if isinstance(piece, Text))
-    return [TextPartInput(text=text), *_find_mentions(project, "\n".join(said))]
+    texts = (piece.text for piece in expand(command.template, args.arguments) if isinstance(piece, Text))
+    return [TextPartInput(text=text), *_find_mentions(project, "\n".join(texts))]
 
 
 def _find_mentions(project: Project, text: str) -> list[PartInput]:
@@ -237,6 +239,6 @@ def _file(project: Project, name: str) -> Path | None:
 async def init(project: Project, args: InitSession) -> bool:
     """Have the model write the project's AGENTS.md; true when the turn is over. Raises as `command` does."""
     model = f"{args.provider_id}/{args.model_id}"
-    wanted = InvokeCommand(session_id=args.session_id, command="init", model=model, message_id=args.message_id)
-    await command(project, wanted)
+    request = InvokeCommand(session_id=args.session_id, command="init", model=model, message_id=args.message_id)
+    await command(project, request)
     return True

@@ -31,8 +31,8 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
     entry = view.entry(args.message_id)
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
-    named = entry.info
-    prompt = named.parent_id if isinstance(named, AssistantMessage) else named.id
+    info = entry.info
+    prompt = info.parent_id if isinstance(info, AssistantMessage) else info.id
     answers = {
         at
         for at, e in enumerate(view.entries)

@@ -50,15 +50,15 @@ def _find(path: Path, session: Session, query: str) -> TextMatches:
     """Look through the stored parts. Blocks."""
     pattern, end = smart_pattern(query), time.monotonic() + SESSION_SEARCH.seconds
     undone = session.revert.message_id if session.revert is not None else ""
-    found: list[TextMatch] = []
+    text_matches: list[TextMatch] = []
     with closing(open_queries(path)) as queries:
         for info, part in queries.parts_with(session.id, max(_WORD.findall(query), key=len, default="")):
             if undone and info.id >= undone and isinstance(info, AssistantMessage):  # not shown any more
                 continue
-            found += _in_part(pattern, info, part)
-            if len(found) >= SESSION_FOUND.value or time.monotonic() > end:
-                return TextMatches(found=found[: SESSION_FOUND.value], complete=False)
-    return TextMatches(found=found, complete=True)
+            text_matches += _in_part(pattern, info, part)
+            if len(text_matches) >= SESSION_FOUND.value or time.monotonic() > end:
+                return TextMatches(found=text_matches[: SESSION_FOUND.value], complete=False)
+    return TextMatches(found=text_matches, complete=True)
 
 
 def _in_part(pattern: re.Pattern[str], info: Message, part: Part) -> Iterator[TextMatch]:
@@ -99,8 +99,8 @@ def _text(part: Part) -> str:
         case SubtaskPart(description=description, prompt=prompt):
             return f"{description}\n{prompt}"
         case ToolPart(state=ToolStateCompleted() as state):
-            shown = state.metadata.get("output")
-            result = without_notes(shown, state.metadata) if isinstance(shown, str) else state.for_user
+            output = state.metadata.get("output")
+            result = without_notes(output, state.metadata) if isinstance(output, str) else state.for_user
             return "\n".join([*iterate_texts(state.input), result])
         case ToolPart(state=ToolStateError() as state):
             return "\n".join([*iterate_texts(state.input), state.error])

@@ -37,11 +37,11 @@ async def fork(project: Project, args: ForkSession) -> Session:
     ends = {args.message_id, session.revert.message_id if session.revert else None} - {None}
     if args.message_id is not None and all(entry.info.id != args.message_id for entry in view.entries):
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
-    kept = tuple(takewhile(lambda entry: entry.info.id not in ends and not is_open(entry), view.entries))
-    cost, tokens = sums(kept)
-    now = choose_copy_time(kept)
+    entries = tuple(takewhile(lambda entry: entry.info.id not in ends and not is_open(entry), view.entries))
+    cost, tokens = sums(entries)
+    now = choose_copy_time(entries)
     place = project.settings.place
-    made = replace(
+    copied_session = replace(
         session,
         id=new_id("ses"),
         slug=slug(),
@@ -58,18 +58,18 @@ async def fork(project: Project, args: ForkSession) -> Session:
         revert=None,
         time=SessionTime(created=now, updated=now),
     )
-    project.store.append(*make_events(made, give_new_ids(kept, made.id)))
-    facts = project.store.facts.of(session.id) if made.directory == session.directory else None
+    project.store.append(*make_events(copied_session, give_new_ids(entries, copied_session.id)))
+    facts = project.store.facts.of(session.id) if copied_session.directory == session.directory else None
     if facts is not None:  # the copy's requests begin with the same bytes
-        project.store.facts.keep(made.id, facts)
-    return made
+        project.store.facts.keep(copied_session.id, facts)
+    return copied_session
 
 
 def _metadata(project: Project, session: Session) -> JSON | None:
     """Return the metadata of a copy: with what the sessions above forbid, since it has none above itself."""
     engine = project.engine
-    kept = with_ceilings(session.metadata, engine.ceilings(session.id))
-    return kept if session.parent_id is None else {**(kept or {}), PROFILE: engine.profile(session.id)}
+    data = with_ceilings(session.metadata, engine.ceilings(session.id))
+    return data if session.parent_id is None else {**(data or {}), PROFILE: engine.profile(session.id)}
 
 
 def _origin(args: ForkSession) -> JSON:
@@ -81,8 +81,8 @@ def _title(project: Project, title: str) -> str:
     """Return the next free title of a copy: `name (fork #1)`, also for the copy of a copy."""
     numbered = _NUMBERED.fullmatch(title)
     start = f"{numbered[1] if numbered else title} (fork #"
-    found = (_NUMBERED.fullmatch(each) for each in project.store.queries.titles(start))
-    used = [int(each[2]) for each in found if each]
+    matches = (_NUMBERED.fullmatch(each) for each in project.store.queries.titles(start))
+    used = [int(each[2]) for each in matches if each]
     return f"{start}{max(used, default=0) + 1})"
 
 

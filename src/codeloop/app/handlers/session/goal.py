@@ -13,16 +13,16 @@ def begin_goal(project: Project, args: Prompt, goal: Goal, *, is_sent: bool) -> 
 
     Raises OperationError: one that can't be used, or a turn runs.
     """
-    known = project.services.goals
-    if is_sent and args.session_id in known:
-        return known[args.session_id]
+    goal_rounds = project.services.goals
+    if is_sent and args.session_id in goal_rounds:
+        return goal_rounds[args.session_id]
     if problem := check_goal(goal, project.workspace.root):
         raise OperationError("BadRequest", problem)
     if project.runs.works_on(args.session_id):
         raise OperationError("SessionBusyError", f"Session {args.session_id} is busy. Abort its turn first.")
     words = "\n".join(part.text for part in args.parts if isinstance(part, TextPartInput) and not part.synthetic)
-    known[args.session_id] = GoalRounds(goal, words)
-    return known[args.session_id]
+    goal_rounds[args.session_id] = GoalRounds(goal, words)
+    return goal_rounds[args.session_id]
 
 
 def goal_part(goal: Goal) -> PartInput:

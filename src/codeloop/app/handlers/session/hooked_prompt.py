@@ -24,9 +24,9 @@ async def run_prompt_hooks(
     project: Project, message: UserMessage, parts: Sequence[Part]
 ) -> tuple[UserMessage, list[Part]]:
     """Return the user's prompt as extensions leave it. Raises OperationError: one of them refuses it."""
-    hooks, given = project.engine.hooks, list(parts)
+    hooks, new_parts = project.engine.hooks, list(parts)
     if not isinstance(hooks, ExtensionHooks):
-        return message, given
+        return message, new_parts
     begun = _begun_sessions(project)
     source = _source(project, begun, message.session_id)
     try:
@@ -35,8 +35,8 @@ async def run_prompt_hooks(
 
             await choose_small(project, message.model.provider_id)
         if source is not None:
-            given += [_text_part(message, text) for text in await hooks.start_texts(message.session_id, source)]
-        return await hooks.change_prompt(message, given)
+            new_parts += [_text_part(message, text) for text in await hooks.start_texts(message.session_id, source)]
+        return await hooks.change_prompt(message, new_parts)
     except HookRefused as error:
         if source in {"startup", "resume"}:
             begun.pop(message.session_id, None)
@@ -76,15 +76,15 @@ def _text_part(message: UserMessage, text: str) -> TextPart:
 
 
 async def run_command_hooks(
-    project: Project, args: InvokeCommand, found: Command, parts: Sequence[PartInput]
+    project: Project, args: InvokeCommand, command: Command, parts: Sequence[PartInput]
 ) -> list[PartInput]:
     """Return the parts of a command's prompt as extensions leave them. Raises OperationError: one refuses it."""
     hooks = project.engine.hooks.runner
     if hooks is None or not hooks.wants(COMMAND):
         return list(parts)
-    asked = {"command": found.name, "sessionID": args.session_id, "arguments": args.arguments}
+    payload = {"command": command.name, "sessionID": args.session_id, "arguments": args.arguments}
     try:
-        output = await hooks.run(COMMAND, asked, {"parts": msgspec.to_builtins(parts)})
+        output = await hooks.run(COMMAND, payload, {"parts": msgspec.to_builtins(parts)})
     except HookRefused as error:
-        raise OperationError("BadRequest", f"/{found.name} was not sent. {error}") from error
+        raise OperationError("BadRequest", f"/{command.name} was not sent. {error}") from error
     return msgspec.convert(output["parts"], list[PartInput])

@@ -64,17 +64,17 @@ def _pointing(session: Session, ids: dict[str, str]) -> Session:
 def _session(project: Project, info: Any, notes: list[str]) -> Session:
     """Read the session as one of this project. What could loosen permissions or point elsewhere is left out."""
     place = project.settings.place
-    given: JSON = _object(info, "$.info")
+    data: JSON = _object(info, "$.info")
     defaults = {"slug": slug(), "version": __version__, "directory": ""}
-    session: Session = _read({**defaults, **given, "projectID": place.project_id}, Session, "$.info")
+    session: Session = _read({**defaults, **data, "projectID": place.project_id}, Session, "$.info")
     _check_times((session.time.created, session.time.updated), "$.info.time")
     if session.permission and any(rule.action == "allow" for rule in session.permission):
         notes.append("Rules of the session that allow something were left out.")
         session = replace(session, permission=[rule for rule in session.permission if rule.action != "allow"])
     if PROFILE in (session.metadata or {}):
         notes.append("The profile of the session was left out.")
-        kept = {name: value for name, value in (session.metadata or {}).items() if name != PROFILE}
-        session = replace(session, metadata=kept or None)
+        metadata = {name: value for name, value in (session.metadata or {}).items() if name != PROFILE}
+        session = replace(session, metadata=metadata or None)
     if session.parent_id is not None and project.store.find_session(session.parent_id) is None:
         notes.append("It was a subagent's session; the one it belongs to is not here.")
         session = replace(session, parent_id=None)
@@ -97,25 +97,25 @@ def _session(project: Project, info: Any, notes: list[str]) -> Session:
 def _entries(messages: Any, session: Session, notes: list[str]) -> list[Entry]:
     entries: list[Entry] = []
     for number, given in enumerate(_list(messages, "$.messages")):
-        place = f"$.messages[{number}]"
-        message = _object(given, place)
-        info = _message(_object(message.get("info"), f"{place}.info"), session, f"{place}.info")
-        entries.append(Entry(info, _parts(message.get("parts"), info, f"{place}.parts", notes)))
+        location = f"$.messages[{number}]"
+        message = _object(given, location)
+        info = _message(_object(message.get("info"), f"{location}.info"), session, f"{location}.info")
+        entries.append(Entry(info, _read_parts(message.get("parts"), info, f"{location}.parts", notes)))
     ids = [entry.info.id for entry in entries]
     if len(set(ids)) < len(ids):
         twice = next(number for number, each in enumerate(ids) if each in ids[:number])
-        raise _wrong(f"$.messages[{twice}].info.id", "this id is there twice")
+        raise _format_error(f"$.messages[{twice}].info.id", "this id is there twice")
     return sorted(entries, key=lambda entry: order(entry.info))
 
 
-def _message(info: JSON, session: Session, place: str) -> Message:
+def _message(info: JSON, session: Session, location: str) -> Message:
     if info.get("role") == "assistant":
         name = info.get("agent") or info.get("mode") or "build"
         info = {"agent": name, "mode": name, **info}
         if info.get("error") is not None:
-            info["error"] = _error(_object(info["error"], f"{place}.error"))
-    message: Message = _read({**info, "sessionID": session.id}, Message, place)
-    _check_times((message.time.created,), f"{place}.time")
+            info["error"] = _error(_object(info["error"], f"{location}.error"))
+    message: Message = _read({**info, "sessionID": session.id}, Message, location)
+    _check_times((message.time.created,), f"{location}.time")
     return message
 
 
@@ -124,29 +124,29 @@ def _error(error: JSON) -> JSON:
     name = error.get("name")
     if isinstance(name, str) and name in NAMES:
         return error
-    said = _loose(error.get("data")).get("message") or name or "unknown"
-    return {"name": "UnknownError", "data": {"message": str(said)}}
+    message = _object_or_empty(error.get("data")).get("message") or name or "unknown"
+    return {"name": "UnknownError", "data": {"message": str(message)}}
 
 
-def _parts(parts: Any, info: Message, place: str, notes: list[str]) -> tuple[Part, ...]:
-    read: list[Part] = []
-    for number, given in enumerate(_list(parts, place)):
-        here = f"{place}[{number}]"
+def _read_parts(parts: Any, info: Message, location: str, notes: list[str]) -> tuple[Part, ...]:
+    result: list[Part] = []
+    for number, given in enumerate(_list(parts, location)):
+        here = f"{location}[{number}]"
         part = {**_object(given, here), "sessionID": info.session_id, "messageID": info.id}
         if isinstance(part.get("type"), str) and part["type"] not in KINDS:
             notes.append(f"A part of the unknown type {part['type'][:40]!r} was left out: {here}")
             continue
-        read.append(_read(_with_owner(part), Part, here))
-    return tuple(read)
+        result.append(_read(_with_owner(part), Part, here))
+    return tuple(result)
 
 
 def _with_owner(part: JSON) -> JSON:
     """Return a tool part whose attachments name their message, as some exports leave that out."""
-    state = _loose(part.get("state"))
+    state = _object_or_empty(part.get("state"))
     if not isinstance(state.get("attachments"), list):
         return part
     owner = {"id": part.get("id"), "sessionID": part["sessionID"], "messageID": part["messageID"]}
-    files = [{**owner, **_loose(file)} for file in _list(state["attachments"], "")]
+    files = [{**owner, **_object_or_empty(file)} for file in _list(state["attachments"], "")]
     return {**part, "state": {**state, "attachments": files}}
 
 
@@ -162,42 +162,42 @@ def _is_free(project: Project, session: Session, entries: Sequence[Entry]) -> bo
     return ordered and not project.store.queries.are_taken([session.id], messages, parts)
 
 
-def _plain(value: Any, kind: Any, place: str) -> Any:
+def _check_plain(value: Any, kind: Any, location: str) -> Any:
     """Return an object or a list as such; what it holds is not looked at yet."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise _wrong(place, str(error)) from error
+        raise _format_error(location, str(error)) from error
 
 
-def _read(value: Any, kind: Any, place: str) -> Any:
+def _read(value: Any, kind: Any, location: str) -> Any:
     """Read a value as a struct that can be stored. Raises OperationError that names the place in the file."""
     try:
         return msgspec.json.decode(msgspec.json.encode(msgspec.convert(value, kind)), type=kind)
     except msgspec.ValidationError as error:
         what, _, inside = str(error).partition(" - at `$")
-        raise _wrong(place + inside.removesuffix("`"), what) from error
+        raise _format_error(location + inside.removesuffix("`"), what) from error
     except (OverflowError, RecursionError, UnicodeEncodeError, msgspec.DecodeError) as error:
-        raise _wrong(place, f"it can't be stored ({error})") from error
+        raise _format_error(location, f"it can't be stored ({error})") from error
 
 
-def _object(value: Any, place: str) -> JSON:
-    return _plain(value, JSON, place)
+def _object(value: Any, location: str) -> JSON:
+    return _check_plain(value, JSON, location)
 
 
-def _list(value: Any, place: str) -> list[Any]:
-    return _plain(value, list[Any], place)
+def _list(value: Any, location: str) -> list[Any]:
+    return _check_plain(value, list[Any], location)
 
 
-def _loose(value: Any) -> JSON:
+def _object_or_empty(value: Any) -> JSON:
     """Return `value` if it is an object, else `{}`."""
     return _object(value, "") if isinstance(value, dict) else {}
 
 
-def _check_times(times: Sequence[int], place: str) -> None:
+def _check_times(times: Sequence[int], location: str) -> None:
     if not all(0 <= each < LATEST for each in times):
-        raise _wrong(place, "expected times in milliseconds since the epoch")
+        raise _format_error(location, "expected times in milliseconds since the epoch")
 
 
-def _wrong(place: str, what: str) -> OperationError:
-    return OperationError("BadRequest", f"This is no session as `export` writes it: {what}, at {place}.")
+def _format_error(location: str, what: str) -> OperationError:
+    return OperationError("BadRequest", f"This is no session as `export` writes it: {what}, at {location}.")

@@ -76,7 +76,7 @@ async def get(project: Project, args: MessageId) -> MessageWithParts:
 async def waiting(project: Project, args: SessionId) -> list[MessageWithParts]:
     """Return the prompts that wait for a running turn, here or in another process, to take them up."""
     project.store.session(args.session_id)
-    if not project.runs.is_running(args.session_id) and project.store.leases.other(args.session_id) is None:
+    if not project.runs.is_running(args.session_id) and project.store.leases.find_other(args.session_id) is None:
         return []
     return _to_wire(list_queued_prompts(project.store.conversation(args.session_id)))
 
@@ -87,8 +87,8 @@ async def delete(project: Project, args: MessageId) -> bool:
 
     Raises OperationError: NotFoundError; SessionBusyError when a turn runs that has taken it up.
     """
-    entry = _changeable(project, args.session_id, args.message_id)
-    gone = MessageGone(session_id=args.session_id, message_id=args.message_id)
+    entry = _find_changeable(project, args.session_id, args.message_id)
+    event = MessageGone(session_id=args.session_id, message_id=args.message_id)
     message = entry.info
 
     def less(session: Session) -> Session:
@@ -97,7 +97,7 @@ async def delete(project: Project, args: MessageId) -> bool:
         cost = max((session.cost or 0.0) - message.cost, 0.0)
         return replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(message.all_tokens, -1))
 
-    project.store.update_session(args.session_id, less, MessageRemoved(properties=gone))
+    project.store.update_session(args.session_id, less, MessageRemoved(properties=event))
     return True
 
 
@@ -107,7 +107,7 @@ async def update_part(project: Project, args: UpdatePart) -> Part:
     part = args.part
     if (part.id, part.message_id, part.session_id) != (args.part_id, args.message_id, args.session_id):
         raise OperationError("BadRequest", "The part is of another message or session than the path names.")
-    _check_part(_changeable(project, args.session_id, args.message_id), args.part_id)
+    _check_part(_find_changeable(project, args.session_id, args.message_id), args.part_id)
     project.store.append(part_updated(part))
     return part
 
@@ -115,9 +115,9 @@ async def update_part(project: Project, args: UpdatePart) -> Part:
 @handles(operation.PART_DELETE)
 async def delete_part(project: Project, args: PartId) -> bool:
     """Delete a part. Raises as `delete` does."""
-    _check_part(_changeable(project, args.session_id, args.message_id), args.part_id)
-    gone = PartGone(session_id=args.session_id, message_id=args.message_id, part_id=args.part_id)
-    project.store.append(PartRemoved(properties=gone))
+    _check_part(_find_changeable(project, args.session_id, args.message_id), args.part_id)
+    event = PartGone(session_id=args.session_id, message_id=args.message_id, part_id=args.part_id)
+    project.store.append(PartRemoved(properties=event))
     return True
 
 
@@ -133,7 +133,7 @@ def _check_part(entry: Entry, part_id: str) -> None:
         raise OperationError("NotFoundError", f"Part not found: {part_id}")
 
 
-def _changeable(project: Project, session_id: str, message_id: str) -> Entry:
+def _find_changeable(project: Project, session_id: str, message_id: str) -> Entry:
     """Return a message that nothing works with: of an idle session, or a prompt that still waits."""
     entry = _entry(project, session_id, message_id)
     project.store.leases.check(session_id)

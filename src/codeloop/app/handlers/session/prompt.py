@@ -95,10 +95,10 @@ async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageW
     """Carry out a prompt that has a goal: its turn goes on until that is reached, or a limit is."""
     from codeloop.app.handlers.session.goal import begin_goal, with_goal
 
-    sent = find_sent_prompt(project, args)
-    rounds = begin_goal(project, args, goal, is_sent=sent is not None)
-    if sent is not None:
-        return with_goal(await wait_for_answer(project, sent, args), rounds)
+    sent_prompt = find_sent_prompt(project, args)
+    rounds = begin_goal(project, args, goal, is_sent=sent_prompt is not None)
+    if sent_prompt is not None:
+        return with_goal(await wait_for_answer(project, sent_prompt, args), rounds)
     message, _ = await _store_or_abort(project, args)
     policy = await make_policy(args.limits, message, project)
     stop = await asyncio.shield(project.runs.wake(args.session_id, policy, rounds=rounds))
@@ -108,15 +108,15 @@ async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageW
 def find_sent_prompt(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
     """Return the message as which a prompt is stored already; None: it is new, or its id is that of another one."""
     entries = project.store.context_view(args.session_id).entries if args.message_id is not None else ()
-    found = next((each for each in entries if each.info.id == args.message_id), None)
-    if found is None or not isinstance(found.info, UserMessage):
+    entry = next((each for each in entries if each.info.id == args.message_id), None)
+    if entry is None or not isinstance(entry.info, UserMessage):
         return None
     if isinstance(args, Prompt):
-        given = [part.text for part in args.parts if isinstance(part, TextPartInput) and not part.synthetic]
-        stored = [part.text for part in found.parts if isinstance(part, TextPart) and not part.synthetic]
+        texts = [part.text for part in args.parts if isinstance(part, TextPartInput) and not part.synthetic]
+        stored_texts = [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
         hooks = project.engine.hooks.runner  # an extension may have put other words in their place
-        return found if given == stored or (hooks is not None and hooks.wants("chat.message")) else None
-    return found
+        return entry if texts == stored_texts or (hooks is not None and hooks.wants("chat.message")) else None
+    return entry
 
 
 async def wait_for_answer(project: Project, before: Entry, args: Prompt | InvokeCommand) -> MessageWithParts:
@@ -161,9 +161,9 @@ async def abort(project: Project, args: SessionId) -> bool:
     return await project.runs.abort_anywhere(args.session_id)
 
 
-def agent_of(project: Project, session: Session, named: str | None) -> Agent:
+def agent_of(project: Project, session: Session, name: str | None) -> Agent:
     """Return the agent to use: the named one, else the session's, else the configured one. Raises OperationError."""
-    return project.engine.agent(named or session.agent or project.settings.config.default_agent or "build")
+    return project.engine.agent(name or session.agent or project.settings.config.default_agent or "build")
 
 
 def user_message(
@@ -189,25 +189,25 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     await extensions_ready(project)
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
-    wanted = await _format(project, args)
-    part_ids = [given.id for given in args.parts if given.id is not None]
+    data = await _format(project, args)
+    part_ids = [part_input.id for part_input in args.parts if part_input.id is not None]
     check_ids(project, args.message_id, part_ids)
     agent = agent_of(project, session, args.agent)
     model = await model_of(project, args, session, agent)
     project.models.open(model_ref(model))
     message = user_message(project, session.id, agent.name, model, args.message_id)
-    message = replace(message, system=args.system, tools=args.tools, format=wanted)
-    given = args.parts
+    message = replace(message, system=args.system, tools=args.tools, format=data)
+    part_inputs = args.parts
     if args.goal is not None:
         from codeloop.app.handlers.session.goal import goal_part
 
-        given = [*given, goal_part(args.goal)]
+        part_inputs = [*part_inputs, goal_part(args.goal)]
     if (project.workspace.root / ".codeloop" / "memory").is_dir():
         from codeloop.app.handlers.project.memory import find_notes
 
-        notes = await find_notes(project, session.id, given)
-        given = [*given, notes] if notes is not None else given
-    parts = await _make_parts(project, session, agent, message, given)
+        notes = await find_notes(project, session.id, part_inputs)
+        part_inputs = [*part_inputs, notes] if notes is not None else part_inputs
+    parts = await _make_parts(project, session, agent, message, part_inputs)
     if project.engine.hooks.runner is not None:
         from codeloop.app.handlers.session.hooked_prompt import run_prompt_hooks
 
@@ -244,18 +244,20 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
 
 
 async def _make_parts(
-    project: Project, session: Session, agent: Agent, message: UserMessage, given: Sequence[PartInput]
+    project: Project, session: Session, agent: Agent, message: UserMessage, part_inputs: Sequence[PartInput]
 ) -> list[Part]:
     """Read what a prompt attaches, and add what the model must know since the last one."""
     switched = switch_note(_agent_before(project, session), agent.name)
-    allowed = given
-    if any(map(is_mention, given)):
+    allowed = part_inputs
+    if any(map(is_mention, part_inputs)):
         from codeloop.app.check_mentions import check_mentions
 
-        allowed = await check_mentions(project, agent, message, given)
+        allowed = await check_mentions(project, agent, message, part_inputs)
     changed = project.services.notices.take(session.id)
     metadata_of = {switched: None, changed: {TOLD: True}}
-    notes = (TextPartInput(text=note, synthetic=True, metadata=shown) for note, shown in metadata_of.items() if note)
+    notes = (
+        TextPartInput(text=note, synthetic=True, metadata=metadata) for note, metadata in metadata_of.items() if note
+    )
     parts: list[Part] = []
     for each in (*allowed, *notes):
         if isinstance(each, FilePartInput):  # reading it, and scaling it down, takes its time
@@ -288,10 +290,10 @@ def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) ->
 
     Raises OperationError.
     """
-    named: list[tuple[str, Prefix, str]] = [("parts.id", "prt", each) for each in parts]
+    ids: list[tuple[str, Prefix, str]] = [("parts.id", "prt", each) for each in parts]
     if message_id is not None:
-        named.append(("messageID", "msg", message_id))
-    for field, prefix, value in named:
+        ids.append(("messageID", "msg", message_id))
+    for field, prefix, value in ids:
         if not is_id(value, prefix):
             raise OperationError("BadRequest", f"{field} must begin with {prefix}: {value[: CHOSEN_ID.value]}")
         if len(value) > CHOSEN_ID.value or not _PLAIN.fullmatch(value):
@@ -321,12 +323,12 @@ async def model_of(project: Project, args: Prompt | RunShell, session: Session, 
     Raises CodeloopError when there is none, UnknownModel when it, or its variant, does not exist.
     """
     model = await _choose_model(project, args, session, agent)
-    asked = (args.variant if isinstance(args, Prompt) else None) or model.variant
+    variant = (args.variant if isinstance(args, Prompt) else None) or model.variant
     is_agents = agent.model is not None and model_ref(agent.model) == model_ref(model)
-    name = asked or (agent.variant if is_agents else None)
+    name = variant or (agent.variant if is_agents else None)
     if name is None:
         return model
-    with _naming(project, () if asked else ("agent", agent.name, "variant")):
+    with _naming(project, () if variant else ("agent", agent.name, "variant")):
         return replace(model, variant=project.models.variant(model_ref(model), name))
 
 
@@ -358,10 +360,10 @@ def _naming(project: Project, keys: Keys) -> Generator[None]:
     try:
         yield
     except UnknownModel as error:
-        found = project.settings.loaded.describe_origin(keys)
-        if found is None:
+        origin = project.settings.loaded.describe_origin(keys)
+        if origin is None:
             raise
-        raise UnknownModel(f"{error}\nIt is chosen by {found[0]}.") from error
+        raise UnknownModel(f"{error}\nIt is chosen by {origin[0]}.") from error
 
 
 def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[PermissionRule] | None:

@@ -30,10 +30,10 @@ from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
-from codeloop.workspace.snapshot.restore import Conflict, Restoration, RestoreResult, is_unwound, put_back, unwound
+from codeloop.workspace.snapshot.restore import Conflict, Restoration, RestoreResult, find_unwound, is_unwound, put_back
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import file_diffs
-from codeloop.workspace.snapshot.tree_diff import TreeChange, lookup, overlaid
+from codeloop.workspace.snapshot.tree_diff import TreeChange, lookup, store_overlaid
 
 
 class _Plan(Struct, frozen=True):
@@ -81,16 +81,16 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
         return []
     view = store.conversation(session_id)
     start = start_of(view, point.message_id, point.part_id)
-    gone = view.entries[start:] if start is not None else ()
-    kept = files_of(entry.info for entry in view.entries[:start])
+    entries = view.entries[start:] if start is not None else ()
+    kept_files = files_of(entry.info for entry in view.entries[:start])
     cost, tokens = session.cost or 0.0, session.tokens or NO_TOKENS
-    for entry in gone:
+    for entry in entries:
         if isinstance(entry.info, AssistantMessage):
             cost, tokens = max(cost - entry.info.cost, 0.0), tokens.plus(entry.info.all_tokens, -1)
     if session.summary is not None:
-        session = with_diffs(session, [diff for entry in gone for diff in diffs_of(entry.info)], kept, -1)
+        session = with_diffs(session, [diff for entry in entries for diff in diffs_of(entry.info)], kept_files, -1)
     info = replace(session, revert=None, cost=cost, tokens=tokens, time=replace(session.time, updated=now_ms()))
-    removed = (MessageGone(session_id=session.id, message_id=entry.info.id) for entry in gone)
+    removed = (MessageGone(session_id=session.id, message_id=entry.info.id) for entry in entries)
     return [
         *(MessageRemoved(properties=each) for each in removed),
         session_updated(info),
@@ -100,13 +100,13 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
 
 def _undo_subagents(store: Store, view: Conversation, start: int | None, point: Revert) -> list[Session]:
     """Return the sessions of the subagents that worked since a point, as they stand with what they did undone."""
-    found: dict[str, Session] = {}
+    sessions: dict[str, Session] = {}
     for index, entry in places_of(store, view):
         child = entry.info.session_id
-        if start is not None and index >= start and child != view.session.id and child not in found:
-            begun = Revert(message_id=entry.info.id, snapshot=point.snapshot, diff="")
-            found[child] = replace(store.session(child), revert=begun)
-    return list(found.values())
+        if start is not None and index >= start and child != view.session.id and child not in sessions:
+            revert = Revert(message_id=entry.info.id, snapshot=point.snapshot, diff="")
+            sessions[child] = replace(store.session(child), revert=revert)
+    return list(sessions.values())
 
 
 async def diff_undo(project: Project, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
@@ -116,8 +116,8 @@ async def diff_undo(project: Project, view: Conversation) -> tuple[SnapshotFileD
     if start is None:
         return ()
     snapshots = project.snapshots
-    placed = places_of(project.store, view)
-    plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, placed, start), UNDO_TIME)
+    positions = places_of(project.store, view)
+    plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, positions, start), UNDO_TIME)
     return () if isinstance(plan, Failed) else plan.diffs
 
 
@@ -130,8 +130,8 @@ async def _move(
     between leaves each file old or new, and the same call finishes the work.
     """
     session, snapshots = view.session, project.snapshots
-    placed = places_of(project.store, view)
-    plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, placed, target), UNDO_TIME)
+    positions = places_of(project.store, view)
+    plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, positions, target), UNDO_TIME)
     if isinstance(plan, Failed):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
@@ -141,8 +141,8 @@ async def _move(
         message_id = view.entries[target].info.id
         point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
     if not args.dry_run:  # a point without a diff is one that the files are still on their way to
-        begun = replace(point, diff=None) if point is not None else None
-        _store(project, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else begun)
+        revert = replace(point, diff=None) if point is not None else None
+        _store(project, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else revert)
     outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
     if not args.dry_run:
         session = _store(project, session.id, point)
@@ -175,12 +175,14 @@ def _store(project: Project, session_id: str, point: Revert | None) -> Session:
 
 def with_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreResult:
     """Return an outcome with further files that are left alone, each named once."""
-    known = {each.path for each in outcome.conflicts}
-    added = (*outcome.conflicts, *(each for each in more if each.path not in known))
+    paths = {each.path for each in outcome.conflicts}
+    added = (*outcome.conflicts, *(each for each in more if each.path not in paths))
     return RestoreResult(outcome.restored, outcome.unchanged, tuple(sorted(added, key=lambda each: each.path)))
 
 
-def _plan(snapshots: Snapshots, view: Conversation, placed: Sequence[tuple[int, Entry]], target: int | None) -> _Plan:
+def _plan(
+    snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]], target: int | None
+) -> _Plan:
     """Work out the moves. Blocks. Raises MissingObject, OSError."""
     objects = snapshots.objects
     objects.ensure()
@@ -190,26 +192,28 @@ def _plan(snapshots: Snapshots, view: Conversation, placed: Sequence[tuple[int, 
     first = min(points) if points else len(view.entries)
     steps = [
         step
-        for index, entry in placed
+        for index, entry in positions
         if index >= first and (step := step_changes(snapshots, entry, index)) is not None
     ]
-    lost = tuple(Conflict(path, "what it held is not kept any more") for step in steps for path in step.lost)
+    missing_conflicts = tuple(
+        Conflict(path, "what it held is not kept any more") for step in steps for path in step.lost
+    )
     outside = tuple(Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside)
-    held, tree = _keep_entries(snapshots, old, steps, here)
+    tree_entries, tree = _keep_entries(snapshots, old, steps, here)
     moves: list[Restoration] = []
     conflicts: list[Conflict] = []
     undone: list[TreeChange] = []
-    for path, now in held.items():
+    for path, now in tree_entries.items():
         # The same undo once more: it may have been killed with this file still as it was.
-        expected = now if here == target else _at(now, steps, path, here)[0]
-        desired, whole = _at(now, steps, path, target)
+        expected = now if here == target else _entry_at(now, steps, path, here)[0]
+        desired, is_complete = _entry_at(now, steps, path, target)
         if expected != desired:
             moves.append(Restoration(path, expected, desired))
-        if not whole:
+        if not is_complete:
             conflicts.append(Conflict(path, "it was changed since"))
         if desired != now:
             undone.append(TreeChange(path, desired, now))
-    return _Plan(tree, tuple(moves), (*conflicts, *lost, *outside), file_diffs(objects, undone))
+    return _Plan(tree, tuple(moves), (*conflicts, *missing_conflicts, *outside), file_diffs(objects, undone))
 
 
 def _keep_entries(
@@ -222,20 +226,24 @@ def _keep_entries(
     objects = snapshots.objects
     start = EMPTY_TREE if old is None or old.snapshot is None else old.snapshot
     before = {each.path for step in steps if here is not None and step.index >= here for each in step.changes}
-    held: dict[str, TreeEntry | None] = {}
+    tree_entries: dict[str, TreeEntry | None] = {}
     for path in dict.fromkeys(each.path for step in steps for each in step.changes):
-        held[path] = lookup(objects, start, path) if path in before else snapshots.keep(path)
+        tree_entries[path] = lookup(objects, start, path) if path in before else snapshots.keep(path)
     if start == EMPTY_TREE and snapshots.last is not None and objects.has(snapshots.last.tree):
         start = snapshots.last.tree
-    return held, overlaid(objects, start, {path: item for path, item in held.items() if path not in before})
+    return tree_entries, store_overlaid(
+        objects, start, {path: item for path, item in tree_entries.items() if path not in before}
+    )
 
 
-def _at(held: TreeEntry | None, steps: Sequence[Step], path: str, point: int | None) -> tuple[TreeEntry | None, bool]:
+def _entry_at(
+    held: TreeEntry | None, steps: Sequence[Step], path: str, point: int | None
+) -> tuple[TreeEntry | None, bool]:
     """Return a file's entry when the session stands at `point`, and whether all changes since are undone."""
     if point is None:
         return held, True
     changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
-    return unwound(held, changes), is_unwound(held, changes)
+    return find_unwound(held, changes), is_unwound(held, changes)
 
 
 def idle(project: Project, session_id: str) -> tuple[Session, Conversation]:

@@ -46,8 +46,8 @@ async def search(project: Project, args: SearchSessions) -> SearchResult:
 
 
 def _excerpt(info: Message, part: TextPart, text: str) -> Excerpt:
-    place = max(part.text.casefold().find(text.casefold()), 0)
-    start, end = max(place - AROUND, 0), place + len(text) + AROUND
-    shown = ("…" if start else "") + part.text[start:end] + ("…" if end < len(part.text) else "")
+    start_at = max(part.text.casefold().find(text.casefold()), 0)
+    start, end = max(start_at - AROUND, 0), start_at + len(text) + AROUND
+    excerpt = ("…" if start else "") + part.text[start:end] + ("…" if end < len(part.text) else "")
     role = "user" if isinstance(info, UserMessage) else "assistant"
-    return Excerpt(message_id=info.id, part_id=part.id, role=role, created=info.time.created, text=shown)
+    return Excerpt(message_id=info.id, part_id=part.id, role=role, created=info.time.created, text=excerpt)

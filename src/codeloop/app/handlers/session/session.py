@@ -98,11 +98,11 @@ async def everything(project: Project, args: ListAllSessions) -> list[Session]:
     from codeloop.app.handlers.reports.databases import find_databases
 
     def read() -> list[Session]:
-        found: list[Session] = []
+        sessions: list[Session] = []
         for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
-                found += queries.sessions(SessionFilter(limit=min(args.limit, ALL)))
-        return sorted(found, key=lambda each: -each.time.updated)[: args.limit]
+                sessions += queries.sessions(SessionFilter(limit=min(args.limit, ALL)))
+        return sorted(sessions, key=lambda each: -each.time.updated)[: args.limit]
 
     return await asyncio.to_thread(read)
 
@@ -118,25 +118,25 @@ async def update(project: Project, args: UpdateSession) -> Session:
     """Rename a session, archive it, or change its metadata and rules. Its place in the list stays."""
     if args.title is not None and not args.title.strip():
         raise OperationError("BadRequest", "A title can't be empty.")
-    wanted = {"title": args.title, "permission": args.permission}
-    given = {name: value for name, value in wanted.items() if value is not None}
+    fields = {"title": args.title, "permission": args.permission}
+    changes = {name: value for name, value in fields.items() if value is not None}
 
     def apply_update(session: Session) -> Session:
         time = session.time if args.time is None else replace(session.time, archived=args.time.archived)
-        return replace(session, **given, **_metadata(session, args.metadata), time=time)
+        return replace(session, **changes, **_metadata(session, args.metadata), time=time)
 
     return project.store.update_session(args.session_id, apply_update)
 
 
-def _metadata(session: Session, given: JSON | None) -> JSON:
+def _metadata(session: Session, data: JSON | None) -> JSON:
     """Return the field to replace: what a client sent, with what it may not know of.
 
     That is the profile, the ceilings, and where the session was moved (null forgets that).
     """
-    if given is None:
+    if data is None:
         return {}
     own = session.metadata or {}
-    kept = {name: own[name] for name in (PROFILE, MOVED) if name in own} | given
+    kept = {name: own[name] for name in (PROFILE, MOVED) if name in own} | data
     if kept.get(MOVED, ...) is None:
         del kept[MOVED]
     return {"metadata": with_ceilings(kept, read_ceilings(session))}

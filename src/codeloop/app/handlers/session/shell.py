@@ -96,9 +96,9 @@ class _Command:
             self._finish(info, _complete(part, result.output, result.metadata))
         except asyncio.CancelledError:
             state = context.present().state
-            shown = (state.metadata or {}) if isinstance(state, ToolStateRunning) else {}
+            display = (state.metadata or {}) if isinstance(state, ToolStateRunning) else {}
             self._finish(
-                info, _complete(part, str(shown.get("output", "")), {**shown, "exit": None, "interrupted": True})
+                info, _complete(part, str(display.get("output", "")), {**display, "exit": None, "interrupted": True})
             )
             raise
         except ToolFailure as error:
@@ -111,12 +111,12 @@ class _Command:
     def _begin(self) -> tuple[AssistantMessage, ToolPart]:
         """Store the user's message and the answer with the running call, in one transaction."""
         store, message = self._project.store, self._message
-        told = TextPart(
+        note = TextPart(
             id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=TOLD, synthetic=True
         )
-        said = message_updated(message)
+        event = message_updated(message)
         discarded = discard_reverted(store, message.session_id)
-        store.append(*discarded, said, part_updated(told))
+        store.append(*discarded, event, part_updated(note))
         if discarded:  # nothing is undone any more
             store.publish_live(session_diff(message.session_id, []))
         info = new_message(self._project.engine, message.session_id, message)

@@ -24,7 +24,7 @@ from codeloop.schema.message import AssistantMessage, Session
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import TreeEntry
-from codeloop.workspace.snapshot.restore import Conflict, Restoration, is_unwound, unwound
+from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_unwound, is_unwound
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange
 
@@ -47,17 +47,17 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
     """
     session, view = idle(project, args.session_id)
     snapshots = project.snapshots
-    placed = places_of(project.store, view)
+    positions = places_of(project.store, view)
     names = [_relative(snapshots.root, session, each) for each in args.files]
     async with hold_session(project, args):
         plan = await snapshots.jobs.run_in_background(
-            lambda: _plan(snapshots, view, placed, names, redo=args.redo), UNDO_TIME
+            lambda: _plan(snapshots, view, positions, names, redo=args.redo), UNDO_TIME
         )
         if isinstance(plan, Failed):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
         outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
-    found = files_outcome(with_conflicts(outcome, plan.conflicts), plan.moves)
-    return UndoneFiles(message_id=plan.prompt, outcome=found)
+    outcome_now = files_outcome(with_conflicts(outcome, plan.conflicts), plan.moves)
+    return UndoneFiles(message_id=plan.prompt, outcome=outcome_now)
 
 
 def _relative(root: Path, session: Session, name: str) -> str:
@@ -72,19 +72,19 @@ def _relative(root: Path, session: Session, name: str) -> str:
 def _plan(
     snapshots: Snapshots,
     view: Conversation,
-    placed: Sequence[tuple[int, Entry]],
+    positions: Sequence[tuple[int, Entry]],
     names: Sequence[str],
     *,
     redo: bool,
 ) -> _Plan:
     """Choose the turn and work out the moves. Blocks. Raises MissingObject, OSError."""
     snapshots.objects.ensure()
-    turns = _turns(snapshots, view, placed)
+    turns = _turns(snapshots, view, positions)
     paths = {path for _, changes in turns for path in changes if any(_is_meant(path, name) for name in names)}
     now = {path: snapshots.keep(path) for path in paths}
     choose = _redoable if redo else _undoable
-    chosen = {path: choose(now[path], path, turns) for path in sorted(paths)}
-    places = [at for at in chosen.values() if at is not None]
+    points = {path: choose(now[path], path, turns) for path in sorted(paths)}
+    places = [at for at in points.values() if at is not None]
     conflicts = [Conflict(name or ".", UNTOUCHED) for name in names if not any(_is_meant(each, name) for each in paths)]
     if not places:
         why = "nothing of it is undone" if redo else "what the session did to it is undone"
@@ -92,23 +92,23 @@ def _plan(
     at = min(places) if redo else max(places)
     prompt, changes = turns[at]
     moves: list[Restoration] = []
-    for path in (path for path, each in chosen.items() if each == at):
-        desired = changes[path][-1].after if redo else unwound(now[path], changes[path])
+    for path in (path for path, each in points.items() if each == at):
+        desired = changes[path][-1].after if redo else find_unwound(now[path], changes[path])
         if desired != now[path]:
             moves.append(Restoration(path, now[path], desired))
         if not redo and not is_unwound(now[path], changes[path]):
             conflicts.append(Conflict(path, "it was changed since"))
-    others = (path for path, each in chosen.items() if each != at and path in names)
+    others = (path for path, each in points.items() if each != at and path in names)
     conflicts += (Conflict(path, "the last turn did not change it") for path in others)
     return _Plan(prompt, tuple(moves), tuple(conflicts))
 
 
-def _turns(snapshots: Snapshots, view: Conversation, placed: Sequence[tuple[int, Entry]]) -> Turns:
+def _turns(snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]]) -> Turns:
     """Return the changes of the turns that are not undone, oldest first."""
     point = view.session.revert
     end = start_of(view, point.message_id, point.part_id) if point is not None else None
     turns: dict[str, dict[str, list[TreeChange]]] = {}
-    for index, entry in placed:
+    for index, entry in positions:
         owner = view.entries[index].info
         if (end is None or index < end) and (step := step_changes(snapshots, entry, index)):
             prompt = owner.parent_id if isinstance(owner, AssistantMessage) else owner.id
@@ -130,7 +130,7 @@ def _undoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
     """
     changed = [at for at in range(len(turns) - 1, -1, -1) if path in turns[at][1]]
     for at in changed:
-        if unwound(now, turns[at][1][path]) != now:
+        if find_unwound(now, turns[at][1][path]) != now:
             return at
     return None if any(now == turns[at][1][path][0].before for at in changed) else changed[0]
 

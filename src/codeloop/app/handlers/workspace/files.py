@@ -45,9 +45,9 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
     """Return a folder's entries, folders first. Raises OperationError: missing, no folder, outside, unreadable."""
 
     def read() -> list[FileNode]:
-        place = _inside(project, args.path)
+        target = _resolve_inside(project, args.path)
         try:
-            found = entries(place.root, place.real, user_excludes(project.settings.environment))
+            directory_entries = entries(target.root, target.real, user_excludes(project.settings.environment))
         except FileNotFoundError as error:
             raise OperationError("NotFoundError", f"Folder not found: {args.path}") from error
         except FileRefused as error:
@@ -58,12 +58,12 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
         return [
             FileNode(
                 name=readable(entry.name),
-                path=readable(os.path.relpath(place.named / entry.name, directory)) + ("/" if entry.is_folder else ""),
-                absolute=readable(str(place.named / entry.name)),
+                path=readable(os.path.relpath(target.named / entry.name, directory)) + ("/" if entry.is_folder else ""),
+                absolute=readable(str(target.named / entry.name)),
                 type="directory" if entry.is_folder else "file",
                 ignored=entry.ignored,
             )
-            for entry in found
+            for entry in directory_entries
         ]
 
     return await asyncio.to_thread(read)
@@ -75,20 +75,20 @@ async def read(project: Project, args: FileQuery) -> FileContent:
 
     Raises OperationError: it is outside, too large, not a regular file, or can't be read.
     """
-    place, data = await asyncio.to_thread(load_file, project, args.path)
+    target, data = await asyncio.to_thread(load_file, project, args.path)
     if data is None:
         return FileContent(type="text", content="")
     text = _text(data)
     if text is None:
-        mime = media_type(data) or mimetypes.guess_type(place.named.name)[0] or "application/octet-stream"
+        mime = media_type(data) or mimetypes.guess_type(target.named.name)[0] or "application/octet-stream"
         content = await asyncio.to_thread(base64.b64encode, data)
         return FileContent(type="binary", content=content.decode(), encoding="base64", mime_type=mime)
-    shown = FileContent(type="text", content=text.rstrip())
-    before = await _read_committed(project, place) if len(data) <= SNAPSHOT_DIFF.value else None
+    file_content = FileContent(type="text", content=text.rstrip())
+    before = await _read_committed(project, target) if len(data) <= SNAPSHOT_DIFF.value else None
     if before is None or before.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
-        return shown
-    name = readable(os.path.relpath(place.named, project.workspace.directory))
-    return await asyncio.to_thread(_with_difference, shown, name, before, text)
+        return file_content
+    name = readable(os.path.relpath(target.named, project.workspace.directory))
+    return await asyncio.to_thread(_with_difference, file_content, name, before, text)
 
 
 @handles(operation.FILE_STATUS)
@@ -108,25 +108,25 @@ async def status(project: Project, _args: NoArguments) -> list[File]:
     ]
 
 
-def _inside(project: Project, path: str) -> _Inside:
+def _resolve_inside(project: Project, path: str) -> _Inside:
     """Find a path in the work tree before anything of it is read. Raises OperationError when it leads out."""
     if "\0" in path:
         raise OperationError("BadRequest", "The path holds a NUL character, which no file has in its name.")
     workspace = project.workspace
-    named = Path(os.path.normpath(workspace.directory / path))
-    real, root = Path(os.path.realpath(named)), Path(os.path.realpath(workspace.root))
+    absolute = Path(os.path.normpath(workspace.directory / path))
+    real, root = Path(os.path.realpath(absolute)), Path(os.path.realpath(workspace.root))
     if not real.is_relative_to(root):
         raise OperationError("BadRequest", f"{readable(path)} is outside of the work tree {root}; name a file in it.")
-    return _Inside(named, real, root)
+    return _Inside(absolute, real, root)
 
 
 def load_file(project: Project, path: str) -> tuple[_Inside, bytes | None]:
     """Return where a file is and its bytes; None: it is missing. Blocks. Raises OperationError as `read` does."""
-    place = _inside(project, path)
+    target = _resolve_inside(project, path)
     try:
-        return place, load(place.real, FILES_CONTENT.value).data
+        return target, load(target.real, FILES_CONTENT.value).data
     except FileNotFoundError:
-        return place, None
+        return target, None
     except FileRefused as error:
         raise OperationError("BadRequest", readable(str(error))) from error
     except OSError as error:
@@ -147,19 +147,19 @@ def _text(data: bytes) -> str | None:
         return None
 
 
-async def _read_committed(project: Project, place: _Inside) -> str | None:
+async def _read_committed(project: Project, target: _Inside) -> str | None:
     """Return the text that the last commit has of a file; None: none, or it can't be known."""
     git = git_of(project)
     if git is None:
         return None
     try:
-        data = await git.blob("HEAD", str(place.real.relative_to(place.root)), SNAPSHOT_DIFF.value)
+        data = await git.blob("HEAD", str(target.real.relative_to(target.root)), SNAPSHOT_DIFF.value)
     except GitFailed:
         return None
     return None if data is None else _text(data)
 
 
-def _with_difference(shown: FileContent, name: str, before: str, after: str) -> FileContent:
+def _with_difference(file_content: FileContent, name: str, before: str, after: str) -> FileContent:
     """Add the difference, with the whole file around it."""
     everything = max(len(split_lines(before)), len(split_lines(after)))
     patch = unified_diff(name, before, after, everything).patch
@@ -171,7 +171,7 @@ def _with_difference(shown: FileContent, name: str, before: str, after: str) -> 
             hunks.append(PatchHunk(**dict(zip(_NUMBERS, starts, strict=True)), lines=[]))
         elif hunks:
             hunks[-1].lines.append(line)
-    return replace(shown, diff=patch, patch=FilePatch(old_file_name=name, new_file_name=name, hunks=hunks))
+    return replace(file_content, diff=patch, patch=FilePatch(old_file_name=name, new_file_name=name, hunks=hunks))
 
 
 _NUMBERS = ("old_start", "old_lines", "new_start", "new_lines")

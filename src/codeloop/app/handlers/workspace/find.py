@@ -41,8 +41,8 @@ async def files(project: Project, args: FindFiles) -> list[str]:
 @handles(operation.FS_FIND)
 async def fs_find(project: Project, args: FindFiles) -> FoundFiles:
     """Complete a path: the names that `files` finds, with the path of their directory."""
-    found = await _find_names(project, args, args.type, _COMPLETIONS)
-    data = [FileSystemEntry(path=readable(name.path), type="directory" if name.is_folder else "file") for name in found]
+    names = await _find_names(project, args, args.type, _COMPLETIONS)
+    data = [FileSystemEntry(path=readable(name.path), type="directory" if name.is_folder else "file") for name in names]
     return FoundFiles(location=await location(project, NoArguments()), data=data)
 
 

@@ -40,7 +40,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     """Open a terminal. Refused when its directory or program is not there, or too many are open."""
 
     def announce_exit(terminal: Terminal, code: int) -> None:
-        project.tell(PtyExited(properties=PtyEnd(id=terminal.id, exit_code=code)))
+        project.publish_live(PtyExited(properties=PtyEnd(id=terminal.id, exit_code=code)))
 
     _check_title(args.title)
     workspace = project.workspace
@@ -51,7 +51,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
         reason = error.strerror if isinstance(error, OSError) else error
         raise OperationError("BadRequest", f"The terminal can't be opened: {reason}.") from error
     terminal.title = args.title or terminal.title
-    project.tell(PtyCreated(properties=PtyInfo(info=terminal.info)))
+    project.publish_live(PtyCreated(properties=PtyInfo(info=terminal.info)))
     return terminal.info
 
 
@@ -75,7 +75,7 @@ async def update(project: Project, args: UpdatePty) -> Pty:
     terminal.title = args.title or terminal.title
     if args.size is not None:
         terminal.resize(args.size.rows, args.size.cols)
-    project.tell(PtyUpdated(properties=PtyInfo(info=terminal.info)))
+    project.publish_live(PtyUpdated(properties=PtyInfo(info=terminal.info)))
     return terminal.info
 
 
@@ -84,7 +84,7 @@ async def remove(project: Project, args: PtyId) -> bool:
     """End a terminal with everything that runs in it."""
     terminal = find_terminal(project, args.pty_id)
     await project.workspace.terminals.remove(terminal.id)
-    project.tell(PtyDeleted(properties=PtyGone(id=terminal.id)))
+    project.publish_live(PtyDeleted(properties=PtyGone(id=terminal.id)))
     return True
 
 

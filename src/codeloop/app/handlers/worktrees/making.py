@@ -73,7 +73,7 @@ async def create(project: Project, args: CreateWorktree) -> Worktree:
     except (WorktreeRefused, GitFailed, OSError) as error:
         raise OperationError("WorktreeCreateFailedError", str(error)) from error
     is_trusted = await asyncio.to_thread(extend_trust, project, folder)
-    made = Worktree(
+    worktree = Worktree(
         name=name,
         branch=record.branch,
         directory=str(folder),
@@ -82,8 +82,8 @@ async def create(project: Project, args: CreateWorktree) -> Worktree:
         notes=[*notes, *more, *_explain_skipped(project, is_trusted=is_trusted)],
     )
     await _set_up(project, folder, args.start_command, is_trusted=is_trusted)
-    project.tell(WorktreeReady(properties=made))
-    return made
+    project.publish_live(WorktreeReady(properties=worktree))
+    return worktree
 
 
 @handles(operation.WORKTREE_COPY)
@@ -199,11 +199,11 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
     return []
 
 
-async def _set_up(project: Project, folder: Path, given: str | None, *, is_trusted: bool) -> None:
+async def _set_up(project: Project, folder: Path, name: str | None, *, is_trusted: bool) -> None:
     """Run the lines that prepare a work tree: the project's, those of the configuration, and the one that was given."""
     about = await asyncio.to_thread(read_details, project.settings.home)
     configured = project.settings.config.worktree.setup if is_trusted else ()
-    for line in (about.commands.start if about.commands else None, *configured, given):
+    for line in (about.commands.start if about.commands else None, *configured, name):
         if line is not None and line.strip():
             await run_setup(project, folder, line)
 
@@ -219,9 +219,9 @@ async def _free_tree_name(trees: Worktrees, home: Path, wanted: str | None) -> s
     """Return a name that no work tree, record or branch has. Raises OperationError."""
     name = shorten(wanted or "") or slug()
     for _ in range(_TRIES):
-        taken = os.path.lexists(home / name) or os.path.lexists(home / f"{name}.json")
+        is_taken = os.path.lexists(home / name) or os.path.lexists(home / f"{name}.json")
         try:
-            if not taken and await trees.git.commit(f"refs/heads/codeloop/{name}") is None:
+            if not is_taken and await trees.git.commit(f"refs/heads/codeloop/{name}") is None:
                 return name
         except GitFailed as error:
             raise OperationError("WorktreeCreateFailedError", str(error)) from error

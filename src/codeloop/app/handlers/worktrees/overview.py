@@ -63,11 +63,11 @@ async def find_branch_point(tree: Git, record: WorktreeRecord) -> str:
     """Return the last commit that a work tree has in common with its base. Raises OperationError, GitFailed."""
     head = await tree.commit("HEAD")
     base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
-    known = await tree.commit(base) if base is not None else None
-    found = await tree.merge_base(head, known) if head is not None and known is not None else None
-    if (found or record.start or head) is None:
+    base_commit = await tree.commit(base) if base is not None else None
+    commit = await tree.merge_base(head, base_commit) if head is not None and base_commit is not None else None
+    if (commit or record.start or head) is None:
         raise OperationError("BadRequest", f"{record.name} has no commit to compare with.")
-    return found or record.start or head or ""
+    return commit or record.start or head or ""
 
 
 async def _describe(project: Project, record: WorktreeRecord) -> WorktreeOverview:
@@ -109,6 +109,6 @@ async def _count_commits(tree: Git, record: WorktreeRecord) -> tuple[int, int]:
     base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
     if base is None:
         return 0, 0
-    printed = await tree.ask("rev-list", "--left-right", "--count", f"HEAD...{base}")
-    counts = "".join(printed.lines[:1]).split()
-    return (int(counts[0]), int(counts[1])) if printed.code == 0 and len(counts) == 2 else (0, 0)
+    output = await tree.ask("rev-list", "--left-right", "--count", f"HEAD...{base}")
+    counts = "".join(output.lines[:1]).split()
+    return (int(counts[0]), int(counts[1])) if output.code == 0 and len(counts) == 2 else (0, 0)

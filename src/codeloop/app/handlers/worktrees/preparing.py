@@ -37,9 +37,9 @@ async def find_wanted(project: Project, git: Git) -> tuple[list[str], list[str]]
     """Return the ignored files and folders that rules copy, and those that are asked about. Raises GitFailed."""
     rules = _RULES | project.settings.config.worktree.copy
     words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-    printed = await git.ask(*words, cap=_LISTED)
+    output = await git.ask(*words, cap=_LISTED)
     found: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
-    for name in os.fsdecode(printed.data).split("\0"):
+    for name in os.fsdecode(output.data).split("\0"):
         path = name.rstrip("/")
         verdict = "deny"
         for pattern, says in rules.items():
@@ -71,8 +71,8 @@ def extend_trust(project: Project, folder: Path) -> bool:
     if not settings.trusted or record is None or record.files is None:
         return False
     try:
-        found = read_contents(settings.paths, folder, folder).digests()
-        if not found.items() <= record.files.items():
+        digests = read_contents(settings.paths, folder, folder).digests()
+        if not digests.items() <= record.files.items():
             return False
         trust(settings.paths, folder)
     except (TooManyFiles, CodeloopError):
@@ -93,16 +93,16 @@ async def run_setup(project: Project, folder: Path, line: str) -> None:
     seconds = SHELL_TIMEOUT_MAX.seconds
     try:
         policy = policy_of(tree) if await sandbox_of(tree) is not None else None
-        ended = await tree.shells.run(context, ShellCommand(line, seconds, policy=policy), lambda _output: None)
+        program = await tree.shells.run(context, ShellCommand(line, seconds, policy=policy), lambda _output: None)
     except (OSError, ValueError) as error:
         raise OperationError("WorktreeStartCommandFailedError", f"{line}: {error}") from error
     finally:
         await tree.close()
-    if ended.code != 0:
-        words = " ".join(ended.recent.split())[-1000:]
-        how = f"code {ended.code}" if ended.signal is None else ended.signal
-        what = f"was ended after {seconds:g} s" if ended.timed_out else f"ended with {how}"
-        notes = " ".join(ended.notes)
+    if program.code != 0:
+        words = " ".join(program.recent.split())[-1000:]
+        how = f"code {program.code}" if program.signal is None else program.signal
+        what = f"was program after {seconds:g} s" if program.timed_out else f"program with {how}"
+        notes = " ".join(program.notes)
         raise OperationError(
             "WorktreeStartCommandFailedError",
             f"The work tree {folder} is made, but `{line}` {what}: {words} {notes}".rstrip(),

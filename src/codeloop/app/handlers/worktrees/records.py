@@ -61,16 +61,16 @@ def read_records(project: Project) -> list[WorktreeRecord]:
     Clones of one repository share their project's folder: those of another clone are left out.
     """
     home, own = home_of(project), _repository(project.settings.place.root)
-    found: dict[str, WorktreeRecord] = {}
+    worktree_records: dict[str, WorktreeRecord] = {}
     with suppress(OSError):
         for entry in sorted(home.iterdir()):
             if entry.suffix == ".json":
                 with suppress(OSError, msgspec.DecodeError):
                     record = msgspec.json.decode(read_start(entry, _BYTES), type=WorktreeRecord)
-                    found[record.name] = record
+                    worktree_records[record.name] = record
             elif (entry / ".git").is_file():
-                found.setdefault(entry.name, WorktreeRecord(name=entry.name))
-    kept = (each for each in found.values() if _repository(home / each.name) in (None, own))
+                worktree_records.setdefault(entry.name, WorktreeRecord(name=entry.name))
+    kept = (each for each in worktree_records.values() if _repository(home / each.name) in (None, own))
     return sorted(kept, key=lambda each: each.name)
 
 

@@ -86,10 +86,10 @@ class GitHub:
         async def create() -> Comment:
             return _comment(await self._rest.send("POST", f"{self._path}/issues/{number}/comments", {"body": text}))
 
-        found = await self._rest.create_once(find, create)
-        if found.text == text:
-            return found
-        path = f"{self._path}/issues/comments/{found.id}"
+        comment = await self._rest.create_once(find, create)
+        if comment.text == text:
+            return comment
+        path = f"{self._path}/issues/comments/{comment.id}"
         return _comment(await self._rest.send("PATCH", path, {"body": text}))
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
@@ -106,9 +106,9 @@ class GitHub:
     async def open_pull(self, branch: str, base: str, title: str, text: str) -> PullRequest:
         """Open a pull request for a branch, or update the text of the one that is open."""
         body = {"title": title, "body": text}
-        found = await self.find_pull(branch)
-        if found is not None:
-            return self._pull(await self._rest.send("PATCH", f"{self._path}/pulls/{found.number}", body))
+        pull = await self.find_pull(branch)
+        if pull is not None:
+            return self._pull(await self._rest.send("PATCH", f"{self._path}/pulls/{pull.number}", body))
 
         async def create() -> PullRequest:
             return self._pull(

@@ -80,10 +80,10 @@ class GitLab:
         async def create() -> Comment:
             return _comment(await self._rest.send("POST", path, {"body": text}))
 
-        found = await self._rest.create_once(find, create)
-        if found.text == text:
-            return found
-        return _comment(await self._rest.send("PUT", f"{path}/{found.id}", {"body": text}))
+        comment = await self._rest.create_once(find, create)
+        if comment.text == text:
+            return comment
+        return _comment(await self._rest.send("PUT", f"{path}/{comment.id}", {"body": text}))
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
         """Delete a note of ours."""
@@ -97,13 +97,13 @@ class GitLab:
     async def open_pull(self, branch: str, base: str, title: str, text: str) -> PullRequest:
         """Open a merge request for a branch, or update the text of the one that is open."""
         body = {"title": title, "description": text}
-        found = await self.find_pull(branch)
-        if found is not None:
-            return _pull(await self._rest.send("PUT", self._thread(found.number, is_pull=True), body))
+        pull = await self.find_pull(branch)
+        if pull is not None:
+            return _pull(await self._rest.send("PUT", self._thread(pull.number, is_pull=True), body))
 
         async def create() -> PullRequest:
-            wanted = {**body, "source_branch": branch, "target_branch": base}
-            return _pull(await self._rest.send("POST", f"{self._path}/merge_requests", wanted))
+            fields = {**body, "source_branch": branch, "target_branch": base}
+            return _pull(await self._rest.send("POST", f"{self._path}/merge_requests", fields))
 
         return await self._rest.create_once(lambda: self.find_pull(branch), create)
 

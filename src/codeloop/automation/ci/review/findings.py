@@ -74,11 +74,11 @@ def find_proof(finding: ReviewFinding, calls: Iterable[RecordedCall], source: Se
     """
     if all(_LOOKS.match(piece) for piece in re.split(r"&&|\|\||[;|\n]", finding.command)):
         return None
-    if _plain(finding.output) in _plain("\n".join(source)):
+    if _join_lines(finding.output) in _join_lines("\n".join(source)):
         return None
     about = enclosing_name(source, finding.line) or re.sub(r"\.\w+$", "", finding.path.rpartition("/")[2])
     for call in calls:
-        same = _plain(call.command) == _plain(finding.command)
+        same = _join_lines(call.command) == _join_lines(finding.command)
         if (
             same
             and shows(finding, call)
@@ -90,10 +90,10 @@ def find_proof(finding: ReviewFinding, calls: Iterable[RecordedCall], source: Se
 
 def shows(finding: ReviewFinding, call: RecordedCall | None) -> bool:
     """Return whether a run came to an end of its own, and printed what a finding quotes."""
-    quote = _plain(finding.output)
+    quote = _join_lines(finding.output)
     if call is None or call.exit_code is None or call.exit_code in {124, 126, 127}:
         return False
-    return len(quote) >= _LEAST and quote in _plain(call.output)
+    return len(quote) >= _LEAST and quote in _join_lines(call.output)
 
 
 def holds(finding: ReviewFinding, here: RecordedCall | None, there: RecordedCall | None, *, is_new: bool) -> bool:
@@ -112,9 +112,9 @@ def enclosing_name(source: Sequence[str], line: int) -> str:
     own = source[line - 1] if 0 < line <= len(source) else ""
     depth = _indent(own) if own.strip() else 10_000
     for text in [own, *reversed(source[: max(line - 1, 0)])]:
-        found = _DEFINITION.match(text)
-        if found and (text is own or _indent(text) < depth):
-            return found[1]
+        match = _DEFINITION.match(text)
+        if match and (text is own or _indent(text) < depth):
+            return match[1]
         if text.strip():
             depth = min(depth, _indent(text))
     return ""
@@ -156,7 +156,7 @@ def show_proof(finding: ReviewFinding, call: RecordedCall) -> str:
     )
 
 
-def _plain(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 

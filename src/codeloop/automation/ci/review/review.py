@@ -85,9 +85,9 @@ async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
     result = await _ask(job, pull, origin, head)
     page = await export_session(job, result)
     if result.structured is None:
-        said = result.message or "The review ended without findings in the shape that was asked for."
+        message = result.message or "The review ended without findings in the shape that was asked for."
         return CiOutcome(
-            "the review did not come to its end", said, result.exit_code or 1, result.cost, (page,), is_done=False
+            "the review did not come to its end", message, result.exit_code or 1, result.cost, (page,), is_done=False
         )
     after = await job.repository.record_files(head)
     new = await job.repository.keep_new_files(before, before, after)
@@ -152,14 +152,14 @@ async def _judge(
 ) -> tuple[list[Proven], Counter[Verdict]]:
     """Return the findings that hold, in the model's order, and how many of the others do not, and why."""
     counts: Counter[Verdict] = Counter()
-    proven, taken = list[Proven](), set[tuple[str, str]]()
+    proven, places = list[Proven](), set[tuple[str, str]]()
     for each in candidates:
         call = find_proof(each.finding, calls, each.source) if each.verdict is None else None
         proof = (each.finding.command, each.finding.output)
-        if call is None or proof in taken:  # one run proves one finding
+        if call is None or proof in places:  # one run proves one finding
             counts[each.verdict or "unproven"] += 1
         else:
-            taken.add(proof)
+            places.add(proof)
             proven.append(Proven(each.finding, call, each.print_, each.is_new))
     if not proven:
         return [], counts
@@ -167,14 +167,14 @@ async def _judge(
     now = await _run_again(job, trees.head, commands, "head")
     then = await _run_again(job, trees.base, commands, "base")
     await job.repository.put_files(trees.left)
-    held = [
+    confirmed = [
         each
         for each, here, there in zip(proven, now, then, strict=True)
         if holds(each.finding, here, there, is_new=each.is_new)
     ]
-    counts["unproven"] += len(proven) - len(held)
-    counts["surplus"] += max(len(held) - CI_FINDINGS.value, 0)
-    return held[: CI_FINDINGS.value], counts
+    counts["unproven"] += len(proven) - len(confirmed)
+    counts["surplus"] += max(len(confirmed) - CI_FINDINGS.value, 0)
+    return confirmed[: CI_FINDINGS.value], counts
 
 
 async def _run_again(job: CiJob, tree: str, commands: Sequence[str], side: str) -> list[RecordedCall | None]:
@@ -190,8 +190,8 @@ async def _run_again(job: CiJob, tree: str, commands: Sequence[str], side: str) 
     script = job.scratch / f"{side}.jsonl"
     script.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in [*rows, {"text": "Done."}]))
     result = await job.agent.repeat(job.settings.work, script, CI_PROOF.seconds * len(commands))
-    found = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / f"{side}.json")
-    by_command = {call.command: call for call in found}
+    calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / f"{side}.json")
+    by_command = {call.command: call for call in calls}
     return [by_command.get(command) for command in commands]
 
 

@@ -19,7 +19,7 @@ from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, S
 from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.local import end_program
 from codeloop.automation.fleet.ssh.messages import Order, Reply
-from codeloop.kit.processes import which, with_absolute_path
+from codeloop.kit.processes import find_program, with_absolute_path
 from codeloop.schema.bounds.automation import FLEET_BEAT, FLEET_CONNECT, FLEET_HOST_END, FLEET_LOOK, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
@@ -50,7 +50,7 @@ class SshDriver:
             raise UsageProblem(f"`--on ssh:{place}` names no host. Write `--on ssh:USER@HOST` or `--on ssh:HOST:PORT`.")
         self.name = f"ssh:{place}"
         program, *options = shlex.split(settings.program) or [""]
-        path = program if program.startswith("/") else which(program, with_absolute_path(os.environ)["PATH"])
+        path = program if program.startswith("/") else find_program(program, with_absolute_path(os.environ)["PATH"])
         if path is None:
             raise UsageProblem(f"{program} was not found on the PATH. Install it, or name another with --ssh.")
         kept = ("BatchMode=yes", f"ConnectTimeout={FLEET_CONNECT.seconds:.0f}")

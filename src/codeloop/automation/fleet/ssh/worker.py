@@ -20,7 +20,7 @@ from codeloop.automation.fleet.driver import JobTask, Stopped
 from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.local import LocalDriver, end_program
 from codeloop.automation.fleet.ssh.messages import Order, Reply
-from codeloop.kit.processes import lives, start_time
+from codeloop.kit.processes import is_alive, start_time
 from codeloop.kit.small_files import lock, write_atomically
 from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_HOST_END, FLEET_LEASE, FLEET_LOOK, FLEET_ORDER
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -142,7 +142,7 @@ def _make_folder(root: Path) -> Generator[Path]:
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     with lock(root / "lock", FLEET_BUSY.seconds):
         for folder in root.iterdir():
-            if folder.is_dir() and not lives((owner := _read_owner(folder)).worker, owner.worker_started):
+            if folder.is_dir() and not is_alive((owner := _read_owner(folder)).worker, owner.worker_started):
                 if owner.child:
                     end_program(owner.child, owner.child_started)
                 shutil.rmtree(folder, ignore_errors=True)

@@ -8,7 +8,7 @@ from codeloop.cli.output.style import print_json
 from codeloop.cli.target.project import run_with_client
 from codeloop.cli.target.selection import check_agent, find
 from codeloop.client.local import LocalClient
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILES, Profile
 from codeloop.tool.builtin.shell.preview import SandboxPreview
@@ -58,7 +58,7 @@ def permission(command: str | None, *, as_json: bool, verbose: bool, **given: st
         if as_json:
             print_json(explained)
         else:
-            click.echo(inert("\n".join(_lines(explained, verbose=verbose))))
+            click.echo(escape_controls("\n".join(_lines(explained, verbose=verbose))))
 
     run_with_client(show)
 
@@ -67,23 +67,27 @@ WALL = "our tools and, in the sandbox, the kernel: whatever a command runs (`cod
 FENCE = "our tools alone: another command or program that does the same is not meant by it"
 
 
-def _call(command: str | None, given: dict[str, str | None]) -> tuple[str, dict[str, str]]:
+def _call(command: str | None, call_values: dict[str, str | None]) -> tuple[str, dict[str, str]]:
     """Return the tool and the arguments that stand for what was asked about. Raises UsageProblem."""
-    patch = f"*** Begin Patch\n*** Add File: {given['edit']}\n+x\n*** End Patch"
+    patch = f"*** Begin Patch\n*** Add File: {call_values['edit']}\n+x\n*** End Patch"
     calls = (
-        ("bash", command, {"command": command or ""} | ({"workdir": given["workdir"]} if given["workdir"] else {})),
-        ("read", given["read"], {"filePath": given["read"] or ""}),
-        ("apply_patch", given["edit"], {"patchText": patch}),
-        ("webfetch", given["url"], {"url": given["url"] or ""}),
+        (
+            "bash",
+            command,
+            {"command": command or ""} | ({"workdir": call_values["workdir"]} if call_values["workdir"] else {}),
+        ),
+        ("read", call_values["read"], {"filePath": call_values["read"] or ""}),
+        ("apply_patch", call_values["edit"], {"patchText": patch}),
+        ("webfetch", call_values["url"], {"url": call_values["url"] or ""}),
     )
-    chosen = [(tool, arguments) for tool, wanted, arguments in calls if wanted is not None]
-    if len(chosen) != 1:
+    chosen_tools = [(tool, arguments) for tool, value, arguments in calls if value is not None]
+    if len(chosen_tools) != 1:
         raise UsageProblem("Give one COMMAND, or one of --read, --edit and --url.")
-    return chosen[0]
+    return chosen_tools[0]
 
 
 def _lines(explained: Explanation, *, verbose: bool) -> list[str]:
-    needs = [line for need in explained.needs for line in _need(need)]
+    needs = [line for need in explained.needs for line in _format_need(need)]
     sandbox = _sandbox(explained.sandbox) if explained.sandbox is not None else []
     first = [f"profile {explained.profile}, agent {explained.agent}"]
     last = [f"The tool refuses it: {explained.failure}"] if explained.failure else []
@@ -91,12 +95,12 @@ def _lines(explained: Explanation, *, verbose: bool) -> list[str]:
         return [*first, *needs, *sandbox, *last]
     action = next((each for each in VERDICTS if any(need.action == each for need in explained.needs)), "allow")
     deciding = [need for need in explained.needs if need.action == action]
-    rules = [line for need in deciding[:SHOWN] for line in _need(need)]
+    rules = [line for need in deciding[:SHOWN] for line in _format_need(need)]
     lines = [*first, f"{VERDICTS[action]}:", *rules, *sandbox[:1], *last]
     return [*lines, f"{len(needs) - len(rules) + len(sandbox[1:])} more lines: --verbose"]
 
 
-def _need(need: ExplainedNeed) -> list[str]:
+def _format_need(need: ExplainedNeed) -> list[str]:
     rule = f"{need.rule.permission} {need.rule.pattern}: {need.rule.action}, {need.origin}" if need.rule else NO_RULE
     if need.rule is None and need.action == "ask":
         rule = "no rule, so it is asked about"
@@ -119,15 +123,15 @@ def _need(need: ExplainedNeed) -> list[str]:
     return lines
 
 
-def _sandbox(found: SandboxPreview) -> list[str]:
-    if not found.backend:
-        return [f"no sandbox: {found.reason}"]
-    more = len(found.writable) - SHOWN
-    writable = ", ".join(found.writable[:SHOWN]) + (f" and {more} more" if more > 0 else "")
-    lines = [f"sandbox  {found.backend}" + (f": {found.reason}" if found.reason else "")]
-    lines.append(f"    network: {NETWORKS[found.network]}")
+def _sandbox(sandbox_preview: SandboxPreview) -> list[str]:
+    if not sandbox_preview.backend:
+        return [f"no sandbox: {sandbox_preview.reason}"]
+    more = len(sandbox_preview.writable) - SHOWN
+    writable = ", ".join(sandbox_preview.writable[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    lines = [f"sandbox  {sandbox_preview.backend}" + (f": {sandbox_preview.reason}" if sandbox_preview.reason else "")]
+    lines.append(f"    network: {NETWORKS[sandbox_preview.network]}")
     lines.append(f"    writable: a private /tmp, {writable} (`codeloop debug sandbox` lists them)")
-    for each in found.touches:
+    for each in sandbox_preview.touches:
         why = f"{each.why}, " if each.why else ""
         lines.append(f"    {each.access} of {one_line(each.path, WIDTH)}: {why}{FATES[each.fate]}")
     return lines

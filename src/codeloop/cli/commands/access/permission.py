@@ -8,10 +8,10 @@ from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import run_with_client
 from codeloop.cli.target.selection import find
 from codeloop.client.local import LocalClient
-from codeloop.client.numbers import when
+from codeloop.client.numbers import format_time
 from codeloop.client.slash.reports import permission_lines
-from codeloop.kit.suggest import near, suggest_names
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import PermissionQuery
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import STORE_DECISIONS
@@ -37,7 +37,7 @@ def list_grants(*, as_json: bool) -> None:
         if as_json:
             print_json(grants)
         elif grants:
-            click.echo(inert(columns([("id", "since", "allows", "where", "session"), *map(_row, grants)])))
+            click.echo(escape_controls(columns([("id", "since", "allows", "where", "session"), *map(_row, grants)])))
         else:
             click.echo('Nothing is always allowed in this project. The answer "always" to a question adds to it.')
 
@@ -55,11 +55,11 @@ def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
 
     async def command(client: LocalClient) -> None:
         session_id = (await find(client, session)).id if session is not None else None
-        found = await client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent))
+        permissions_in_force = await client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent))
         if as_json:
-            print_json(found)
+            print_json(permissions_in_force)
         else:
-            click.echo(inert("\n".join(permission_lines(found))))
+            click.echo(escape_controls("\n".join(permission_lines(permissions_in_force))))
 
     run_with_client(command)
 
@@ -78,7 +78,7 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
         for each in ids:
             if each not in known:
                 raise UsageProblem(
-                    f"Nothing is always allowed under {each}.{suggest_names(near(each, known, most_edits=2))}"
+                    f"Nothing is always allowed under {each}.{suggest_names(find_similar(each, known, most_edits=2))}"
                 )
         permissions.revoke(known if is_all else ids)
         click.echo(f"Revoked: {len(known if is_all else set(ids))}")
@@ -98,12 +98,13 @@ def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None
 
     async def command(client: LocalClient) -> None:
         session_id = (await find(client, session)).id if session is not None else None
-        found = client.project.store.permissions.decisions(session_id, denied=denied, limit=limit)
+        decisions = client.project.store.permissions.decisions(session_id, denied=denied, limit=limit)
         if as_json:
-            print_json(found)
+            print_json(decisions)
         else:
             click.echo(
-                inert("\n".join(map(_line, found))) or "Nothing was decided yet: no call has needed a permission."
+                escape_controls("\n".join(map(_line, decisions)))
+                or "Nothing was decided yet: no call has needed a permission."
             )
 
     run_with_client(command)
@@ -114,14 +115,14 @@ def _row(grant: Grant) -> tuple[str, str, str, str, str]:
     at = f" ({grant.place})" if is_host and grant.place else ""
     allows = one_line(f"{grant.permission} {', '.join(grant.patterns)}{at}", WIDTH)
     where = (not is_host and grant.place) or grant.directory or "its session only"
-    return grant.id, when(grant.time), allows, where, grant.session_id
+    return grant.id, format_time(grant.time), allows, where, grant.session_id
 
 
 def _line(decision: Decision) -> str:
     rule = decision.rule
-    known = [*decision.traits, *([f"unproven: {decision.unproven}"] if decision.unproven else [])]
-    about = f"  ({', '.join(known)})" if known else ""
+    notes = [*decision.traits, *([f"unproven: {decision.unproven}"] if decision.unproven else [])]
+    about = f"  ({', '.join(notes)})" if notes else ""
     decided = f"{rule.permission} {rule.pattern}: {rule.action}" if rule else "no rule"
     what = one_line(", ".join(decision.patterns), WIDTH)
-    first = f"{when(decision.time)}  {decision.action:5}  {decision.permission}  {what}{about}"
+    first = f"{format_time(decision.time)}  {decision.action:5}  {decision.permission}  {what}{about}"
     return f"{first}\n    by {decision.by}; {decided}, {decision.origin}; {decision.session_id}"

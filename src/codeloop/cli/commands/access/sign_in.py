@@ -7,7 +7,7 @@ import click
 
 from codeloop.cli.target.project import run_with_client
 from codeloop.client.local import LocalClient
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.providers import API_KEY, FinishSignIn, ProviderAuthMethod, StartSignIn, is_due
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
 
@@ -23,18 +23,22 @@ def sign_in(provider: str, given: Mapping[str, str]) -> bool:
         if not any(method.type == "oauth" or method.prompts for method in methods):
             for method in methods:
                 if method.label != API_KEY:  # what kind of key it is
-                    click.echo(inert(method.label), err=True)
+                    click.echo(escape_controls(method.label), err=True)
             return False
         number = _choose(methods)
         if methods[number].type == "api" and not methods[number].prompts:
             return False
         inputs = _inputs(methods[number], given)
-        started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=number, inputs=inputs))
-        if started.url:
-            click.echo(inert(f"Open {started.url}\n{started.instructions}"), err=True)
-            code = str(click.prompt("Code", err=True)).strip() if started.method == "code" else None
+        started_sign_in = await client.call(
+            PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=number, inputs=inputs)
+        )
+        if started_sign_in.url:
+            click.echo(escape_controls(f"Open {started_sign_in.url}\n{started_sign_in.instructions}"), err=True)
+            code = str(click.prompt("Code", err=True)).strip() if started_sign_in.method == "code" else None
             await client.call(PROVIDER_CALLBACK, FinishSignIn(provider_id=provider, method=number, code=code))
-        click.echo(inert(f"Signed in at {provider}." if started.url else started.instructions))
+        click.echo(
+            escape_controls(f"Signed in at {provider}." if started_sign_in.url else started_sign_in.instructions)
+        )
         return True
 
     return run_with_client(command)
@@ -44,7 +48,7 @@ def _choose(methods: list[ProviderAuthMethod]) -> int:
     if len(methods) == 1:
         return 0
     for number, method in enumerate(methods, 1):
-        click.echo(inert(f"{number}. {method.label}"), err=True)
+        click.echo(escape_controls(f"{number}. {method.label}"), err=True)
     return int(click.prompt("How", type=click.IntRange(1, len(methods)), default=1, err=True)) - 1
 
 
@@ -66,6 +70,6 @@ def _inputs(method: ProviderAuthMethod, given: Mapping[str, str]) -> dict[str, s
             can_be_empty, hidden = prompt.get("conditional") or prompt.get("optional"), prompt.get("hidden") is True
             default = "" if can_be_empty else None
             about = f"{message} ({prompt['placeholder']})" if prompt.get("placeholder") else message
-            typed = click.prompt(about, default=default, hide_input=hidden, show_default=False, err=True)
-            inputs[key] = str(typed).strip()
+            answer = click.prompt(about, default=default, hide_input=hidden, show_default=False, err=True)
+            inputs[key] = str(answer).strip()
     return inputs

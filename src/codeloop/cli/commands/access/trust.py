@@ -15,7 +15,7 @@ from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.trust import store
 from codeloop.config.trust.changes import trust_changes
 from codeloop.config.trust.state import trust_state
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 
 
@@ -31,44 +31,44 @@ def trust(directory: Path | None, *, remove: bool, is_list: bool, show: bool) ->
     Trust is for what its files hold now: when they change, it is asked again, with the difference.
     """
     paths = find_paths(os.environ)
-    known = store.read_trust(paths)
-    if known.warning:
-        click.echo(f"codeloop: {known.warning}", err=True)
+    trust = store.read_trust(paths)
+    if trust.warning:
+        click.echo(f"codeloop: {trust.warning}", err=True)
     if is_list + remove + show > 1 or (is_list and directory):
         raise click.UsageError("--list, --remove and --show can't be combined, nor --list with a directory.")
     if is_list:
-        _list(paths, known)
+        _list(paths, trust)
     elif remove:
         _remove(paths, directory or Path.cwd())
     else:
         _trust(paths, find_project_root(directory or Path.cwd(), paths, os.environ), only_show=show)
 
 
-def _trust(paths: Paths, place: ProjectRoot, *, only_show: bool) -> None:
-    changes = trust_changes(paths, place.root, place.directory)
+def _trust(paths: Paths, project_root: ProjectRoot, *, only_show: bool) -> None:
+    changes = trust_changes(paths, project_root.root, project_root.directory)
     if changes:
         click.echo(changes_text(changes, colour=has_colour(sys.stdout)))
     elif only_show:
-        is_known = store.record_of(paths, place.root) is not None
-        where = inert(str(place.root))
+        is_known = store.record_of(paths, project_root.root) is not None
+        where = escape_controls(str(project_root.root))
         click.echo(f"Nothing has changed in {where} since it was trusted." if is_known else f"Not trusted: {where}")
     if only_show:
         return
     if changes and has_terminal() and not click.confirm("Trust it as it is now?", default=False):
         raise CodeloopError("Nothing was changed: its configuration can only tighten yours.")
-    store.trust(paths, place.root, place.directory)
-    click.echo(f"Trusted: {place.root}")
+    store.trust(paths, project_root.root, project_root.directory)
+    click.echo(f"Trusted: {project_root.root}")
 
 
-def _list(paths: Paths, known: store.TrustList) -> None:
-    for root, entry in sorted(known.directories.items()):
+def _list(paths: Paths, trust_list: store.TrustList) -> None:
+    for root, entry in sorted(trust_list.directories.items()):
         since = datetime.fromtimestamp(entry.time / 1000, UTC).astimezone()
         folder = Path(root)
-        gone = "" if folder.is_dir() else "  (no longer there)"
-        if not gone and entry.files is not None and trust_state(paths, folder, folder).why:
-            gone = "  (has changed since)"
-        click.echo(f"{since:%Y-%m-%d %H:%M}  {root}{gone}")
-    if not known.directories:
+        note = "" if folder.is_dir() else "  (no longer there)"
+        if not note and entry.files is not None and trust_state(paths, folder, folder).why:
+            note = "  (has changed since)"
+        click.echo(f"{since:%Y-%m-%d %H:%M}  {root}{note}")
+    if not trust_list.directories:
         click.echo("No directory is trusted.")
 
 

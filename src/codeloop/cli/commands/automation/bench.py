@@ -48,25 +48,27 @@ def bench(**flags: Any) -> None:
     Agents are codeloop, codeloop:AGENT, opencode, claude, codex, gemini, `NAME=COMMAND` with {prompt} and {model} in
     it, and to try the tasks: nothing, solution.
     """
-    chosen = BenchFlags(**flags)
-    tasks = read_tasks(chosen.folder, chosen.wanted)
-    limits = ("--max-cost", f"{chosen.max_cost:g}", "--max-steps", str(chosen.max_steps))
-    own = (*limits, "--timeout", f"{chosen.timeout:g}", *(("--trust",) if chosen.trust else ()))
-    agents = [find_agent(each, own) for each in chosen.agents]
-    models: list[str | None] = [*chosen.models] or [None]
-    target = chosen.output or Path(f"bench-{datetime.now(UTC).astimezone():%Y-%m-%d-%H%M%S}")
-    seconds = chosen.timeout + BENCH_GRACE.seconds
-    plan = BenchPlan(tasks, agents, models, chosen.times, seconds, chosen.jobs, target.absolute() / "sessions")
+    bench_flags = BenchFlags(**flags)
+    tasks = read_tasks(bench_flags.folder, bench_flags.wanted)
+    limits = ("--max-cost", f"{bench_flags.max_cost:g}", "--max-steps", str(bench_flags.max_steps))
+    own = (*limits, "--timeout", f"{bench_flags.timeout:g}", *(("--trust",) if bench_flags.trust else ()))
+    agents = [find_agent(each, own) for each in bench_flags.agents]
+    models: list[str | None] = [*bench_flags.models] or [None]
+    target = bench_flags.output or Path(f"bench-{datetime.now(UTC).astimezone():%Y-%m-%d-%H%M%S}")
+    seconds = bench_flags.timeout + BENCH_GRACE.seconds
+    plan = BenchPlan(
+        tasks, agents, models, bench_flags.times, seconds, bench_flags.jobs, target.absolute() / "sessions"
+    )
     runs: list[BenchRun] = []
 
     def report(run: BenchRun) -> None:
         runs.append(run)
-        _write(target, runs, chosen.folder.resolve().name)
+        _write(target, runs, bench_flags.folder.resolve().name)
         click.echo(_line(run), err=True)
 
     asyncio.run(_until_signal(plan, report))
     sums = sum_up(runs)
-    if chosen.as_json:
+    if bench_flags.as_json:
         print_json(sums)
     else:
         head = ["agent", "model", "passed", "rate", "cost", "seconds a run"]

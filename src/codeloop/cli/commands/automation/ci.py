@@ -11,7 +11,7 @@ import click
 from codeloop.cli.bootstrap import INTERRUPTED, list_end_signals
 from codeloop.cli.group import Group
 from codeloop.cli.options import AGENT, DIR, FILE, MODEL, OFFLINE, PROFILE, TRUST
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 
 _OPTIONS = (
     click.option(
@@ -85,10 +85,10 @@ def setup(
     """Write the file that starts codeloop in jobs of a host, and say what is left to do."""
     from codeloop.automation.ci.setup import make_setup, write_setup
 
-    made = make_setup(host, where["model"] or "", trigger, secret, minutes, max_cost)
-    is_new = write_setup(where["directory"] or Path.cwd(), made, force=force)
-    click.echo(f"{'Wrote' if is_new else 'Unchanged:'} {made.path}")
-    for number, step in enumerate(made.steps, 1):
+    setup = make_setup(host, where["model"] or "", trigger, secret, minutes, max_cost)
+    is_new = write_setup(where["directory"] or Path.cwd(), setup, force=force)
+    click.echo(f"{'Wrote' if is_new else 'Unchanged:'} {setup.path}")
+    for number, step in enumerate(setup.steps, 1):
         click.echo(f"{number}. {step}")
 
 
@@ -125,7 +125,7 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
     hide()  # the token is in our environment, which commands of the agent could read where there is no sandbox
     work = Path(flags["directory"] or Path.cwd()).resolve()
     output = (work / flags["output"]).resolve()
-    asked = Asked(
+    options = Asked(
         host=flags["host"] or "",
         event=flags.get("event") or "",
         event_path=flags.get("event_path"),
@@ -137,12 +137,12 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
         head=flags.get("head") or "",
         key=flags["key"] or "",
     )
-    name = find_host(asked.host, os.environ)
-    if is_review and name == "git" and not asked.head:
+    name = find_host(options.host, os.environ)
+    if is_review and name == "git" and not options.head:
         raise UsageProblem("--head is missing: the branch to review.")
-    event = read_event(name, asked, os.environ)
+    event = read_event(name, options, os.environ)
     if isinstance(event, Skip):
-        click.echo(f"codeloop: Nothing to do: {inert(event.reason)}.", err=True)
+        click.echo(f"codeloop: Nothing to do: {escape_controls(event.reason)}.", err=True)
         return 0
     limits = AgentLimits(
         cost=flags["max_cost"],
@@ -163,9 +163,9 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
         trigger=flags.get("trigger") or "/codeloop",
         label=flags.get("label") or "codeloop",
         reviews=not flags.get("no_review"),
-        base=asked.base,
+        base=options.base,
     )
-    host = make_host(name, asked, os.environ, output)
+    host = make_host(name, options, os.environ, output)
     try:
         return asyncio.run(_until_signal(host, event, settings))
     except asyncio.CancelledError:
@@ -188,6 +188,8 @@ async def _until_signal(host: Any, event: Any, settings: Any) -> int:
     for number in signals:
         loop.add_signal_handler(number, end)
     try:
-        return await run_event(host, event, settings, lambda line: click.echo(f"codeloop: {inert(line)}", err=True))
+        return await run_event(
+            host, event, settings, lambda line: click.echo(f"codeloop: {escape_controls(line)}", err=True)
+        )
     finally:
         await host.close()

@@ -26,7 +26,7 @@ from codeloop.cli.output.style import columns, print_json
 from codeloop.config.paths import find_paths
 from codeloop.kit.processes import hide
 from codeloop.kit.small_files import write_atomically
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -108,14 +108,14 @@ def work() -> None:
     """Do the job that the variable CODELOOP_FLEET_JOB holds, as a pod does."""
     from codeloop.automation.fleet.kubernetes.work import VARIABLE, do_order
 
-    ended: list[int] = []
+    codes: list[int] = []
 
     def end(number: int, _frame: FrameType | None) -> None:
-        ended.append(number)
+        codes.append(number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    result = do_order(os.environ.pop(VARIABLE, ""), lambda: bool(ended))
+    result = do_order(os.environ.pop(VARIABLE, ""), lambda: bool(codes))
     click.echo(msgspec.json.encode(result))
     sys.exit(int(result.get("exitCode") or 0))
 
@@ -159,8 +159,8 @@ def status(name: str | None, *, as_json: bool) -> None:
         pulls = ledger.list_pulls()
         print_json({"name": name, **sum_up(rows), "rows": [describe(folder, row, pulls) for row in rows]})
         return
-    shown = [[row.state, row.job.id, one_line(str(row.result.get("message") or ""), WIDTH)] for row in rows]
-    click.echo(columns(shown))
+    cells = [[row.state, row.job.id, one_line(str(row.result.get("message") or ""), WIDTH)] for row in rows]
+    click.echo(columns(cells))
 
 
 @fleet.command()
@@ -188,8 +188,10 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
             shown = describe(folder, row, pulls)
             click.echo(f"{row.job.id}  {row.state}  {shown['work']}")
             if (pull := shown["pull"]) is not None:
-                click.echo(f"{pull['url'] or pull['branch']}  {inert(pull['problem'])}".rstrip())
-            click.echo(inert("\n".join(str(result[key]) for key in ("message", "text", "diff") if result.get(key))))
+                click.echo(f"{pull['url'] or pull['branch']}  {escape_controls(pull['problem'])}".rstrip())
+            click.echo(
+                escape_controls("\n".join(str(result[key]) for key in ("message", "text", "diff") if result.get(key)))
+            )
 
 
 @fleet.command("publish")
@@ -236,7 +238,7 @@ def _publish(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> b
         if pull.problem:
             problems.append(pull.problem)
         state = "problem" if pull.problem else "published"
-        click.echo(f"{state}  {pull.repository}  {pull.url or pull.branch}  {inert(pull.problem)}".rstrip())
+        click.echo(f"{state}  {pull.repository}  {pull.url or pull.branch}  {escape_controls(pull.problem)}".rstrip())
 
     publish_fleet(folder, ledger, os.environ, tell, is_stopping)
     return not problems
@@ -253,14 +255,14 @@ def _make_drivers(places: Sequence[str], flags: dict[str, object], withheld: Seq
     environment = {name: os.environ[name] for name in names}
     settings = SshSettings(str(flags.pop("program")), str(flags.pop("remote")), environment)
     drivers: list[Driver] = []
-    for place in dict.fromkeys(places):
-        kind, _, rest = place.partition(":")
-        if place == "here":
+    for driver_name in dict.fromkeys(places):
+        kind, _, rest = driver_name.partition(":")
+        if driver_name == "here":
             drivers.append(LocalDriver(withheld))
         elif kind == "ssh":
             drivers.append(SshDriver(rest, settings))
         else:
-            raise UsageProblem(f"`--on {place}` is no place for jobs. Write `here` or `ssh:[USER@]HOST[:PORT]`.")
+            raise UsageProblem(f"`--on {driver_name}` is no place for jobs. Write `here` or `ssh:[USER@]HOST[:PORT]`.")
     return drivers
 
 
@@ -270,12 +272,12 @@ def _tell(row: LedgerRow, result: JSON) -> None:
 
 
 def _show_fleets(*, as_json: bool) -> None:
-    found = {folder.name: sum_up(open_ledger(folder).rows()) for folder in list_fleets(_root())}
+    rows = {folder.name: sum_up(open_ledger(folder).rows()) for folder in list_fleets(_root())}
     if as_json:
-        print_json(found)
-    elif not found:
+        print_json(rows)
+    elif not rows:
         click.echo("There are no fleets. `codeloop fleet run JOBS` starts one.", err=True)
-    for name, sums in found.items() if not as_json else ():
+    for name, sums in rows.items() if not as_json else ():
         click.echo(f"{name}  {sums['done']} of {sums['jobs']} done, {sums['failed']} failed · ${sums['cost']:.4f}")
 
 

@@ -17,7 +17,7 @@ from codeloop.cli.options import AGENT, AUTO, DIR, JSON, MODEL, PROFILE, TRUST
 from codeloop.cli.output.style import columns, print_json
 from codeloop.client.numbers import duration
 from codeloop.config.paths import find_paths
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.bounds.automation import SCHEDULE_STEPS, SCHEDULE_TIME
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
@@ -58,7 +58,7 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
     if not folder.is_dir():
         raise UsageProblem(f"{folder} is no directory.")
     store = _store()
-    found = Schedule(
+    schedule = Schedule(
         id=_name_of(name, text, {each.id for each in store.list_all()}),
         when=times.text,
         prompt=text,
@@ -69,17 +69,17 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
         environment=keep_environment(),
         last_due=now_ms(),
     )
-    store.add(found)
+    store.add(schedule)
     try:
-        open_timers(found.timer).install(found)
+        open_timers(schedule.timer).install(schedule)
     except CodeloopError:
         with suppress(CodeloopError):
-            open_timers(found.timer).remove(found.id)
-        store.remove(found.id)
+            open_timers(schedule.timer).remove(schedule.id)
+        store.remove(schedule.id)
         raise
-    click.echo(f"{found.id} runs next at {_time(found.next_due(local_now()))}, by {found.timer}.")
+    click.echo(f"{schedule.id} runs next at {_time(schedule.next_due(local_now()))}, by {schedule.timer}.")
     linger = Path("/var/lib/systemd/linger") / (os.environ.get("USER") or "")
-    if found.timer == "systemd" and not linger.is_file():
+    if schedule.timer == "systemd" and not linger.is_file():
         click.echo("It waits while you are logged out; `loginctl enable-linger` lets it run then, too.", err=True)
 
 
@@ -91,20 +91,20 @@ def list_schedules(*, as_json: bool) -> None:
     With when it runs next, and how its last run ended.
     """
     store = _store()
-    found = store.list_all()
+    schedules = store.list_all()
     if as_json:
-        print_json(found)
+        print_json(schedules)
         return
-    if not found:
+    if not schedules:
         click.echo(NOTHING, err=True)
         return
     is_running = store.is_running()
     rows = [["id", "when", "next", "last", "cost", "prompt"]]
-    for each in found:
+    for each in schedules:
         last = each.runs[-1] if each.runs else None
-        ended = "" if last is None else f"{_time_of(last.started)} {_state(last, is_running=is_running)}"
+        last_run = "" if last is None else f"{_time_of(last.started)} {_state(last, is_running=is_running)}"
         cost = "" if last is None else f"${last.cost:.2f}"
-        rows.append([each.id, each.when, _time(each.next_due(local_now())), ended, cost, one_line(each.prompt, 50)])
+        rows.append([each.id, each.when, _time(each.next_due(local_now())), last_run, cost, one_line(each.prompt, 50)])
     click.echo(columns(rows))
 
 
@@ -117,29 +117,29 @@ def show(schedule_id: str, *, as_json: bool) -> None:
     The sessions of its runs are listed, too.
     """
     store = _store()
-    found = store.find(schedule_id)
+    schedule = store.find(schedule_id)
     if as_json:
-        print_json(found)
+        print_json(schedule)
         return
     rows = [
-        ["when", found.when],
-        ["next", _time(found.next_due(local_now()))],
-        ["timer", found.timer],
-        ["directory", found.directory],
-        ["limits", " ".join([*found.flags, "--timeout", f"{found.timeout:g}"])],
-        ["prompt", one_line(found.prompt, 400)],
+        ["when", schedule.when],
+        ["next", _time(schedule.next_due(local_now()))],
+        ["timer", schedule.timer],
+        ["directory", schedule.directory],
+        ["limits", " ".join([*schedule.flags, "--timeout", f"{schedule.timeout:g}"])],
+        ["prompt", one_line(schedule.prompt, 400)],
     ]
     click.echo(columns(rows))
-    if not found.runs:
+    if not schedule.runs:
         click.echo("\nIt has not run yet.")
         return
     is_running = store.is_running()
     runs = [["run", "due", "state", "cost", "steps", "time", "session"]]
-    runs += [_row(run, is_running=is_running) for run in reversed(found.runs)]
+    runs += [_row(run, is_running=is_running) for run in reversed(schedule.runs)]
     click.echo(f"\n{columns(runs)}")
-    last = found.runs[-1]
+    last = schedule.runs[-1]
     if last.text:
-        click.echo(f"\n{inert(last.text)}")
+        click.echo(f"\n{escape_controls(last.text)}")
     if last.session_id:
         click.echo(f"\nAll of it: codeloop session show {last.session_id}")
 
@@ -153,12 +153,12 @@ def run(schedule_id: str | None, *, due: bool) -> None:
     if due == (schedule_id is not None):
         raise UsageProblem("Give an ID or --due. `codeloop schedule list` shows the ids.")
     if schedule_id is not None:
-        ended = run_now(store, schedule_id)
-        click.echo(inert(ended.text))
-        click.echo(_sums(ended), err=True)
-        sys.exit(ended.state == "failed")
-    for each, ended in run_due(store):
-        click.echo(f"{each.id}: {ended.state} · {_sums(ended)}")
+        finished_at = run_now(store, schedule_id)
+        click.echo(escape_controls(finished_at.text))
+        click.echo(_sums(finished_at), err=True)
+        sys.exit(finished_at.state == "failed")
+    for each, finished_at in run_due(store):
+        click.echo(f"{each.id}: {finished_at.state} · {_sums(finished_at)}")
 
 
 @schedule.command()
@@ -166,24 +166,24 @@ def run(schedule_id: str | None, *, due: bool) -> None:
 def remove(schedule_id: str) -> None:
     """Remove one, its timer and its results. Its sessions stay."""
     store = _store()
-    found = store.find(schedule_id)
-    open_timers(found.timer).remove(found.id)
-    store.remove(found.id)
-    click.echo(f"{found.id} is removed.")
+    schedule = store.find(schedule_id)
+    open_timers(schedule.timer).remove(schedule.id)
+    store.remove(schedule.id)
+    click.echo(f"{schedule.id} is removed.")
 
 
 def _store() -> ScheduleStore:
     return ScheduleStore(find_paths(os.environ).data)
 
 
-def _name_of(name: str | None, text: str, taken: set[str]) -> str:
+def _name_of(name: str | None, text: str, names: set[str]) -> str:
     if name is not None:
         if not NAME.fullmatch(name):
             raise UsageProblem(f"{name!r} is no name: use small letters, digits and dashes, at most 40.")
         return name
     words = re.findall(r"[a-z0-9]+", text.lower())
     made = "-".join(words)[:24].strip("-") or "prompt"
-    return next(each for each in (made, *(f"{made}-{count}" for count in range(2, 10_000))) if each not in taken)
+    return next(each for each in (made, *(f"{made}-{count}" for count in range(2, 10_000))) if each not in names)
 
 
 def _flag(name: str, value: object) -> list[str]:

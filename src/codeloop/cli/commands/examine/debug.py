@@ -25,7 +25,7 @@ from codeloop.config.trust.state import TrustState, trust_state
 from codeloop.extend.folders import find_homes
 from codeloop.extend.pages.markdown import find_pages
 from codeloop.kit.jsonc import Keys, is_list, is_object
-from codeloop.kit.terminal_text import inert, inert_json
+from codeloop.kit.terminal_text import escape_controls, escape_json_controls
 from codeloop.schema.bounds.all_limits import all_limits
 from codeloop.schema.config import Config
 from codeloop.schema.wire import replace
@@ -51,19 +51,19 @@ debug.add_command(permission)
 def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> None:
     """Print the effective configuration as JSON. Values with names like `key` or `token` are masked."""
     paths = find_paths(os.environ)
-    place = find_project_root(Path.cwd(), paths, os.environ)
-    state = TrustState(trusted=True) if as_trusted else trust_state(paths, place.root, place.directory)
+    project_root = find_project_root(Path.cwd(), paths, os.environ)
+    state = TrustState(trusted=True) if as_trusted else trust_state(paths, project_root.root, project_root.directory)
     trusted = state.trusted
-    extra = replace(find_pages(place, find_homes(place, paths), trusted=trusted), distrust=state.why)
-    loaded = load(place, paths, config_file=config, environment=os.environ, trusted=trusted, extra=extra)
+    extra = replace(find_pages(project_root, find_homes(project_root, paths), trusted=trusted), distrust=state.why)
+    loaded = load(project_root, paths, config_file=config, environment=os.environ, trusted=trusted, extra=extra)
     for warning in loaded.warnings:
-        click.echo(inert(f"codeloop: {warning}"), err=True)
+        click.echo(escape_controls(f"codeloop: {warning}"), err=True)
     shown = mask_secrets(effective(loaded.config))
     if not provenance:
         click.echo(_json(shown))
         return
-    rows = [(format_keys(keys), _short(value), _origin(loaded, keys)) for keys, value in leaves(shown)]
-    click.echo(inert(columns([("settings", "value", "set by"), *rows])))
+    rows = [(format_keys(keys), _shorten(value), _origin(loaded, keys)) for keys, value in leaves(shown)]
+    click.echo(escape_controls(columns([("settings", "value", "set by"), *rows])))
 
 
 @debug.command("paths")
@@ -71,18 +71,18 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
 def show_paths(*, as_json: bool) -> None:
     """Print the folders and files that codeloop uses."""
     paths = find_paths(os.environ)
-    place = find_project_root(Path.cwd(), paths, os.environ)
+    project_root = find_project_root(Path.cwd(), paths, os.environ)
     rows = {name: str(getattr(paths, name)) for name in paths.__struct_fields__}
     rows |= {"credentials": str(paths.credentials), "trust": str(paths.trust), "log": str(paths.log)}
     rows |= {
-        "root": str(place.root),
-        "directory": str(place.directory),
-        "project": str(paths.project(place.project_id)),
+        "root": str(project_root.root),
+        "directory": str(project_root.directory),
+        "project": str(paths.project(project_root.project_id)),
     }
     if as_json:
         click.echo(_json(rows))
     else:
-        click.echo(inert(columns(list(rows.items()))))
+        click.echo(escape_controls(columns(list(rows.items()))))
 
 
 @debug.command("limits")
@@ -93,7 +93,7 @@ def show_limits(*, as_json: bool) -> None:
         click.echo(_json(all_limits()))
         return
     rows = [(limit.name, f"{limit.value:,} {limit.unit}", limit.why) for limit in all_limits()]
-    click.echo(inert(columns([("limit", "value", "effect"), *rows])))
+    click.echo(escape_controls(columns([("limit", "value", "effect"), *rows])))
 
 
 @debug.command("snapshot")
@@ -109,9 +109,9 @@ def show_snapshot(*, prune: bool) -> None:
         stats = snapshots.stats()
         rows = [("folder", str(stats.folder)), ("files", f"{stats.files:,}"), ("objects", f"{stats.objects:,}")]
         rows += [("size", f"{stats.bytes / 1024:,.0f} KB"), ("removed", f"{removed:,}")]
-        rows += [("left out", f"{left.path}: {left.reason}") for left in stats.left]
+        rows += [("left out", f"{omission.path}: {omission.reason}") for omission in stats.left]
         rows += [("off", stats.off)] if stats.off else []
-        click.echo(inert(columns([("what", "value"), *rows])))
+        click.echo(escape_controls(columns([("what", "value"), *rows])))
 
     run_with_client(command)
 
@@ -135,7 +135,7 @@ def leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
 
 
 def _json(value: Any) -> str:
-    return inert_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    return escape_json_controls(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def _origin(loaded: Loaded, keys: Keys) -> str:
@@ -143,7 +143,7 @@ def _origin(loaded: Loaded, keys: Keys) -> str:
     return f"{origin.layer.name} ({origin})" if origin else "built-in"
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     if is_object(value) and set(value) == {"permission", "pattern", "action"}:
         return f"{value['permission']} {value['pattern']}: {value['action']}"
     text = msgspec.json.encode(value).decode()

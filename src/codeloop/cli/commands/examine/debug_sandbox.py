@@ -13,7 +13,7 @@ from codeloop.config.load import load
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.config.trust.state import trust_state
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.report import SandboxReport, report_on
 
@@ -24,16 +24,16 @@ from codeloop.workspace.sandbox.report import SandboxReport, report_on
 def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
     """Show what commands may do here, and try whether that holds; exit code 1 when it does not."""
     paths = find_paths(os.environ)
-    place = find_project_root(Path.cwd(), paths, os.environ)
-    trusted = trust_state(paths, place.root, place.directory).trusted
-    loaded = load(place, paths, config_file=config, environment=os.environ, trusted=trusted)
+    project_root = find_project_root(Path.cwd(), paths, os.environ)
+    trusted = trust_state(paths, project_root.root, project_root.directory).trusted
+    loaded = load(project_root, paths, config_file=config, environment=os.environ, trusted=trusted)
     scratch = paths.data / "tool-output"
-    made = PolicyInput(place.root, place.directory, scratch, dict(os.environ), paths.own)
-    report = asyncio.run(report_on(made, loaded.config.sandbox))
+    policy_input = PolicyInput(project_root.root, project_root.directory, scratch, dict(os.environ), paths.own)
+    report = asyncio.run(report_on(policy_input, loaded.config.sandbox))
     if as_json:
         click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))
     else:
-        click.echo(inert(_text(report)))
+        click.echo(escape_controls(_text(report)))
     if not report.holds:
         raise SystemExit(1)
 

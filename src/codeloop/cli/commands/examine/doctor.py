@@ -14,7 +14,7 @@ from codeloop.app.settings import Startup
 from codeloop.cli.options import CONFIG, JSON
 from codeloop.cli.output.style import has_colour, paint, print_json
 from codeloop.client.numbers import Look
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 
 MARKS: dict[str, tuple[str, Look]] = {
     "ok": ("ok", "green"),
@@ -36,27 +36,27 @@ def doctor(*, online: bool, config: Path | None, as_json: bool) -> None:
     """
     size = os.get_terminal_size() if sys.stdout.isatty() else os.terminal_size((0, 0))
     startup = Startup(directory=Path.cwd(), config_file=config)
-    found = asyncio.run(examine(startup, size.columns, size.lines, is_online=online))
+    findings = asyncio.run(examine(startup, size.columns, size.lines, is_online=online))
     if as_json:
-        print_json(found)
+        print_json(findings)
     else:
-        click.echo("\n".join(_lines(found, colour=has_colour(sys.stdout))))
-    sys.exit(any(each.state == "problem" for each in found))
+        click.echo("\n".join(_lines(findings, colour=has_colour(sys.stdout))))
+    sys.exit(any(each.state == "problem" for each in findings))
 
 
-def _lines(found: Sequence[Finding], *, colour: bool) -> list[str]:
+def _lines(findings: Sequence[Finding], *, colour: bool) -> list[str]:
     """Return the page: groups with a line each, how to fix what is wrong below it, and the sum."""
-    wide, lines, group = max(len(inert(each.name)) for each in found), list[str](), ""
-    for each in found:
+    wide, lines, group = max(len(escape_controls(each.name)) for each in findings), list[str](), ""
+    for each in findings:
         if each.group != group:
             group = each.group
             lines.append(("\n" if lines else "") + paint(group, "bold", colour=colour))
         word, look = MARKS[each.state]
         mark = paint(f"{word:8}", look, colour=colour)
-        lines.append(f"  {mark}{inert(each.name).ljust(wide)}  {one_line(each.text, _WIDE)}")
+        lines.append(f"  {mark}{escape_controls(each.name).ljust(wide)}  {one_line(each.text, _WIDE)}")
         if each.fix:
             lines.append(f"  {'':8}{'':{wide}}  {one_line(each.fix, _WIDE)}")
-    states = [each.state for each in found]
+    states = [each.state for each in findings]
     problems, warnings = states.count("problem"), states.count("warning")
     if not problems + warnings:
         return [*lines, "", "Everything works."]

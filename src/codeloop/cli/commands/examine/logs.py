@@ -11,7 +11,7 @@ from codeloop.cli.options import make_completion
 from codeloop.cli.target.log import NAME
 from codeloop.config.paths import find_paths
 from codeloop.kit.small_files import read_start
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 
 SERVER = "server.log"
@@ -31,47 +31,47 @@ def logs(lines: int, session: str | None, *, follow: bool, server: bool, only_pa
     """Show the end of the log: failed requests, tools and servers, and crashes. No prompt and no key is in it."""
     path = find_paths(os.environ).log / (SERVER if server else NAME)
     if only_path:
-        click.echo(inert(str(path)))
+        click.echo(escape_controls(str(path)))
         return
-    click.echo(inert(f"{path}{'' if path.exists() else ' (nothing was logged yet)'}"), err=True)
+    click.echo(escape_controls(f"{path}{'' if path.exists() else ' (nothing was logged yet)'}"), err=True)
     found = [line for line in _lines(path) if session is None or session in line]
     for line in found[len(found) - lines if lines < len(found) else 0 :]:
-        click.echo(inert(line))
+        click.echo(escape_controls(line))
     if follow:
         _follow(path, session)
 
 
 def _lines(path: Path) -> list[str]:
     """Return the lines of a log, oldest first, the rotated file included."""
-    kept: list[str] = []
+    last_lines: list[str] = []
     for file in (path.with_name(f"{path.name}.1"), path):
         try:
-            kept += _text(read_start(file, SERVER_LOG.value + SERVER_LOG_LINE.value)).splitlines()
+            last_lines += _text(read_start(file, SERVER_LOG.value + SERVER_LOG_LINE.value)).splitlines()
         except OSError:
             continue
-    return kept
+    return last_lines
 
 
 def _follow(path: Path, session: str | None) -> None:
     """Show lines as they come, until a signal."""
-    for line in _coming(path):
+    for line in _follow_lines(path):
         if session is None or session in line:
-            click.echo(inert(line))
+            click.echo(escape_controls(line))
 
 
-def _coming(path: Path) -> Iterator[str]:
-    place, rest = path.stat().st_size if path.exists() else 0, b""
+def _follow_lines(path: Path) -> Iterator[str]:
+    offset, rest = path.stat().st_size if path.exists() else 0, b""
     while True:
         size = path.stat().st_size if path.exists() else 0
-        if size < place:  # it was full, and begins anew
-            place, rest = 0, b""
-        if size > place:
+        if size < offset:  # it was full, and begins anew
+            offset, rest = 0, b""
+        if size > offset:
             with path.open("rb") as file:
-                file.seek(place)
-                new = file.read(size - place)
-            place += len(new)
-            *whole, rest = (rest + new).split(b"\n")
-            yield from map(_text, whole)
+                file.seek(offset)
+                new = file.read(size - offset)
+            offset += len(new)
+            *complete, rest = (rest + new).split(b"\n")
+            yield from map(_text, complete)
         time.sleep(_PAUSE)
 
 

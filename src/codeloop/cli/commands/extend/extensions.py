@@ -17,7 +17,7 @@ from codeloop.extend.commands import commands_of
 from codeloop.extend.folders import is_name
 from codeloop.extend.pages.markdown import agent_page
 from codeloop.extend.rulebook import Rulebook
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 
 MODES = ("primary", "subagent", "all")
@@ -36,8 +36,8 @@ def list_agents(*, as_json: bool, with_hidden: bool) -> None:
     settings = open_settings()
     scratch = settings.place.scratch(settings.paths.project(settings.place.project_id))
     newest = partial(newest_model, settings, providers_of(settings))
-    found = Rulebook(settings.loaded, scratch, settings.skills.readable).agents(newest)
-    shown = [found[name] for name in sorted(found) if with_hidden or not found[name].hidden]
+    agents = Rulebook(settings.loaded, scratch, settings.skills.readable).agents(newest)
+    shown = [agents[name] for name in sorted(agents) if with_hidden or not agents[name].hidden]
     if as_json:
         print_json(shown)
         return
@@ -71,8 +71,8 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     file = top / "agent" / f"{name}.md"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8") as written:
-            written.write(agent_page(description or f"Say what {name} is for, and when to use it.", mode))
+        with file.open("x", encoding="utf-8") as text_iowrapper:
+            text_iowrapper.write(agent_page(description or f"Say what {name} is for, and when to use it.", mode))
     except FileExistsError:
         raise UsageProblem(f"{file} already exists. Edit it, or choose another name.") from None
     except OSError as error:
@@ -96,8 +96,8 @@ def command() -> None:
 def list_commands(*, as_json: bool) -> None:
     """List commands, and where each is defined."""
     settings = open_settings()
-    found = commands_of(settings.config, settings.skills)
-    shown = [found[name] for name in sorted(found)]
+    commands = commands_of(settings.config, settings.skills)
+    shown = [commands[name] for name in sorted(commands)]
     if as_json:
         print_json(shown)
         return
@@ -124,11 +124,13 @@ def skill() -> None:
 def list_skills(*, as_json: bool) -> None:
     """List skills, and where each is defined."""
     settings = open_settings()
-    shown = list(settings.skills.found.values())
+    skill_files = list(settings.skills.found.values())
     if as_json:
-        print_json([{"name": each.name, "description": each.description, "location": str(each.file)} for each in shown])
-    elif shown:
-        rows = [(each.name, one_line(each.description, 60), _relative(settings, each.file)) for each in shown]
+        print_json(
+            [{"name": each.name, "description": each.description, "location": str(each.file)} for each in skill_files]
+        )
+    elif skill_files:
+        rows = [(each.name, one_line(each.description, 60), _relative(settings, each.file)) for each in skill_files]
         click.echo(columns([("name", "description", "from"), *rows]))
     else:
         click.echo(
@@ -147,4 +149,4 @@ def _origin(settings: ProjectSettings, section: str, name: str) -> str:
 def _relative(settings: ProjectSettings, path: Path) -> str:
     """Return a path relative to the directory if it is below it."""
     directory = settings.place.directory
-    return inert(str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path))
+    return escape_controls(str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path))

@@ -15,9 +15,9 @@ from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import open_settings
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.kit.small_files import make_private
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.lsp.servers.choice import ChosenServer
 from codeloop.schema.bounds.language import LSP_INSTALL
 from codeloop.schema.errors import CodeloopError
@@ -48,8 +48,8 @@ def list_servers(*, as_json: bool, is_quick: bool) -> None:
     """List the language servers, those that can run here first. Starts each that was found, to see whether it can."""
     settings = open_settings()
     servers = choose_servers(settings)
-    found = [each for each in servers if each.state == "found"]
-    trials = asyncio.run(try_servers(settings, found)) if found and not is_quick else {}
+    chosen_servers = [each for each in servers if each.state == "found"]
+    trials = asyncio.run(try_servers(settings, chosen_servers)) if chosen_servers and not is_quick else {}
     rows = [_row(each, trials.get(each.row.name)) for each in servers]
     order = list(_WORDS.values())
     rows.sort(key=lambda row: order.index(row["state"]))
@@ -82,7 +82,12 @@ def _row(server: ChosenServer, trial: Trial | None) -> JSON:
             f"codeloop lsp install {row.name}" if is_ours else " ".join(row.install[1:]) or "its `command` is not there"
         )
     how = f"(without a sandbox) {how}" if is_free else how
-    return {"name": inert(row.name), "state": _WORDS[state], "files": list(row.languages), "how": inert(how)}
+    return {
+        "name": escape_controls(row.name),
+        "state": _WORDS[state],
+        "files": list(row.languages),
+        "how": escape_controls(how),
+    }
 
 
 @lsp.command()
@@ -109,8 +114,8 @@ def _commands(with_what: str, packages: list[str], folder: Path, server: ChosenS
     python, ours = folder / "python" / "bin" / "python", str(folder / "bin")
     match with_what:
         case "pip":
-            made = [] if python.exists() else [[sys.executable, "-m", "venv", str(folder / "python")]]
-            return [*made, [str(python), "-m", "pip", "install", "--upgrade", *packages]]
+            steps = [] if python.exists() else [[sys.executable, "-m", "venv", str(folder / "python")]]
+            return [*steps, [str(python), "-m", "pip", "install", "--upgrade", *packages]]
         case "npm":
             return [["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *packages]]
         case "go":
@@ -122,12 +127,14 @@ def _commands(with_what: str, packages: list[str], folder: Path, server: ChosenS
         case "by":
             raise UsageProblem(f"{server.row.name} can't be installed from here. Get it by: {' '.join(packages)}")
         case _:
-            raise UsageProblem(f"{inert(server.row.name)} is a server of your configuration: install its `command`.")
+            raise UsageProblem(
+                f"{escape_controls(server.row.name)} is a server of your configuration: install its `command`."
+            )
 
 
 def _run(command: list[str], settings: ProjectSettings) -> None:
     program = next(word for word in command if word != "env" and "=" not in word)
-    if "/" not in program and which(program, settings.environment.get("PATH"), in_project=True) is None:
+    if "/" not in program and find_program(program, settings.environment.get("PATH"), in_project=True) is None:
         raise CodeloopError(f"{program} is not on the PATH, and this server is installed with it. Install it first.")
     if code := run_shown(command, LSP_INSTALL):
         raise CodeloopError(f"{program} failed with exit code {code}; nothing else was done.")
@@ -142,7 +149,7 @@ def restart(name: str) -> None:
     file = restart_file(settings, name)
     make_private(file.parent)
     file.touch()
-    click.echo(f"{inert(name)} starts anew with the next edit of a file that it serves.")
+    click.echo(f"{escape_controls(name)} starts anew with the next edit of a file that it serves.")
 
 
 @lsp.command()
@@ -153,13 +160,13 @@ def log(name: str) -> None:
     _server(settings, name)
     text = log_of(settings, name).read()
     if text:
-        click.echo(inert(text.rstrip("\n")))
+        click.echo(escape_controls(text.rstrip("\n")))
     else:
-        click.echo(f"{inert(name)} has not run in this project.", err=True)
+        click.echo(f"{escape_controls(name)} has not run in this project.", err=True)
 
 
 def _server(settings: ProjectSettings, name: str) -> ChosenServer:
-    found = next((each for each in choose_servers(settings) if each.row.name == name), None)
-    if found is None:
-        raise UsageProblem(f"There is no language server {inert(name)!r}. List them: codeloop lsp list")
-    return found
+    chosen_server = next((each for each in choose_servers(settings) if each.row.name == name), None)
+    if chosen_server is None:
+        raise UsageProblem(f"There is no language server {escape_controls(name)!r}. List them: codeloop lsp list")
+    return chosen_server

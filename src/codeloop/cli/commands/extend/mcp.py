@@ -37,7 +37,7 @@ from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted
 from codeloop.extend.mcp.sign_in.login import BackgroundSignIn
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -84,30 +84,32 @@ def add(name: str, what: tuple[str, ...], **flags: Any) -> None:
 
 def _read_servers(name: str, what: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
     if not what and is_json(name):
-        found = servers_of_json(name)
+        found_servers = servers_of_json(name)
     elif len(what) == 1 and is_json(what[0]):
-        found = servers_of_json(what[0], name)
+        found_servers = servers_of_json(what[0], name)
     else:
         return [FoundServer(name, Path(), _entry(name, what, options))]
-    if wrong := next((each for each in found if each.problem), None):
-        raise UsageProblem(f"{inert(wrong.name)} can't be added: {inert(wrong.problem)}.")
-    return found
+    if wrong := next((each for each in found_servers if each.problem), None):
+        raise UsageProblem(f"{escape_controls(wrong.name)} can't be added: {escape_controls(wrong.problem)}.")
+    return found_servers
 
 
 def _add(name: str, entry: JSON, options: AddOptions) -> None:
     check_values(name, entry)
     definition = definition_of(name, entry)
     if definition.problem:
-        raise UsageProblem(f"{inert(definition.problem)}.")
+        raise UsageProblem(f"{escape_controls(definition.problem)}.")
     settings = open_settings()
     if name in settings.config.mcp:
-        raise UsageProblem(f"There is a server {inert(name)!r} already. Remove it first: codeloop mcp remove {name}")
+        raise UsageProblem(
+            f"There is a server {escape_controls(name)!r} already. Remove it first: codeloop mcp remove {name}"
+        )
     file = entry_file(settings.paths, settings.place if options.for_project else None)
-    whole = resolve_paths(entry, settings.place.directory)
+    complete_paths = resolve_paths(entry, settings.place.directory)
     if not options.no_try:
-        usable = definition_of(name, resolve_entry(whole, file.parent, os.environ))
+        usable = definition_of(name, resolve_entry(complete_paths, file.parent, os.environ))
         click.echo(_in_project(lambda project: _try_server(project, usable)))
-    write_entry(file, "mcp", name, entry if options.for_project else whole)
+    write_entry(file, "mcp", name, entry if options.for_project else complete_paths)
     if options.for_project and settings.trusted:  # it is the person's own change
         amend(settings.paths, settings.place.root, settings.place.directory, file)
     click.echo(f"Written to {file}.")
@@ -130,9 +132,9 @@ def _entry(name: str, what: Sequence[str], options: AddOptions) -> JSON:
     return {"type": "local", "command": words, **({"environment": variables} if variables else {}), **more}
 
 
-def _pairs(given: Sequence[str], mark: str) -> dict[str, str]:
-    rows = [each.partition(mark) for each in given]
-    if wrong := next((name for name, found, _ in rows if not found or not name.strip()), None):
+def _pairs(pairs: Sequence[str], mark: str) -> dict[str, str]:
+    rows = [each.partition(mark) for each in pairs]
+    if wrong := next((name for name, value, _ in rows if not value or not name.strip()), None):
         raise UsageProblem(f"{wrong!r} has no value: write NAME{mark}VALUE.")
     return {name.strip(): value.strip() if mark == ":" else value for name, _, value in rows}
 
@@ -144,19 +146,21 @@ async def _try_server(project: Project, definition: ServerDefinition) -> str:
     except ServerFailed as error:
         now = server.status
         if now.state == "needs_auth":
-            return f"{inert(definition.name)} wants you to sign in: {now.reason}"
+            return f"{escape_controls(definition.name)} wants you to sign in: {now.reason}"
         if now.state == "needs_client_registration":
-            return f"{inert(definition.name)} can't be used yet: {inert(now.reason).rstrip('.')}."
+            return f"{escape_controls(definition.name)} can't be used yet: {escape_controls(now.reason).rstrip('.')}."
         log = server.log.end if server.log.end != server.log.last_line else ""
-        said = f"\nThe end of its log:\n{inert(log)}" if log else ""
-        raise CodeloopError(f"{inert(str(error))} Nothing was written.{said}") from error
+        log_note = f"\nThe end of its log:\n{escape_controls(log)}" if log else ""
+        raise CodeloopError(f"{escape_controls(str(error))} Nothing was written.{log_note}") from error
     return _summary(server.name, listing)
 
 
 def _summary(name: str, listing: Listing) -> str:
-    about = f" ({inert(listing.server)})" if listing.server else ""
+    about = f" ({escape_controls(listing.server)})" if listing.server else ""
     names = one_line(", ".join(tool.name for tool in listing.tools), _WIDTH)
-    lines = [f"{inert(name)}{about} works: {_count(len(listing.tools), 'tool')}{': ' if names else ''}{names}"]
+    lines = [
+        f"{escape_controls(name)}{about} works: {_count(len(listing.tools), 'tool')}{': ' if names else ''}{names}"
+    ]
     if hidden := _find_hidden_characters(listing):
         lines.append(f"Beware: hidden characters in what it says of {', '.join(hidden)}; `mcp debug` shows them.")
     return "\n".join(lines)
@@ -165,7 +169,9 @@ def _summary(name: str, listing: Listing) -> str:
 def _find_hidden_characters(listing: Listing) -> list[str]:
     """Return the tools whose names or descriptions hold characters that nobody sees."""
     return [
-        inert(tool.name) for tool in listing.tools if any(inert(text) != text for text in (tool.name, tool.description))
+        escape_controls(tool.name)
+        for tool in listing.tools
+        if any(escape_controls(text) != text for text in (tool.name, tool.description))
     ]
 
 
@@ -181,14 +187,14 @@ def list_servers(*, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     elif rows:
-        shown = [
+        files = [
             (
                 *(row["name"], row["state"], str(row["tools"]), _SANDBOX[row["sandbox"]]),
                 *(one_line(row["how"], 60), one_line(row["reason"], 400)),
             )
             for row in rows
         ]
-        click.echo(columns([("name", "state", "tools", "sandbox", "command or address", "reason"), *shown]))
+        click.echo(columns([("name", "state", "tools", "sandbox", "command or address", "reason"), *files]))
     else:
         click.echo("No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND", err=True)
 
@@ -201,18 +207,18 @@ async def _rows(project: Project) -> list[JSON]:
         await servers.boxes.probe()
     return [
         {
-            "name": inert(server.name),
+            "name": escape_controls(server.name),
             "state": server.status.state,
             "reason": server.status.reason,
             "tools": len(server.listing.tools) if server.listing is not None else "-",
             "sandbox": is_boxed(server),
-            "how": _how(server.definition),
+            "how": _describe_launch(server.definition),
         }
         for server in servers.by_name.values()
     ]
 
 
-def _how(definition: ServerDefinition) -> str:
+def _describe_launch(definition: ServerDefinition) -> str:
     match definition.how:
         case LocalDefinition(command=command):
             return " ".join(command)
@@ -231,18 +237,18 @@ def remove(name: str) -> None:
     write_entry(file, "mcp", name, None)
     if file.is_relative_to(settings.place.root) and settings.trusted:
         amend(settings.paths, settings.place.root, settings.place.directory, file)
-    click.echo(f"Removed {inert(name)} from {file}.")
+    click.echo(f"Removed {escape_controls(name)} from {file}.")
 
 
 def _file_of(settings: ProjectSettings, name: str) -> Path:
     if name not in settings.config.mcp:
-        raise UsageProblem(f"There is no server {inert(name)!r}. {_names(settings)}")
+        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_names(settings)}")
     found = [each.layer.source for each in settings.loaded.provenance.values() if each.keys[:2] == ("mcp", name)]
     return Path(found[-1])
 
 
 def _names(settings: ProjectSettings) -> str:
-    names = ", ".join(map(inert, settings.config.mcp))
+    names = ", ".join(map(escape_controls, settings.config.mcp))
     return f"There are: {names}." if names else "None is configured."
 
 
@@ -252,41 +258,41 @@ def debug(name: str) -> None:
     """Start a server, and show what it offers, what has changed since it was agreed to, and its log."""
     settings = open_settings()
     if name not in settings.config.mcp:
-        raise UsageProblem(f"There is no server {inert(name)!r}. {_names(settings)}")
+        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_names(settings)}")
     _in_project(lambda project: _show_server(servers_in(project).by_name[name]))
 
 
 async def _show_server(server: McpServer) -> None:
-    click.echo(inert(server.definition.text).rstrip())
+    click.echo(escape_controls(server.definition.text).rstrip())
     change = await server.needs()
     if change:
         click.echo("It has changed since it was used last, so a call asks first:")
-        click.echo(inert(str(change[0].metadata["diff"])).rstrip())
+        click.echo(escape_controls(str(change[0].metadata["diff"])).rstrip())
     try:
         listing = await server.connect()
     except ServerFailed as error:
         _show_log(server)
-        raise CodeloopError(inert(str(error))) from error
+        raise CodeloopError(escape_controls(str(error))) from error
     without = ", without a sandbox" if is_boxed(server) is False else ""
     click.echo(f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}{without}")
     click.echo(_summary(server.name, listing))
     for tool in listing.tools:
-        click.echo(f"- {inert(tool.name)}: {one_line(tool.description, _WIDTH)}")
+        click.echo(f"- {escape_controls(tool.name)}: {one_line(tool.description, _WIDTH)}")
     for resource in listing.resources:
-        click.echo(f"- resource {inert(resource.uri)}: {one_line(resource.name, _WIDTH)}")
+        click.echo(f"- resource {escape_controls(resource.uri)}: {one_line(resource.name, _WIDTH)}")
     for prompt in listing.prompts:
-        click.echo(f"- prompt {inert(prompt.name)}: {one_line(prompt.description, _WIDTH)}")
+        click.echo(f"- prompt {escape_controls(prompt.name)}: {one_line(prompt.description, _WIDTH)}")
     for problem in listing.problems:
         click.echo(f"left out: {one_line(problem, _WIDTH)}")
     if server.pending:
         click.echo("Its tools have changed since they were agreed to, so a call asks first:")
-        click.echo(inert(server.pending).rstrip())
+        click.echo(escape_controls(server.pending).rstrip())
     _show_log(server)
 
 
 def _show_log(server: McpServer) -> None:
     if server.log.end:
-        click.echo(f"The end of its log ({server.log.file}):\n{inert(server.log.end)}")
+        click.echo(f"The end of its log ({server.log.file}):\n{escape_controls(server.log.end)}")
 
 
 @mcp.command()
@@ -305,7 +311,7 @@ async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> 
     going_on = servers.begin_sign_in(server)
     url = await going_on.address()
     is_open = not no_browser and await open_browser(url)
-    click.echo(f"{'If no browser opens, open' if is_open else 'Open'} this address to sign in:\n{inert(url)}")
+    click.echo(f"{'If no browser opens, open' if is_open else 'Open'} this address to sign in:\n{escape_controls(url)}")
     if sys.stdin.isatty():
         click.echo("If that browser is on another machine, paste the address that it ends at (or the code) here:")
         await _take_pasted(going_on)
@@ -313,7 +319,8 @@ async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> 
     now = server.status
     if now.state != "connected" or server.listing is None:
         raise CodeloopError(
-            f"Signed in at {inert(server.name)}, but it can't be used: {inert(now.reason).rstrip('.')}."
+            f"Signed in at {escape_controls(server.name)}, but it can't be used: "
+            f"{escape_controls(now.reason).rstrip('.')}."
         )
     return f"Signed in. {_summary(server.name, server.listing)}"
 
@@ -332,7 +339,7 @@ async def _take_pasted(going_on: BackgroundSignIn) -> None:
         try:
             going_on.paste(line.result())
         except CodeloopError as error:
-            click.echo(f"{inert(str(error)).capitalize()}.", err=True)
+            click.echo(f"{escape_controls(str(error)).capitalize()}.", err=True)
             continue
         await asyncio.wait({finished})
 
@@ -341,17 +348,17 @@ async def _take_pasted(going_on: BackgroundSignIn) -> None:
 @click.argument("name")
 def logout(name: str) -> None:
     """Forget a sign-in at a server, and have its provider end it."""
-    done = _in_project(lambda project: servers_in(project).sign_out(_find_server(project, name)))
-    if done is None:
-        raise CodeloopError(f"You are not signed in at {inert(name)}.")
-    click.echo(inert(done))
+    problem = _in_project(lambda project: servers_in(project).sign_out(_find_server(project, name)))
+    if problem is None:
+        raise CodeloopError(f"You are not signed in at {escape_controls(name)}.")
+    click.echo(escape_controls(problem))
 
 
 def _find_server(project: Project, name: str) -> McpServer:
-    found = servers_in(project).by_name.get(name)
-    if found is None:
-        raise UsageProblem(f"There is no server {inert(name)!r}. {_names(project.settings)}")
-    return found
+    mcp_server = servers_in(project).by_name.get(name)
+    if mcp_server is None:
+        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_names(project.settings)}")
+    return mcp_server
 
 
 def _in_project(command: Callable[[Project], Awaitable[T]]) -> T:

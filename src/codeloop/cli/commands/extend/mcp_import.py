@@ -8,7 +8,7 @@ from codeloop.cli.target.project import open_settings
 from codeloop.config.entry import entry_file, write_entry
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, definition_of
 from codeloop.extend.mcp.cache.importing import FoundServer, resolve_paths, servers_of_others
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 
 _WIDTH = 160
 
@@ -22,17 +22,17 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
     Names the servers that it finds, and asks about each; NAMES and --all answer for you. Nothing is started.
     """
     settings = open_settings()
-    found, problems = servers_of_others(settings.paths, settings.place.root, settings.place.directory)
+    found_servers, problems = servers_of_others(settings.paths, settings.place.root, settings.place.directory)
     for line in problems:
-        click.echo(f"codeloop: {inert(line)}", err=True)
-    if unknown := set(names) - {each.name for each in found}:
-        raise UsageProblem(f"Not found: {', '.join(sorted(map(inert, unknown)))}.")
+        click.echo(f"codeloop: {escape_controls(line)}", err=True)
+    if unknown := set(names) - {each.name for each in found_servers}:
+        raise UsageProblem(f"Not found: {', '.join(sorted(map(escape_controls, unknown)))}.")
     file = entry_file(settings.paths, None)
     taken = set(settings.config.mcp)
-    for each in found:
+    for each in found_servers:
         if names and each.name not in names:
             continue
-        line = f"{inert(each.name)}: {_describe(each)} (from {each.source})"
+        line = f"{escape_controls(each.name)}: {_describe(each)} (from {each.source})"
         if each.problem:
             click.echo(f"{line}: left out, {each.problem}")
         elif each.name in taken:
@@ -43,7 +43,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
             click.echo(f"{line}: written to {file}")
         else:
             click.echo(line)
-    if not found:
+    if not found_servers:
         click.echo("No MCP server is configured in the files of Claude, Cursor or VS Code, nor in .mcp.json.", err=True)
 
 

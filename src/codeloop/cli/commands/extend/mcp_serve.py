@@ -13,7 +13,7 @@ from codeloop.cli.target.selection import check_agent, find_here, model_of, sess
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.serve import ServeLaunch, serve_standard_streams
 from codeloop.client.mcp_server.turns import ServedPrompts
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.message import Session
 
@@ -37,7 +37,7 @@ def serve(**flags: Any) -> None:
     """
     options = Options(message=(), **flags)
     limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
-    chosen = ServedPrompts(options.agent, model_of(options.model), limits, options.auto)
+    served_prompts = ServedPrompts(options.agent, model_of(options.model), limits, options.auto)
 
     async def create(client: Client) -> Session:
         await check_agent(client, options.agent)
@@ -47,9 +47,9 @@ def serve(**flags: Any) -> None:
         return await with_profile(client, await find_here(client, session_id), options.profile)
 
     def note(line: str) -> None:
-        click.echo(inert(line), err=True)
+        click.echo(escape_controls(line), err=True)
 
-    launch = ServeLaunch(lambda: open_local(options), create, resume, chosen, note)
+    launch = ServeLaunch(lambda: open_local(options), create, resume, served_prompts, note)
     with suppress(asyncio.CancelledError):
         asyncio.run(_until_signal(launch))
 

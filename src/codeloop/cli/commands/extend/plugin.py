@@ -21,8 +21,8 @@ from codeloop.extend.packages.installed import folder_of, package_name, read_loc
 from codeloop.extend.packages.manifest import MANIFEST, read_manifest
 from codeloop.extend.packages.skeleton import write_skeleton
 from codeloop.kit.jsonc import JsoncError
-from codeloop.kit.processes import which
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.processes import find_program
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.bounds.extension import PLUGIN_INSTALL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import CONFIG_BYTES
@@ -46,23 +46,23 @@ def add(name: str, *, for_project: bool) -> None:
     """Add a plugin: a package of npm (NAME), of PyPI (pypi:NAME), with @VERSION if you like, or a folder (./NAME)."""
     settings = open_settings()
     if (path := plugin_path(name, Path.cwd(), settings.paths)) is not None:
-        entry = _at(path, name, settings, for_project=for_project)
+        entry = _entry_for(path, name, settings, for_project=for_project)
         versions = {""}
     else:
         package = package_name(name)
         if package is None:
             raise UsageProblem(f"{name!a} is not a valid package name. A folder is written ./{name}")
         folder = folder_of(settings.paths, package)
-        lock = install(package, folder, lambda program: which(program, settings.environment.get("PATH")), _run)
+        lock = install(package, folder, lambda program: find_program(program, settings.environment.get("PATH")), _run)
         click.echo(f"Installed {package.name} {lock.version} in {folder}, {len(lock.files)} files, each with its hash.")
         entry = package.written
         versions = {"", package.version, lock.version}
     file = _file(settings, for_project=for_project)
     text, is_meant = _read(file), _meaning(settings, file, name)
 
-    def is_there(listed: Any) -> bool:
-        named = package_name(plugin_name(listed) or "")
-        return is_meant(listed) and (named is None or named.version in versions)
+    def is_there(entry: Any) -> bool:
+        package = package_name(plugin_name(entry) or "")
+        return is_meant(entry) and (package is None or package.version in versions)
 
     _store(settings, file, lambda: with_listed(text, _KEY, entry, is_there), for_project=for_project)
     click.echo(f"Written to {file}.")
@@ -70,7 +70,7 @@ def add(name: str, *, for_project: bool) -> None:
         click.echo("This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust")
 
 
-def _at(path: Path, name: str, settings: ProjectSettings, *, for_project: bool) -> str:
+def _entry_for(path: Path, name: str, settings: ProjectSettings, *, for_project: bool) -> str:
     """Return the entry for a file or a folder: relative to the project in the project's own file."""
     if not path.exists():
         raise UsageProblem(f"{name} does not exist.")
@@ -100,7 +100,7 @@ def remove(name: str) -> None:
     for file in changed:
         click.echo(f"Removed from {file}.")
     if not changed and not installed:
-        raise UsageProblem(f"There is no plugin {inert(name)} here. `codeloop plugin list` lists them.")
+        raise UsageProblem(f"There is no plugin {escape_controls(name)} here. `codeloop plugin list` lists them.")
 
 
 def _take_out(settings: ProjectSettings, file: Path, name: str, *, is_project: bool) -> bool:
@@ -120,18 +120,18 @@ def _take_out(settings: ProjectSettings, file: Path, name: str, *, is_project: b
 def _meaning(settings: ProjectSettings, file: Path, name: str) -> Callable[[Any], bool]:
     """Return whether an entry of a file means the plugin of this name, in whatever version and with any options."""
     named_path = plugin_path(name, Path.cwd(), settings.paths) or Path.cwd() / name
-    wanted = {name, str(named_path.resolve())}
+    names = {name, str(named_path.resolve())}
     package = package_name(name)
     if package is not None:
-        wanted.add(package.written)
+        names.add(package.written)
 
     def is_meant(entry: Any) -> bool:
-        said = plugin_name(entry) or ""
-        named = package_name(said)
-        path = plugin_path(said, file.parent, settings.paths)
+        plugin = plugin_name(entry) or ""
+        package = package_name(plugin)
+        path = plugin_path(plugin, file.parent, settings.paths)
         if path is not None:
-            return str(path.resolve()) in wanted
-        return said in wanted or (named is not None and named.written in wanted)
+            return str(path.resolve()) in names
+        return plugin in names or (package is not None and package.written in names)
 
     return is_meant
 

@@ -28,7 +28,7 @@ from codeloop.extend.packages.claude_plugin import ClaudePlugin
 from codeloop.extend.packages.found import find_packages
 from codeloop.extend.packages.installed import entry_path
 from codeloop.extend.packages.manifest import read_manifest
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.workspace.process.program_log import ProgramLog
 
@@ -69,7 +69,7 @@ def list_plugins(*, as_json: bool) -> None:
         return
     shown = [
         (
-            inert(row.name),
+            escape_controls(row.name),
             row.kind,
             row.state if row.sandboxed else f"{row.state}, no sandbox",
             one_line(
@@ -90,7 +90,7 @@ def list_plugins(*, as_json: bool) -> None:
     click.echo(columns([("name", "kind", "state", "adds", "from"), *shown]))
     for row in rows:
         if row.why:
-            click.echo(f"{inert(row.name)}: {inert(row.why)}")
+            click.echo(f"{escape_controls(row.name)}: {escape_controls(row.why)}")
 
 
 @click.command()
@@ -102,24 +102,33 @@ def debug(name: str) -> None:
 
     async def look(hosts: ExtensionHosts, _project: Project) -> list[str]:
         inside = f"{package.from_}/" if package is not None else ""
-        found = [
+        extensions = [
             each for each in hosts.extensions if _is_meant(each, name) or (inside and each.path.startswith(inside))
         ]
-        if not found and package is None:
-            raise UsageProblem(f"There is no plugin {inert(name)} that runs here. `codeloop plugin list` lists them.")
+        if not extensions and package is None:
+            raise UsageProblem(
+                f"There is no plugin {escape_controls(name)} that runs here. `codeloop plugin list` lists them."
+            )
         lines: list[str] = []
         timings = read_timings(settings.home / FOLDER)
-        for each in found:
+        for each in extensions:
             lines += await _try_extension(hosts, each)
             lines += _format_timings([row for row in timings if row.label == each.name])
-        for language in dict.fromkeys(each.language for each in found):
+        for language in dict.fromkeys(each.language for each in extensions):
             logs = sorted((settings.home / FOLDER).glob(f"{language}*.log"))
             for file in (log for log in logs if not log.name.endswith(".old.log")):
-                lines += ["", f"{file} ends so:", inert(ProgramLog(file).read()[-_LOG:].strip()) or "(nothing)"]
+                lines += [
+                    "",
+                    f"{file} ends so:",
+                    escape_controls(ProgramLog(file).read()[-_LOG:].strip()) or "(nothing)",
+                ]
         return lines
 
     if package is not None:
-        click.echo(f"{inert(package.name)}: a package in {package.from_} with {', '.join(package.tools) or 'nothing'}")
+        click.echo(
+            f"{escape_controls(package.name)}: a package in {package.from_} with "
+            f"{', '.join(package.tools) or 'nothing'}"
+        )
     for line in _in_hosts(look):
         click.echo(line)
 
@@ -128,18 +137,18 @@ async def _try_extension(hosts: ExtensionHosts, extension: Extension) -> list[st
     began = time.monotonic()
     why = await _failure(hosts, extension)
     took = f"{(time.monotonic() - began) * 1000:.0f} ms"
-    head = f"{inert(extension.name)} ({extension.language}, from {inert(extension.origin)})"
+    head = f"{escape_controls(extension.name)} ({extension.language}, from {escape_controls(extension.origin)})"
     if why:
-        return [head, f"  fails after {took}: {inert(why)}"]
+        return [head, f"  fails after {took}: {escape_controls(why)}"]
     offer = hosts.offers[extension.name]
-    tools = [f"  tool {inert(each.name)}: {one_line(each.description, 90)}" for each in offer.tools]
-    hooks = [f"  hook {inert(each.name)}{' (policy)' if each.policy else ''}" for each in offer.hooks]
+    tools = [f"  tool {escape_controls(each.name)}: {one_line(each.description, 90)}" for each in offer.tools]
+    hooks = [f"  hook {escape_controls(each.name)}{' (policy)' if each.policy else ''}" for each in offer.hooks]
     return [
         head,
         f"  started and loaded in {took}",
         *tools,
         *hooks,
-        *(f"  problem: {inert(p)}" for p in offer.problems),
+        *(f"  problem: {escape_controls(p)}" for p in offer.problems),
     ]
 
 
@@ -150,7 +159,7 @@ def _format_timings(rows: list[HookTiming]) -> list[str]:
     head = ("hook", "calls", "median", "longest", "failures", "late")
     cells = [
         (
-            inert(row.hook),
+            escape_controls(row.hook),
             *map(str, (row.calls, f"{row.median:.1f} ms", f"{row.longest:.1f} ms", row.failures, row.late)),
         )
         for row in rows
@@ -176,7 +185,7 @@ def _is_meant(extension: Extension, name: str) -> bool:
 
 
 async def _list_rows(hosts: ExtensionHosts, project: Project) -> list[PluginRow]:
-    boxes, wanted = project.workspace.boxes, project.settings.config.sandbox.extensions
+    boxes, sandbox = project.workspace.boxes, project.settings.config.sandbox.extensions
     await boxes.probe()
     await asyncio.gather(*(hosts.ready(), *(_failure(hosts, each) for each in hosts.unknown)))
     rows: list[PluginRow] = []
@@ -193,15 +202,15 @@ async def _list_rows(hosts: ExtensionHosts, project: Project) -> list[PluginRow]
             state, why = "empty", _EMPTY
         signs = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
         tools = tool_names_of(hosts.offers, each)
-        is_boxed = boxes.is_used(True if wanted is None else wanted)
+        is_boxed = boxes.is_used(True if sandbox is None else sandbox)
         rows.append(PluginRow(each.name, each.language, state, tools, hooks, each.origin, why, signs, is_boxed))
     return rows
 
 
 def _packages(settings: ProjectSettings) -> list[PluginRow]:
-    found = find_packages(settings.loaded, settings.place.root, settings.paths)
+    packages = find_packages(settings.loaded, settings.place.root, settings.paths)
     rows: list[PluginRow] = []
-    for home in found.homes:
+    for home in packages.homes:
         manifest = read_manifest(home.path)
         if manifest is not None:
             brings = [f"{name}/" for name in _BROUGHT if name in home.names]
@@ -216,11 +225,11 @@ def _unusable(settings: ProjectSettings) -> list[PluginRow]:
     """Return rows for plugins that do not run: entries that lead nowhere, files of an untrusted project."""
     rows: list[PluginRow] = []
     for index, entry in enumerate(settings.config.plugin):
-        named = plugin_name(entry)
+        plugin = plugin_name(entry)
         origin = settings.loaded.provenance.get(f"plugin[{index}]")
         base = origin.layer.base if origin is not None else settings.place.root
-        if named is not None and (why := entry_path(named, base, settings.paths)[1]):
-            rows.append(PluginRow(named, "plugin", "fails", [], [], str(origin or "plugin"), why))
+        if plugin is not None and (why := entry_path(plugin, base, settings.paths)[1]):
+            rows.append(PluginRow(plugin, "plugin", "fails", [], [], str(origin or "plugin"), why))
     if not settings.trusted:
         homes, why = find_homes(settings.place, settings.paths), "Trust this directory: codeloop trust"
         files = find_ignored_files(homes, settings.place.root)

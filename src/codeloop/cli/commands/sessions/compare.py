@@ -15,7 +15,7 @@ from codeloop.client.client import Client
 from codeloop.client.slash.compare import Compared, Comparison, compare_lines
 from codeloop.client.slash.compare import compare as compare_models
 from codeloop.client.target import Target
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.session_inputs import AnswerPermission, RejectQuestion, RunLimits
 from codeloop.schema.api.session_requests import SessionId
@@ -55,31 +55,31 @@ def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool,
     Each works in a work tree of its own. Questions are refused, unless --auto approves them. Exit code 1: no model
     ended well and passed the check.
     """
-    wanted = Comparison(
+    comparison = Comparison(
         prompt=" ".join(message),
         models=models,
         check=flags.pop("check"),
         base=flags.pop("base"),
         limits=RunLimits(cost=flags.pop("max_cost"), attended=False),
     )
-    rows = asyncio.run(_compare(Options(message=message, **flags), wanted))
+    rows = asyncio.run(_compare(Options(message=message, **flags), comparison))
     if as_json:
         print_json(rows)
     else:
-        click.echo(inert("\n".join(compare_lines(rows, is_checked=wanted.check is not None))))
+        click.echo(escape_controls("\n".join(compare_lines(rows, is_checked=comparison.check is not None))))
     if all(row.problem or row.check for row in rows):
         sys.exit(1)
 
 
-async def _compare(options: Options, wanted: Comparison) -> list[Compared]:
+async def _compare(options: Options, comparison: Comparison) -> list[Compared]:
     async def begin(client: Client, tree: Worktree) -> Session:
-        click.echo(inert(f"codeloop: {tree.name}: {tree.directory}"), err=True)
+        click.echo(escape_controls(f"codeloop: {tree.name}: {tree.directory}"), err=True)
         return await session_of(client, options, None)
 
     async with open_conversation(options) as target:
         answering = asyncio.create_task(_answer(target, is_auto=options.auto))
         try:
-            return await compare_models(target, wanted, begin)
+            return await compare_models(target, comparison, begin)
         finally:
             answering.cancel()
             with suppress(asyncio.CancelledError):

@@ -12,7 +12,7 @@ from codeloop.cli.options import FILE, NAME
 from codeloop.cli.target.selection import with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import inert, inert_json, one_line
+from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_reports import ShareableSession
 from codeloop.schema.api.session_requests import ImportSession, ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError
@@ -39,7 +39,7 @@ def export(name: str | None, output: Path | None, form: str) -> None:
     if output is None and form not in writers:
         click.echo(data.decode(), nl=False)
     elif output is None:
-        click.echo(inert_json(data.decode()))
+        click.echo(escape_json_controls(data.decode()))
     else:
         try:
             output.write_bytes(data + b"\n" if form in writers else data)
@@ -77,11 +77,13 @@ def import_(file: Path) -> None:
     Nothing is overwritten: ids already in use are replaced by new ones.
     """
     document = read_document(file)
-    given = ImportSession(info=document.get("info"), messages=document.get("messages"))
-    done = with_client(lambda client: client.call(SESSION_IMPORT, given))
-    for note in done.notes:
-        click.echo(f"codeloop: {inert(note)}", err=True)
-    click.echo(f"Imported {done.session.id} with {done.messages} messages: {one_line(done.session.title, 70)}")
+    import_session = ImportSession(info=document.get("info"), messages=document.get("messages"))
+    imported = with_client(lambda client: client.call(SESSION_IMPORT, import_session))
+    for note in imported.notes:
+        click.echo(f"codeloop: {escape_controls(note)}", err=True)
+    click.echo(
+        f"Imported {imported.session.id} with {imported.messages} messages: {one_line(imported.session.title, 70)}"
+    )
 
 
 def read_document(file: Path) -> JSON:
@@ -108,13 +110,13 @@ def read_document(file: Path) -> JSON:
 
 def _locate(data: bytes, message: str) -> str:
     """Return a decoder's message with a line and column instead of a byte offset."""
-    found = re.search(r" \(byte (\d+)\)", message)
-    if found is None:
+    match = re.search(r" \(byte (\d+)\)", message)
+    if match is None:
         return message if data.strip() else "it is empty"
-    before = data[: int(found[1])]
+    before = data[: int(match[1])]
     line = before.count(b"\n") + 1
     column = len(before) - before.rfind(b"\n")
-    return f"{message.replace(found[0], '')}, at line {line}, column {column}"
+    return f"{message.replace(match[0], '')}, at line {line}, column {column}"
 
 
 @click.command()
@@ -137,7 +139,7 @@ def share(name: str | None, output: Path) -> None:
         raise click.FileError(str(output), hint=error.strerror) from error
     messages = sum(len(each.messages) for each in shared.sessions)
     hidden = "1 secret was" if shared.hidden == 1 else f"{shared.hidden} secrets were"
-    click.echo(f"Wrote {inert(str(output))}: {messages} messages; {hidden} hidden.", err=True)
+    click.echo(f"Wrote {escape_controls(str(output))}: {messages} messages; {hidden} hidden.", err=True)
 
 
 async def _read_shareable(client: Client, session: Session) -> ShareableSession:

@@ -19,7 +19,7 @@ from codeloop.client.local import LocalClient
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.kit import fault_injection
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery
 from codeloop.schema.api.session_requests import ArchiveTime, ImportSession, SessionId, UpdateSession
 from codeloop.schema.api.worktrees import CreateWorktree
@@ -41,16 +41,16 @@ WORK, SESSION, BUNDLE = "work.json", "session.json", "work.bundle"
 def pack(name: str | None, output: Path) -> None:
     """Write a session and its files to a file; from then on it doesn't go on here. Raises CodeloopError."""
     file = output.absolute()
-    found, was_running = with_session(name, lambda client, session: _pack(client, session, file))
+    packed, was_running = with_session(name, lambda client, session: _pack(client, session, file))
     stopped = "Stopped its turn. " if was_running else ""
-    click.echo(f"{stopped}Wrote {inert(str(output))}; {found.id} doesn't go on here any more.")
+    click.echo(f"{stopped}Wrote {escape_controls(str(output))}; {packed.id} doesn't go on here any more.")
     click.echo("Go on in a clone of the repository: codeloop session move --import FILE")
 
 
 def cancel_move(name: str | None) -> None:
     """Let a session that was moved go on here. Raises CodeloopError."""
-    found = with_session(name, _cancel)
-    click.echo(f"{found.id} goes on here. Don't import its file anywhere: it would go on twice.")
+    packed = with_session(name, _cancel)
+    click.echo(f"{packed.id} goes on here. Don't import its file anywhere: it would go on twice.")
 
 
 def take_over(source: Path) -> None:
@@ -62,10 +62,10 @@ async def _pack(client: Client, session: Session, output: Path) -> tuple[Session
     """Write the file; return the session, and whether a turn of it was stopped.
 
     It is stored that the session is moved before anything is written, and the file gets its name at the end. So
-    whenever this is cut off the session goes on in no place, until it is moved again or `--cancel` is given.
+    whenever this is cut off the session goes on in no project_root, until it is moved again or `--cancel` is given.
     """
-    place = find_project_root(Path(session.directory), find_paths(os.environ), os.environ)
-    if place.vcs is None:
+    project_root = find_project_root(Path(session.directory), find_paths(os.environ), os.environ)
+    if project_root.vcs is None:
         raise UsageProblem(f"{session.directory} is in no git repository: use `codeloop export`, and copy the files.")
     if session.parent_id is not None:
         raise UsageProblem(
@@ -78,7 +78,7 @@ async def _pack(client: Client, session: Session, output: Path) -> tuple[Session
         await fault_injection.reach("move.stored")
         was_running = await _wait_until_idle(client, session)
         await fault_injection.reach("move.stopped")
-        await _write(client, session, Git(place.root, os.environ), output)
+        await _write(client, session, Git(project_root.root, os.environ), output)
     except CodeloopError:
         if not was_moved:  # the file of an earlier move may have been imported
             await _update(client, session, None)
@@ -152,11 +152,13 @@ async def _take_over(source: Path) -> None:
         work, document = _read_archive(source, bundle)
         project = await open_project(Startup(directory=Path.cwd()))
         try:
-            place = project.settings.place
-            if place.vcs is None:
-                raise UsageProblem(f"{place.root} is in no git repository. Go to a clone of the one it comes from.")
+            project_root = project.settings.place
+            if project_root.vcs is None:
+                raise UsageProblem(
+                    f"{project_root.root} is in no git repository. Go to a clone of the one it comes from."
+                )
             _check_new(project.store.find_session(str(_info_of(document).get("id"))))
-            git = Git(place.root, project.workspace.environment)
+            git = Git(project_root.root, project.workspace.environment)
             await take_bundle(git, bundle, work)
             name = one_line(str(_info_of(document).get("slug") or "moved"), 40)
             tree = await LocalClient(project).call(WORKTREE_CREATE, CreateWorktree(name=name, base=work.head))
@@ -166,15 +168,15 @@ async def _take_over(source: Path) -> None:
     await fault_injection.reach("move.unpacked")
     there = await open_project(Startup(directory=Path(tree.directory)))
     try:
-        given = ImportSession(info=document.get("info"), messages=document.get("messages"))
-        done = await LocalClient(there).call(SESSION_IMPORT, given)
+        import_session = ImportSession(info=document.get("info"), messages=document.get("messages"))
+        imported_session = await LocalClient(there).call(SESSION_IMPORT, import_session)
     finally:
         await there.close()
-    for note in (*tree.notes, *done.notes):
-        click.echo(f"codeloop: {inert(note)}", err=True)
-    click.echo(f"Took over {done.session.id}, in {inert(tree.directory)}")
+    for note in (*tree.notes, *imported_session.notes):
+        click.echo(f"codeloop: {escape_controls(note)}", err=True)
+    click.echo(f"Took over {imported_session.session.id}, in {escape_controls(tree.directory)}")
     words = " continue" if _is_unfinished(document) else ""
-    click.echo(f"Go on with: codeloop --worktree {tree.name} --session {done.session.id}{words}")
+    click.echo(f"Go on with: codeloop --worktree {tree.name} --session {imported_session.session.id}{words}")
 
 
 def _check_new(known: Session | None) -> None:

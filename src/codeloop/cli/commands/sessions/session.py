@@ -17,10 +17,10 @@ from codeloop.cli.target import selection
 from codeloop.cli.target.selection import EVERY, find, with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
-from codeloop.client.numbers import describe_spending, dollars, when
+from codeloop.client.numbers import describe_spending, dollars, format_time
 from codeloop.client.slash.reports import context_lines, cost_lines
 from codeloop.config.project_root import GLOBAL
-from codeloop.kit.terminal_text import inert, inert_json, one_line
+from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts, Summarize
 from codeloop.schema.api.session_requests import (
     ArchiveTime,
@@ -88,16 +88,16 @@ def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, childr
     """
 
     async def command(client: Client) -> tuple[list[Session], str]:
-        place = await client.call(PATH_GET, NoArguments())
+        path_info = await client.call(PATH_GET, NoArguments())
         if everything:
             return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), ""
         listed = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
-        return [each for each in listed if _is_of(each, place.directory)], place.directory
+        return [each for each in listed if _is_of(each, path_info.directory)], path_info.directory
 
-    found, here = with_client(command)
-    roots = [each for each in found if each.parent_id is None and (archived or not each.time.archived)]
+    sessions, here = with_client(command)
+    roots = [each for each in sessions if each.parent_id is None and (archived or not each.time.archived)]
     below: dict[str, list[Session]] = {}
-    for each in found if children else ():
+    for each in sessions if children else ():
         below.setdefault(each.parent_id or "", []).append(each)
     rows = [row for root in roots[:limit] for row in _family(root, below, 0)]
     if as_json:
@@ -107,7 +107,7 @@ def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, childr
     if len(roots) > limit:
         click.echo(f"{limit} of {len(roots)} sessions are shown. Add -n {len(roots)} to show all.", err=True)
     elif not rows and not as_json:
-        what = " except archived ones (--archived)" if any(not each.parent_id for each in found) else ""
+        what = " except archived ones (--archived)" if any(not each.parent_id for each in sessions) else ""
         click.echo(f'No sessions yet{what}. Start one: codeloop run "what is this project about?"', err=True)
 
 
@@ -126,12 +126,12 @@ def _family(session: Session, below: dict[str, list[Session]], depth: int) -> It
 def _show_rows(rows: Sequence[tuple[int, Session]], here: str) -> None:
     """Print one line for each session, with directories unless all are `here`."""
     elsewhere = any(each.directory != here for _, each in rows)
-    slugs = max((len(inert(each.slug)) for _, each in rows), default=0)
+    slugs = max((len(escape_controls(each.slug)) for _, each in rows), default=0)
     for depth, each in rows:
-        where = f"  {inert(each.directory)}" if elsewhere else ""
+        where = f"  {escape_controls(each.directory)}" if elsewhere else ""
         title = one_line(("[archived] " if each.time.archived else "") + each.title, 70)
-        sums = f"{when(each.time.updated)}  {dollars(each.cost or 0, each.tokens):>9}  {inert(each.slug):<{slugs}}"
-        click.echo(f"{'  ' * depth}{inert(each.id)}  {sums}  {title}{where}")
+        sums = f"{format_time(each.time.updated)}  {dollars(each.cost or 0, each.tokens):>9}"
+        click.echo(f"{'  ' * depth}{each.id}  {sums}  {escape_controls(each.slug):<{slugs}}  {title}{where}")
 
 
 @session.command()
@@ -146,7 +146,7 @@ def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
         print_json(result)
         return
     for hit in result.hits:
-        click.echo(f"{hit.session.id}  {when(hit.session.time.updated)}  {one_line(hit.session.title, 70)}")
+        click.echo(f"{hit.session.id}  {format_time(hit.session.time.updated)}  {one_line(hit.session.title, 70)}")
         for excerpt in hit.excerpts:
             click.echo(f"    {'>' if excerpt.role == 'user' else ' '} {one_line(excerpt.text, 160)}")
     if not result.complete:
@@ -160,11 +160,11 @@ def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
 @JSON
 def context(name: str | None, *, as_json: bool) -> None:
     """Show what fills the window of a session's model, by part; the parts are estimated."""
-    found = with_session(name, lambda client, found: client.call(SESSION_CONTEXT, SessionId(session_id=found.id)))
+    report = with_session(name, lambda client, session: client.call(SESSION_CONTEXT, SessionId(session_id=session.id)))
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        click.echo(inert("\n".join(context_lines(found))))
+        click.echo(escape_controls("\n".join(context_lines(report))))
 
 
 @session.command()
@@ -172,11 +172,11 @@ def context(name: str | None, *, as_json: bool) -> None:
 @JSON
 def cost(name: str | None, *, as_json: bool) -> None:
     """Show what a session and its subagents have used, by model."""
-    found = with_session(name, lambda client, found: client.call(SESSION_COST, SessionId(session_id=found.id)))
+    report = with_session(name, lambda client, session: client.call(SESSION_COST, SessionId(session_id=session.id)))
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        click.echo(inert("\n".join(cost_lines(found))))
+        click.echo(escape_controls("\n".join(cost_lines(report))))
 
 
 @session.command()
@@ -189,29 +189,29 @@ def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
     NAME: see `codeloop session --help`. Subagents' calls are indented below the call that started them.
     """
 
-    async def command(client: Client, found: Session) -> None:
+    async def command(client: Client, session: Session) -> None:
         if as_json:
-            click.echo(inert_json((await export_json(client, found)).decode()))
+            click.echo(escape_json_controls((await export_json(client, session)).decode()))
             return
-        messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=found.id))
-        waiting = await client.call(SESSION_QUEUED, SessionId(session_id=found.id))
-        children = await _children(client, found.id)
+        messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
+        waiting = await client.call(SESSION_QUEUED, SessionId(session_id=session.id))
+        children = await _children(client, session.id)
         queued = {message.info.id for message in waiting}
         from codeloop.cli.output.transcript import transcript
 
-        transcript(found, messages, thinking=thinking, queued=queued, children=children)
+        transcript(session, messages, thinking=thinking, queued=queued, children=children)
 
     with_session(name, command)
 
 
 async def _children(client: Client, session_id: str) -> dict[str, list[MessageWithParts]]:
     """Return the messages of a session's subagents, and of theirs, by session id."""
-    found: dict[str, list[MessageWithParts]] = {}
+    messages: dict[str, list[MessageWithParts]] = {}
     children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
     for child in reversed(children):
-        found[child.id] = await client.call(SESSION_MESSAGES, ListMessages(session_id=child.id))
-        found |= await _children(client, child.id)
-    return found
+        messages[child.id] = await client.call(SESSION_MESSAGES, ListMessages(session_id=child.id))
+        messages |= await _children(client, child.id)
+    return messages
 
 
 @session.command()
@@ -225,23 +225,23 @@ def diff(name: str | None, at: str | None, *, stat: bool, as_json: bool) -> None
     NAME: see `codeloop session --help`. Changes that are undone, or that others made to the files, are left out.
     """
 
-    async def command(client: Client, found: Session) -> list[SnapshotFileDiff]:
+    async def command(client: Client, session: Session) -> list[SnapshotFileDiff]:
         if at is None:
-            return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=found.id, whole=True))
-        message = await selection.message_at(client, found, at)
-        return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=found.id, message_id=message.info.id))
+            return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True))
+        message = await selection.message_at(client, session, at)
+        return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, message_id=message.info.id))
 
-    found = with_session(name, command)
+    diffs = with_session(name, command)
     if as_json:
-        print_json(found)
-    elif not found:
+        print_json(diffs)
+    elif not diffs:
         click.echo("No file was changed.", err=True)
-    for each in () if as_json else found:
+    for each in () if as_json else diffs:
         click.echo(_stat(each) if stat else _patch(each))
 
 
 def _stat(each: SnapshotFileDiff) -> str:
-    return f"{each.status or 'modified':<8}  +{each.additions} -{each.deletions}  {inert(each.file or '')}"
+    return f"{each.status or 'modified':<8}  +{each.additions} -{each.deletions}  {escape_controls(each.file or '')}"
 
 
 def _patch(each: SnapshotFileDiff) -> str:
@@ -249,7 +249,7 @@ def _patch(each: SnapshotFileDiff) -> str:
     if not each.patch:
         return f"# {_stat(each)}"
     colour = has_colour(sys.stdout)
-    lines = inert(each.patch).rstrip("\n").split("\n")
+    lines = escape_controls(each.patch).rstrip("\n").split("\n")
     return "\n".join(paint(line, LOOKS[line[0]], colour=colour) if line[:1] in LOOKS else line for line in lines)
 
 
@@ -259,9 +259,9 @@ def _patch(each: SnapshotFileDiff) -> str:
 def rename(name: str, title: str) -> None:
     """Change a session's title."""
 
-    async def command(client: Client, found: Session) -> None:
-        await client.call(SESSION_UPDATE, UpdateSession(session_id=found.id, title=title))
-        click.echo(f"Renamed {found.id}.")
+    async def command(client: Client, session: Session) -> None:
+        await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, title=title))
+        click.echo(f"Renamed {session.id}.")
 
     with_session(name, command)
 
@@ -272,8 +272,8 @@ def rename(name: str, title: str) -> None:
 def fork(name: str | None, at: str | None) -> None:
     """Copy a session, to continue it in two ways."""
 
-    async def command(client: Client, found: Session) -> None:
-        made = await selection.fork(client, found, at)
+    async def command(client: Client, session: Session) -> None:
+        made = await selection.fork(client, session, at)
         click.echo(f"{made.id}  {one_line(made.title, 70)}")
 
     with_session(name, command)
@@ -284,15 +284,15 @@ def fork(name: str | None, at: str | None) -> None:
 def compact(name: str | None) -> None:
     """Replace a session's conversation with a summary."""
 
-    async def command(client: Client, found: Session) -> None:
-        if found.model is None:
-            raise UsageProblem(f"Session {found.id} has no messages yet.")
-        provider_id, model_id = found.model.provider_id, found.model.id
+    async def command(client: Client, session: Session) -> None:
+        if session.model is None:
+            raise UsageProblem(f"Session {session.id} has no messages yet.")
+        provider_id, model_id = session.model.provider_id, session.model.id
         try:
-            await client.call(SUMMARIZE, Summarize(session_id=found.id, provider_id=provider_id, model_id=model_id))
-            click.echo(f"Compacted {found.id}.")
+            await client.call(SUMMARIZE, Summarize(session_id=session.id, provider_id=provider_id, model_id=model_id))
+            click.echo(f"Compacted {session.id}.")
         finally:
-            tokens, cost = measure_growth(found, await client.call(SESSION_GET, SessionId(session_id=found.id)))
+            tokens, cost = measure_growth(session, await client.call(SESSION_GET, SessionId(session_id=session.id)))
             if tokens.all:
                 click.echo(" · ".join(describe_spending(tokens, cost)), err=True)
 
@@ -306,8 +306,8 @@ def compact(name: str | None) -> None:
 def pin(name: str | None, at: str, *, remove: bool) -> None:
     """Pin a message, so that summaries keep its text word for word."""
 
-    async def command(client: Client, found: Session) -> None:
-        message = await selection.message_at(client, found, at)
+    async def command(client: Client, session: Session) -> None:
+        message = await selection.message_at(client, session, at)
         texts = [part for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
         if not texts:
             raise UsageProblem(f"Message {message.info.id} has no text to pin.")
@@ -341,9 +341,9 @@ async def _find_all(client: Client, names: tuple[str, ...]) -> list[Session]:
 
 def _archive(names: tuple[str, ...], time: int | None) -> None:
     async def command(client: Client) -> None:
-        for found in await _find_all(client, names):
-            await client.call(SESSION_UPDATE, UpdateSession(session_id=found.id, time=ArchiveTime(archived=time)))
-            click.echo(f"{'Archived' if time else 'Unarchived'} {found.id}.")
+        for session in await _find_all(client, names):
+            await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=time)))
+            click.echo(f"{'Archived' if time else 'Unarchived'} {session.id}.")
 
     with_client(command)
 
@@ -371,7 +371,7 @@ def delete(names: tuple[str, ...], *, yes: bool) -> None:
 def _is_sure(sessions: list[Session]) -> bool:
     """Ask at the terminal whether to delete."""
     for each in sessions:
-        click.echo(f"{each.id}  {when(each.time.updated)}  {one_line(each.title, 70)}", err=True)
+        click.echo(f"{each.id}  {format_time(each.time.updated)}  {one_line(each.title, 70)}", err=True)
     what = "this session" if len(sessions) == 1 else f"these {len(sessions)} sessions"
     try:
         return click.confirm(f"Delete {what} and their subagents' sessions permanently?", err=True)

@@ -23,29 +23,29 @@ HEAD = ["cost", "input", "cached", "output", "sessions", "steps", "calls"]
 @JSON
 def stats(*, days: int | None, everything: bool, budget: bool, as_json: bool) -> None:
     """Show what this project has used: dollars, tokens, sessions, steps and tool calls."""
-    found = with_client(lambda client: client.call(SESSION_STATS, StatsQuery(days=days, everything=everything)))
-    for reason in found.skipped:
+    stats = with_client(lambda client: client.call(SESSION_STATS, StatsQuery(days=days, everything=everything)))
+    for reason in stats.skipped:
         click.echo(f"codeloop: Left out: {reason}", err=True)
     if as_json:
-        print_json(found.budgets if budget else found)
+        print_json(stats.budgets if budget else stats)
     elif budget:
-        click.echo(_budgets(found) if found.budgets else NO_BUDGET, err=not found.budgets)
-    elif not found.total.steps:
+        click.echo(_budgets(stats) if stats.budgets else NO_BUDGET, err=not stats.budgets)
+    elif not stats.total.steps:
         where = "" if everything else " in this project"
         when = "in this time" if days else "yet"
         more = "`codeloop run MESSAGE` starts a session" if everything else "`codeloop stats --all` counts all projects"
         click.echo(f"Nothing was used{where} {when}. {more}.", err=True)
     else:
-        click.echo(_table(found))
-        if found.budgets:
-            click.echo(f"\n{_budgets(found)}")
+        click.echo(_table(stats))
+        if stats.budgets:
+            click.echo(f"\n{_budgets(stats)}")
 
 
 def _table(stats: Stats) -> str:
     """Return the sums by day, model and project, each under a heading, and their total."""
     rows: list[list[str]] = []
-    for heading, named in (("day", stats.days), ("model", stats.models), ("project", stats.projects)):
-        rows += [[heading, *HEAD], *map(_row, named), [""] * (len(HEAD) + 1)]
+    for heading, named_figures in (("day", stats.days), ("model", stats.models), ("project", stats.projects)):
+        rows += [[heading, *HEAD], *map(_row, named_figures), [""] * (len(HEAD) + 1)]
     return columns([*rows, ["total", *_cells(stats.total)]], frozenset(range(1, len(HEAD) + 1)))
 
 
@@ -58,9 +58,9 @@ def _budgets(stats: Stats) -> str:
     return columns([["budget", "spent", "limit", "left"], *rows], frozenset((1, 2, 3)))
 
 
-def _row(named: NamedFigures) -> list[str]:
-    name = one_line(named.name, len(named.name) * 8)
-    return [name if len(name) <= WIDTH else f"…{name[1 - WIDTH :]}", *_cells(named.figures)]
+def _row(named_figures: NamedFigures) -> list[str]:
+    name = one_line(named_figures.name, len(named_figures.name) * 8)
+    return [name if len(name) <= WIDTH else f"…{name[1 - WIDTH :]}", *_cells(named_figures.figures)]
 
 
 def _cells(figures: Figures) -> list[str]:

@@ -11,8 +11,8 @@ from codeloop.cli.options import JSON
 from codeloop.cli.output.style import Look, has_colour, has_redraw, paint, print_json
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
-from codeloop.client.numbers import when
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.client.numbers import format_time
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SessionOverview, SessionOverviewQuery
 from codeloop.schema.operation import SESSION_OVERVIEW
 
@@ -68,7 +68,10 @@ def _show(rows: list[SessionOverview], limit: int, *, as_json: bool) -> None:
         state = paint(f"{row.state:11}", LOOKS.get(row.state, "dim"), colour=colour)
         folder = _shorten(row.directory)
         detail = f"  {one_line(row.detail, _DETAIL)}" if row.detail else ""
-        click.echo(f"{state}  {row.id}  {when(row.updated)}  {one_line(row.title, _TITLE)}  {inert(folder)}{detail}")
+        click.echo(
+            f"{state}  {row.id}  {format_time(row.updated)}  {one_line(row.title, _TITLE)}  "
+            f"{escape_controls(folder)}{detail}"
+        )
 
 
 def _shorten(directory: str) -> str:

@@ -31,16 +31,16 @@ def stop(name: str | None, *, everything: bool, as_json: bool) -> None:
     """
     if (name is None) != everything:
         raise click.UsageError("Give a session, or --all.")
-    found = with_client(_stop_all) if name is None else with_session(name, _stop)
+    stopped_sessions = with_client(_stop_all) if name is None else with_session(name, _stop)
     if as_json:
-        print_json(found)
+        print_json(stopped_sessions)
     else:
-        for word, sessions in (("stopped", found.stopped), ("still running", found.left)):
+        for word, sessions in (("stopped", stopped_sessions.stopped), ("still running", stopped_sessions.left)):
             for each in sessions:
                 click.echo(f"{word}  {each.id}  {one_line(each.title, WIDTH)}  {each.directory}")
-        if not found.stopped and not found.left:
+        if not stopped_sessions.stopped and not stopped_sessions.left:
             click.echo("Nothing was running.", err=True)
-    if found.left:
+    if stopped_sessions.left:
         sys.exit(1)
 
 

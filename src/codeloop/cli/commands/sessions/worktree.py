@@ -19,7 +19,7 @@ from codeloop.client.slash.worktrees import (
     overview_lines,
     removed_lines,
 )
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import (
     CopyToWorktree,
@@ -67,7 +67,7 @@ def list_(*, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     else:
-        click.echo(inert("\n".join(overview_lines(rows))))
+        click.echo(escape_controls("\n".join(overview_lines(rows))))
 
 
 @worktree.command()
@@ -77,16 +77,16 @@ def list_(*, as_json: bool) -> None:
 @JSON
 def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_json: bool) -> None:
     """Make a work tree with a branch of its own, codeloop/NAME."""
-    asked = CreateWorktree(name=name, base=base, sparse=list(sparse) or None)
+    create_worktree = CreateWorktree(name=name, base=base, sparse=list(sparse) or None)
 
     async def command(client: Client) -> Worktree:
-        return await client.call(WORKTREE_CREATE, asked)
+        return await client.call(WORKTREE_CREATE, create_worktree)
 
-    made = with_client(command)
+    worktree = with_client(command)
     if as_json:
-        print_json(made)
+        print_json(worktree)
     else:
-        click.echo(inert("\n".join(made_lines(made, is_new=True))))
+        click.echo(escape_controls("\n".join(made_lines(worktree, is_new=True))))
 
 
 @worktree.command()
@@ -98,7 +98,7 @@ def copy(name: str, files: tuple[str, ...]) -> None:
     async def command(client: Client) -> list[str]:
         return await client.call(WORKTREE_COPY, CopyToWorktree(name=name, files=list(files)))
 
-    click.echo(inert(f"Copied: {' '.join(with_client(command))}"))
+    click.echo(escape_controls(f"Copied: {' '.join(with_client(command))}"))
 
 
 @worktree.command()
@@ -111,17 +111,19 @@ def diff(name: str, *, stat: bool, as_json: bool) -> None:
     async def command(client: Client) -> WorktreeDiff:
         return await client.call(WORKTREE_DIFF, WorktreeName(name=name))
 
-    found = with_client(command)
+    worktree_diff = with_client(command)
     if as_json:
-        print_json(found)
+        print_json(worktree_diff)
     elif stat:
-        for each in found.files:
-            click.echo(inert(f"{each.status or 'modified':8}  +{each.additions} -{each.deletions}  {each.file}"))
+        for each in worktree_diff.files:
+            click.echo(
+                escape_controls(f"{each.status or 'modified':8}  +{each.additions} -{each.deletions}  {each.file}")
+            )
     else:
         colour = has_colour(sys.stdout)
-        for line in diff_text(found).split("\n"):
+        for line in diff_text(worktree_diff).split("\n"):
             look = LOOKS.get(line[:1])
-            click.echo(paint(inert(line), look, colour=colour) if look else inert(line))
+            click.echo(paint(escape_controls(line), look, colour=colour) if look else escape_controls(line))
 
 
 @worktree.command()
@@ -135,10 +137,10 @@ def merge(name: str, *, message: str | None, into: str | None, files: tuple[str,
 
     With conflicts nothing is merged: they are shown, and the exit code is 1.
     """
-    asked = MergeWorktree(name=name, message=message, into=into, files=list(files) or None)
+    merge_worktree = MergeWorktree(name=name, message=message, into=into, files=list(files) or None)
 
     async def command(client: Client) -> WorktreeMerge:
-        return await client.call(WORKTREE_MERGE, asked)
+        return await client.call(WORKTREE_MERGE, merge_worktree)
 
     _show_merge(with_client(command), as_json=as_json)
 
@@ -180,24 +182,27 @@ def remove(names: tuple[str, ...], *, clean: bool, force: bool) -> None:
 
 
 async def _remove_one(client: Client, row: WorktreeOverview, *, is_asked: bool, is_forced: bool) -> bool:
-    held = loss_lines(row)
-    for line in held:
-        click.echo(inert(line), err=True)
-    if held and not is_forced:
+    losses = loss_lines(row)
+    for line in losses:
+        click.echo(escape_controls(line), err=True)
+    if losses and not is_forced:
         if not is_asked or row.running or not has_terminal():
             return False
-        if not click.confirm(f"Remove {inert(row.name)}, and keep that on {inert(row.branch or '')}?", err=True):
+        if not click.confirm(
+            f"Remove {escape_controls(row.name)}, and keep that on {escape_controls(row.branch or '')}?",
+            err=True,
+        ):
             return False
         is_forced = True
     await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=row.directory, force=is_forced))
-    click.echo(inert("\n".join(removed_lines(row, is_forced=is_forced))))
+    click.echo(escape_controls("\n".join(removed_lines(row, is_forced=is_forced))))
     return True
 
 
-def _show_merge(found: WorktreeMerge, *, as_json: bool) -> None:
+def _show_merge(worktree_merge: WorktreeMerge, *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(worktree_merge)
     else:
-        click.echo(inert("\n".join(merge_lines(found))))
-    if found.commit is None:
+        click.echo(escape_controls("\n".join(merge_lines(worktree_merge))))
+    if worktree_merge.commit is None:
         sys.exit(1)

@@ -74,35 +74,35 @@ class HookScope(Struct, frozen=True):
     judge: AskJudge
 
 
-async def ask_row(row: CommandHookConfig, told: JSON, model: JSON | None, scope: HookScope) -> HookDecision:
+async def ask_row(row: CommandHookConfig, payload: JSON, model: JSON | None, scope: HookScope) -> HookDecision:
     """Run, post or judge a row for an event; return its decision. Raises HookFailed."""
     match row.type:
         case "command":
-            return await _run(row, told, scope)
+            return await _run(row, payload, scope)
         case "http":
-            return await _post(row, told, scope)
+            return await _post(row, payload, scope)
         case "prompt" | "agent":
-            given = msgspec.json.encode(told).decode()
+            given = msgspec.json.encode(payload).decode()
             has_place = ARGUMENTS in row.prompt
             prompt = row.prompt.replace(ARGUMENTS, given) if has_place else f"{row.prompt}\n\n{given}"
-            verdict = await scope.judge(row, told["session_id"], model, prompt)
+            verdict = await scope.judge(row, payload["session_id"], model, prompt)
             ends = row.event == "PostToolUse" and not row.continue_on_block
             return verdict_of(verdict.ok, verdict.reason, ends=ends)
 
 
-async def _run(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDecision:
+async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Run a command with JSON on its stdin: a project's in the commands' sandbox, a user's in its own."""
     workspace = scope.workspace
-    readable = tuple(Path(each).resolve() for each in (told["transcript_path"], row.plugin_root) if each)
-    wanted = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
-    is_shared = row.is_project or (row.sandbox is None and wanted is True)
-    is_confined = is_shared and not isinstance(wanted, ProgramSandboxConfig) and wanted is not False
-    profile = None if is_confined or wanted is False else _profile(row, wanted, scope, readable)
+    readable = tuple(Path(each).resolve() for each in (payload["transcript_path"], row.plugin_root) if each)
+    sandbox = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
+    is_shared = row.is_project or (row.sandbox is None and sandbox is True)
+    is_confined = is_shared and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
+    profile = None if is_confined or sandbox is False else _profile(row, sandbox, scope, readable)
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
-        launch = Launch(words, _folder(row, scope), _environment(row, scope, is_boxed=wanted is not False), {})
-        given, most = msgspec.json.encode(told), HOOK_OUTPUT.value
+        launch = Launch(words, _folder(row, scope), _environment(row, scope, is_boxed=sandbox is not False), {})
+        given, most = msgspec.json.encode(payload), HOOK_OUTPUT.value
         grants = SandboxGrants(readable=readable) if readable else NOTHING
         result = await run_confined(workspace, launch, given, most, grants, is_own=not is_confined, profile=profile)
     except OSError as error:
@@ -127,38 +127,38 @@ def _environment(row: CommandHookConfig, scope: HookScope, *, is_boxed: bool) ->
     places = {"CLAUDE_PROJECT_DIR": root, "CODELOOP_PROJECT_DIR": root}
     if row.plugin_root:
         places["CLAUDE_PLUGIN_ROOT"] = row.plugin_root
-    given = for_bash(workspace.environment)
+    variables = for_bash(workspace.environment)
     if not is_boxed:
-        return {**(given if scope.is_trusted else with_absolute_path(given)), **places}
-    named = {name: given[name] for name in row.allowed_env_vars if name in given}
+        return {**(variables if scope.is_trusted else with_absolute_path(variables)), **places}
+    named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}
     kept_from = () if scope.is_trusted else (workspace.root, workspace.directory)
-    return tool_environment(given, {**named, **places}, kept_from)
+    return tool_environment(variables, {**named_variables, **places}, kept_from)
 
 
 def _profile(
-    row: CommandHookConfig, wanted: bool | ProgramSandboxConfig | None, scope: HookScope, readable: tuple[Path, ...]
+    row: CommandHookConfig, sandbox: bool | ProgramSandboxConfig | None, scope: HookScope, readable: tuple[Path, ...]
 ) -> ProgramProfile | None:
     """Return the sandbox profile of a hook command: it reads the project and its script, and reaches the network."""
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
     line = _HOME.sub(home, " ".join((row.command, *(row.args or ()))))
     code = find_code(_WORD.findall(line), Path(home))
     plain = ProgramProfile(scope.own, readable=(*code, *readable), network="on")
-    return widen(plain, True if wanted is None else wanted, scope.workspace.root)
+    return widen(plain, True if sandbox is None else sandbox, scope.workspace.root)
 
 
-async def _post(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDecision:
+async def _post(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Post JSON to an address; a redirect is a failure."""
     allowed = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
 
-    def value(found: re.Match[str]) -> str:
-        return allowed.get(found[1] or found[2], "")
+    def value(match: re.Match[str]) -> str:
+        return allowed.get(match[1] or match[2], "")
 
     own = {name: _VARIABLE.sub(value, text) for name, text in row.headers.items()}
     headers = {"content-type": "application/json", "accept": "application/json", **_lower(own)}
     seconds = SECONDS["http"] if row.timeout is None else row.timeout
     client = OriginClient(row.url, seconds, seconds)
     try:
-        response = await client.post("", headers, msgspec.json.encode(told))
+        response = await client.post("", headers, msgspec.json.encode(payload))
         try:
             body = bytearray()
             while (data := await response.read(seconds)) and len(body) <= HOOK_OUTPUT.value:

@@ -29,9 +29,9 @@ class CommandHook:
     def __init__(self, row: CommandHookConfig, scope: HookScope) -> None:
         self._row = row
         self._scope = scope
-        shown = " ".join((row.command or row.url.partition("?")[0] or row.prompt).split())
-        shown = shown if len(shown) <= _LABEL else f"{shown[:_LABEL]}…"
-        self.label = f"the {row.event} hook `{shown}`"
+        label = " ".join((row.command or row.url.partition("?")[0] or row.prompt).split())
+        label = label if len(label) <= _LABEL else f"{label[:_LABEL]}…"
+        self.label = f"the {row.event} hook `{label}`"
         self.names = frozenset((HOOKS[row.event],))
         self.policy = self.names if row.policy else frozenset[str]()
         self.is_project = row.is_project
@@ -41,9 +41,9 @@ class CommandHook:
         """Run the row if it matches, and return the changed `output`."""
         match self._row.event:
             case "PreToolUse":
-                return await self._before(given, output)
+                return await self._ask_before_tool(given, output)
             case "PostToolUse":
-                return await self._after(given, output)
+                return await self._ask_after_tool(given, output)
             case "PermissionRequest":
                 return await self._permission(given, output)
             case "UserPromptSubmit":
@@ -53,97 +53,99 @@ class CommandHook:
             case _:
                 return await self._session(given, output)
 
-    async def _before(self, given: JSON, output: JSON) -> JSON:
-        tool = str(given["tool"])
-        for names, shown in self._format_calls(tool, output["args"]):
-            asked = {"tool_name": names[0], "tool_input": shown, "tool_use_id": given["callID"]}
-            said = await self._run(given, asked)
-            self._refuse(said)
-            if said.updated is not None and tool != "apply_patch":
-                output = {**output, "args": own_input(tool, said.updated)}
-            if said.permission is not None and output.get("permission") != "ask":
-                output = {**output, "permission": said.permission}
-            if said.context:
-                output = {**output, "context": "\n\n".join(filter(None, (output.get("context"), said.context)))}
+    async def _ask_before_tool(self, payload: JSON, output: JSON) -> JSON:
+        tool = str(payload["tool"])
+        for names, tool_input in self._format_calls(tool, output["args"]):
+            fields = {"tool_name": names[0], "tool_input": tool_input, "tool_use_id": payload["callID"]}
+            decision = await self._run(payload, fields)
+            self._refuse(decision)
+            if decision.updated is not None and tool != "apply_patch":
+                output = {**output, "args": own_input(tool, decision.updated)}
+            if decision.permission is not None and output.get("permission") != "ask":
+                output = {**output, "permission": decision.permission}
+            if decision.context:
+                output = {**output, "context": "\n\n".join(filter(None, (output.get("context"), decision.context)))}
         return output
 
-    async def _after(self, given: JSON, output: JSON) -> JSON:
-        tool = str(given["tool"])
-        for names, shown in self._format_calls(tool, given["args"]):
+    async def _ask_after_tool(self, payload: JSON, output: JSON) -> JSON:
+        tool = str(payload["tool"])
+        for names, tool_input in self._format_calls(tool, payload["args"]):
             response = {**output["metadata"], "output": output["output"], "title": output["title"]}
             if tool == "bash":
                 response |= {"stdout": output["output"], "stderr": "", "interrupted": False}
-            elif path := shown.get("file_path"):
+            elif path := tool_input.get("file_path"):
                 response |= {"filePath": path, "success": True}
-            asked = {
+            fields = {
                 "tool_name": names[0],
-                "tool_input": shown,
+                "tool_input": tool_input,
                 "tool_response": response,
-                "tool_use_id": given["callID"],
+                "tool_use_id": payload["callID"],
             }
-            said = await self._run(given, asked)
-            if said.ends:
-                output = {**output, "ends": said.refused}
-            for text in (None if said.ends else said.refused, said.context):
+            decision = await self._run(payload, fields)
+            if decision.ends:
+                output = {**output, "ends": decision.refused}
+            for text in (None if decision.ends else decision.refused, decision.context):
                 if text:
                     output = {**output, "output": f"{output['output'].rstrip()}\n\n<hook>\n{text}\n</hook>"}
         return output
 
-    async def _permission(self, given: JSON, output: JSON) -> JSON:
-        call = given.get("metadata", {})
-        asked = {"tool_name": names_of(given["permission"])[0], "tool_input": call, "patterns": given["patterns"]}
-        names = names_of(given["permission"])
+    async def _permission(self, payload: JSON, output: JSON) -> JSON:
+        call = payload.get("metadata", {})
+        fields = {"tool_name": names_of(payload["permission"])[0], "tool_input": call, "patterns": payload["patterns"]}
+        names = names_of(payload["permission"])
         if not is_matched(self._row.matcher, names) or not is_about(self._row.condition, names, call):
             return output
-        said = await self._run(given, asked)
-        self._refuse(said)
-        return {"status": said.permission} if said.permission is not None and output["status"] == "ask" else output
+        decision = await self._run(payload, fields)
+        self._refuse(decision)
+        return (
+            {"status": decision.permission} if decision.permission is not None and output["status"] == "ask" else output
+        )
 
-    async def _prompt(self, given: JSON, output: JSON) -> JSON:
-        if given.get("parentID"):
+    async def _prompt(self, payload: JSON, output: JSON) -> JSON:
+        if payload.get("parentID"):
             return output
         texts = [part["text"] for part in output["parts"] if part["type"] == "text" and not part.get("synthetic")]
-        said = await self._run(given, {"prompt": "\n".join(texts)})
-        self._refuse(said)
-        if not said.context:
+        decision = await self._run(payload, {"prompt": "\n".join(texts)})
+        self._refuse(decision)
+        if not decision.context:
             return output
-        return {**output, "parts": [*output["parts"], {"type": "text", "text": said.context, "synthetic": True}]}
+        return {**output, "parts": [*output["parts"], {"type": "text", "text": decision.context, "synthetic": True}]}
 
-    async def _stop(self, given: JSON, output: JSON) -> JSON:
-        is_subagent = bool(given.get("parentID"))
+    async def _stop(self, payload: JSON, output: JSON) -> JSON:
+        is_subagent = bool(payload.get("parentID"))
         if is_subagent != (self._row.event == "SubagentStop") or output.get("ends"):
             return output
-        asked = {"stop_hook_active": given["active"], "last_assistant_message": given["text"]}
-        said = await self._run(given, asked)
-        if said.ends:
-            self._say(said)
+        fields = {"stop_hook_active": payload["active"], "last_assistant_message": payload["text"]}
+        decision = await self._run(payload, fields)
+        if decision.ends:
+            self._say(decision)
             return {"continue": None, "ends": True}
-        return output if output["continue"] is not None else {"continue": said.refused}
+        return output if output["continue"] is not None else {"continue": decision.refused}
 
-    async def _session(self, given: JSON, output: JSON) -> JSON:
-        asked: JSON = {
-            "SessionStart": {"source": given.get("source")},
-            "SessionEnd": {"reason": given.get("reason")},
-            "PreCompact": {"trigger": "auto" if given.get("auto") else "manual", "custom_instructions": ""},
-            "Notification": {"message": given.get("message"), "notification_type": given.get("type")},
+    async def _session(self, payload: JSON, output: JSON) -> JSON:
+        fields: JSON = {
+            "SessionStart": {"source": payload.get("source")},
+            "SessionEnd": {"reason": payload.get("reason")},
+            "PreCompact": {"trigger": "auto" if payload.get("auto") else "manual", "custom_instructions": ""},
+            "Notification": {"message": payload.get("message"), "notification_type": payload.get("type")},
         }[self._row.event]
-        kind = asked.get("source") or asked.get("reason") or asked.get("trigger") or asked.get("notification_type")
+        kind = fields.get("source") or fields.get("reason") or fields.get("trigger") or fields.get("notification_type")
         if not is_matched(self._row.matcher, (str(kind),)):
             return output
-        said = await self._run(given, asked)
-        if said.ends and self._row.event in {"SessionEnd", "Notification"}:
-            self._say(said)
-        elif said.refused is not None and (said.ends or self._row.event == "PreCompact"):
-            self._refuse(said)
-        elif said.refused is not None:
-            raise HookFailed(said.refused)
-        if said.context and self._row.event == "SessionStart":
-            return {**output, "context": [*output["context"], said.context]}
+        decision = await self._run(payload, fields)
+        if decision.ends and self._row.event in {"SessionEnd", "Notification"}:
+            self._say(decision)
+        elif decision.refused is not None and (decision.ends or self._row.event == "PreCompact"):
+            self._refuse(decision)
+        elif decision.refused is not None:
+            raise HookFailed(decision.refused)
+        if decision.context and self._row.event == "SessionStart":
+            return {**output, "context": [*output["context"], decision.context]}
         return output
 
-    def _say(self, said: HookDecision) -> None:
+    def _say(self, decision: HookDecision) -> None:
         """Show the user why a hook ends something that ends anyway."""
-        self._scope.tell(f"{self.label}: {said.refused}")
+        self._scope.tell(f"{self.label}: {decision.refused}")
 
     def _format_calls(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
         """Return a call in the forms that scripts know, if the matcher matches its tool; else nothing."""
@@ -151,25 +153,25 @@ class CommandHook:
         if not is_matched(self._row.matcher, names):
             return []
         inputs = format_inputs(tool, arguments, self._scope.workspace.directory)
-        return [(names, shown) for shown in inputs if is_about(self._row.condition, names, shown)]
+        return [(names, shown_input) for shown_input in inputs if is_about(self._row.condition, names, shown_input)]
 
-    def _refuse(self, said: HookDecision) -> None:
-        if said.refused is not None:
-            raise HookRefused(said.refused, ends=said.ends)
+    def _refuse(self, decision: HookDecision) -> None:
+        if decision.refused is not None:
+            raise HookRefused(decision.refused, ends=decision.ends)
 
-    async def _run(self, given: JSON, asked: JSON) -> HookDecision:
+    async def _run(self, payload: JSON, fields: JSON) -> HookDecision:
         """Run the row, and show its message to the user."""
         workspace, row = self._scope.workspace, self._row
-        session_id = str(given.get("sessionID", ""))
+        session_id = str(payload.get("sessionID", ""))
         told = {
             "session_id": session_id,
             "transcript_path": str(await self._scope.transcripts.file(session_id) or ""),
             "cwd": str(workspace.directory),
             "permission_mode": "default",
             "hook_event_name": row.event,
-            **asked,
+            **fields,
         }
-        said = await ask_row(row, told, given.get("model"), self._scope)
-        if said.told:
-            self._scope.tell(f"{self.label}: {said.told}")
-        return said
+        decision = await ask_row(row, told, payload.get("model"), self._scope)
+        if decision.told:
+            self._scope.tell(f"{self.label}: {decision.told}")
+        return decision

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.kit.text.terminal_output import plain
+from codeloop.kit.text.terminal_output import to_plain_text
 from codeloop.schema.wire import JSON, Wire
 
 _BLOCKS = 2
@@ -55,7 +55,7 @@ def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> H
     Raises HookFailed: another exit code, or invalid JSON.
     """
     text = output.decode("utf-8", "replace").strip()
-    errors = plain(errors).text.strip()
+    errors = to_plain_text(errors).text.strip()
     if code == _BLOCKS:
         return HookDecision(refused=errors or text or "The hook gave no reason.")
     if code != 0:
@@ -74,25 +74,25 @@ def verdict_of(ok: bool, reason: str, *, ends: bool) -> HookDecision:
     """Derive a decision from a model's verdict. `ends`: one that refuses ends the turn."""
     if ok:
         return HookDecision()
-    return HookDecision(refused=plain(reason).text.strip() or "The hook gave no reason.", ends=ends)
+    return HookDecision(refused=to_plain_text(reason).text.strip() or "The hook gave no reason.", ends=ends)
 
 
 def _read_decision(output: HookOutput) -> HookDecision:
     own = output.hook_specific_output
-    found = HookDecision(context=own.additional_context, updated=own.updated_input, told=output.system_message)
+    decision = HookDecision(context=own.additional_context, updated=own.updated_input, told=output.system_message)
     behavior, message, interrupts = _permission_request(own.decision)
     verdict = own.permission_decision or behavior or {"approve": "allow", "block": "deny"}.get(output.decision or "")
     if not output.goes_on:
         reason = output.stop_reason or output.reason or "The hook ended the turn."
-        return msgspec.structs.replace(found, refused=reason, ends=True)
+        return msgspec.structs.replace(decision, refused=reason, ends=True)
     match verdict:
         case "deny":
             reason = own.permission_decision_reason or message or output.reason or "The hook gave no reason."
-            return msgspec.structs.replace(found, refused=reason, ends=interrupts)
+            return msgspec.structs.replace(decision, refused=reason, ends=interrupts)
         case "allow" | "ask":
-            return msgspec.structs.replace(found, permission=verdict)
+            return msgspec.structs.replace(decision, permission=verdict)
         case _:
-            return found
+            return decision
 
 
 def _permission_request(decision: JSON | None) -> tuple[Any, str | None, bool]:

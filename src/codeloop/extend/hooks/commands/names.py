@@ -51,9 +51,9 @@ _PLAIN = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 
 def names_of(tool: str, server: tuple[str, str] | None = None) -> tuple[str, ...]:
     """Return the names of a tool for scripts, the one to send first. `server`: MCP server and its tool."""
-    known = _TOOLS.get(tool, ())
+    names = _TOOLS.get(tool, ())
     more = (f"mcp__{server[0]}__{server[1]}",) if server is not None else ()
-    return (*known, *more, tool)
+    return (*names, *more, tool)
 
 
 def is_matched(matcher: str, names: Iterable[str]) -> bool:
@@ -66,29 +66,29 @@ def is_matched(matcher: str, names: Iterable[str]) -> bool:
     return any(expression.fullmatch(name) if expression is not None else name == matcher for name in names)
 
 
-def is_about(condition: str, names: Iterable[str], shown: JSON) -> bool:
+def is_about(condition: str, names: Iterable[str], tool_input: JSON) -> bool:
     """Return whether a condition such as `Bash(git *)` or `Edit(*.py)` matches a call; in doubt, True.
 
     It compares each simple command of a line, the path of a file tool, the host of an address.
     """
-    found = _RULE.fullmatch(condition.strip())
-    if not condition.strip() or found is None:
+    match = _RULE.fullmatch(condition.strip())
+    if not condition.strip() or match is None:
         return True
-    if not is_matched(found[1], names):
+    if not is_matched(match[1], names):
         return False
-    pattern = found[2]
+    pattern = match[2]
     if pattern is None:
         return True
-    if isinstance(command := shown.get("command"), str):
+    if isinstance(command := tool_input.get("command"), str):
         pattern = f"{pattern.removesuffix(':*')} *" if pattern.endswith(":*") else pattern
         analysis = analyse(command)
         texts = (command, *analysis.commands)
         return any(matches(text, pattern) for text in texts) or any(
             overlaps(each, pattern) for each in analysis.possible
         )
-    if isinstance(url := shown.get("url"), str) and pattern.startswith("domain:"):
+    if isinstance(url := tool_input.get("url"), str) and pattern.startswith("domain:"):
         return matches(urlsplit(url).hostname or "", pattern.removeprefix("domain:"))
-    path = shown.get("file_path", shown.get("path"))
+    path = tool_input.get("file_path", tool_input.get("path"))
     if not isinstance(path, str):
         return True
     return matches(path, pattern) or matches(path, f"*/{pattern.removeprefix('./').lstrip('/')}")
@@ -103,15 +103,15 @@ def _compile(matcher: str) -> re.Pattern[str] | None:
         return None
 
 
-def format_inputs(tool: str, given: JSON, directory: Path) -> list[JSON]:
+def format_inputs(tool: str, data: JSON, directory: Path) -> list[JSON]:
     """Return a call's arguments in scripts' form: absolute paths; a patch once for each changed file."""
-    shown = {_ARGUMENTS.get(name, name): value for name, value in given.items()} if tool in _TOOLS else dict(given)
+    inputs = {_ARGUMENTS.get(name, name): value for name, value in data.items()} if tool in _TOOLS else dict(data)
     if tool == "apply_patch":
-        files = _PATCHED.findall(str(given.get("patchText", "")))[:_FILES]
-        return [{**shown, "file_path": str(directory / file)} for file in files] or [shown]
-    if isinstance(path := shown.get("file_path"), str):
-        shown["file_path"] = str(directory / from_home(path)) if "\0" not in path else path
-    return [shown]
+        files = _PATCHED.findall(str(data.get("patchText", "")))[:_FILES]
+        return [{**inputs, "file_path": str(directory / file)} for file in files] or [inputs]
+    if isinstance(path := inputs.get("file_path"), str):
+        inputs["file_path"] = str(directory / from_home(path)) if "\0" not in path else path
+    return [inputs]
 
 
 def own_input(tool: str, changed: JSON) -> JSON:

@@ -52,11 +52,11 @@ class Transcripts:
         lines: list[bytes] = []
         room = HOOK_TRANSCRIPT.value
         for entry in reversed(entries):
-            made = [msgspec.json.encode(line) for line in _lines(entry, session_id, self._directory)]
-            room -= sum(len(line) + 1 for line in made)
+            encoded = [msgspec.json.encode(line) for line in _lines(entry, session_id, self._directory)]
+            room -= sum(len(line) + 1 for line in encoded)
             if room < 0:
                 break
-            lines += reversed(made)
+            lines += reversed(encoded)
         make_private(self._folder)
         write_atomically(file, b"".join(line + b"\n" for line in reversed(lines)))
         for old in sorted(self._folder.glob("*.jsonl"), key=_read_mtime)[: -HOOK_TRANSCRIPTS.value]:
@@ -112,8 +112,8 @@ def _blocks(part: Part, directory: Path) -> Iterator[JSON]:
         case ReasoningPart(text=text):
             yield {"type": "thinking", "thinking": text}
         case ToolPart(tool=tool, call_id=call_id, state=state):
-            shown = format_inputs(tool, state.input, directory)[0]
-            yield {"type": "tool_use", "id": call_id, "name": names_of(tool)[0], "input": shown}
+            shown_input = format_inputs(tool, state.input, directory)[0]
+            yield {"type": "tool_use", "id": call_id, "name": names_of(tool)[0], "input": shown_input}
         case _:
             pass
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from codeloop.kit.processes import which, with_absolute_path
+from codeloop.kit.processes import find_program, with_absolute_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import program_environment
 
@@ -26,9 +26,9 @@ def find_runtime(search_path: str | None) -> tuple[str, ...]:
 
     `search_path`: folders as in PATH. Raises NoRuntime: there is neither bun nor node.
     """
-    if (bun := which("bun", search_path)) is not None:
+    if (bun := find_program("bun", search_path)) is not None:
         return (bun, *_BUN, str(HOST))
-    if (node := which("node", search_path)) is not None:
+    if (node := find_program("node", search_path)) is not None:
         return (node, *_NODE, str(HOST))
     raise NoRuntime(_NEEDED.format("neither is on the PATH"))
 
@@ -37,9 +37,9 @@ def javascript_command(search_path: str | None) -> tuple[str, ...]:
     """Find the command as `find_runtime` does, and ask node for its version. Raises NoRuntime."""
     command = find_runtime(search_path)
     if command[1:2] == _NODE:
-        found = _version(command[0], search_path)
-        if found is None or _major(found) < OLDEST_NODE:
-            raise NoRuntime(_NEEDED.format(f"{command[0]} is {found or 'not one that starts'}"))
+        version = _version(command[0], search_path)
+        if version is None or _parse_major(version) < OLDEST_NODE:
+            raise NoRuntime(_NEEDED.format(f"{command[0]} is {version or 'not one that starts'}"))
     return command
 
 
@@ -47,7 +47,7 @@ def _version(node: str, search_path: str | None) -> str | None:
     """Ask for its version outside any project, whose files might select another through a version manager."""
     environment = with_absolute_path(program_environment(os.environ, {"PATH": search_path or os.defpath}))
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [node, "--version"],
             cwd="/",
             env=environment,
@@ -58,9 +58,9 @@ def _version(node: str, search_path: str | None) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return completed.stdout.strip() if completed.returncode == 0 else None
 
 
-def _major(version: str) -> int:
+def _parse_major(version: str) -> int:
     major = version.removeprefix("v").split(".")[0]
     return int(major) if major.isdecimal() else 0

@@ -16,13 +16,13 @@ T = TypeVar("T")
 class HostContext:
     """The Context of a call, or of a hook; `call`: the number of the request that it is given for."""
 
-    def __init__(self, channel: HostChannel, place: CallOrigin, options: Mapping[str, Any], call: int) -> None:
-        self.session_id = place.session_id
-        self.message_id = place.message_id
-        self.call_id = place.call_id
-        self.agent = place.agent
-        self.directory = Path(place.directory)
-        self.worktree = Path(place.worktree)
+    def __init__(self, channel: HostChannel, call_origin: CallOrigin, options: Mapping[str, Any], call: int) -> None:
+        self.session_id = call_origin.session_id
+        self.message_id = call_origin.message_id
+        self.call_id = call_origin.call_id
+        self.agent = call_origin.agent
+        self.directory = Path(call_origin.directory)
+        self.worktree = Path(call_origin.worktree)
         self.options = options
         self.abort = Event()
         self._channel = channel

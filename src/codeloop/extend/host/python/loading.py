@@ -103,7 +103,7 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def _is_public(module: ModuleType, name: str, function: Callable[..., Any]) -> bool:
     """Return whether a function of a tools file is a tool: listed in `__all__`, or public and defined there."""
-    listed: Any = getattr(module, "__all__", None)
-    if listed is not None:
-        return name in listed
+    public_names: Any = getattr(module, "__all__", None)
+    if public_names is not None:
+        return name in public_names
     return not name.startswith("_") and function.__module__ == module.__name__

@@ -26,7 +26,7 @@ def main() -> None:
     channel = HostChannel(int(os.environ.pop(DESCRIPTOR)))
     host = PythonHost(channel)
     for message in channel.messages():
-        host.hear(message)
+        host.handle(message)
     os._exit(0)
 
 
@@ -38,7 +38,7 @@ class PythonHost:
         self._workers: dict[str, Worker] = {}
         self._place = CallOrigin()
 
-    def hear(self, message: object) -> None:
+    def handle(self, message: object) -> None:
         """Handle a message, or pass it on."""
         match message:
             case HostHello():
@@ -55,7 +55,7 @@ class PythonHost:
                 for worker in self._workers.values():
                     worker.cancel(message.id)
             case EventBatch():
-                self._tell(message)
+                self._forward_events(message)
             case _:
                 pass
 
@@ -69,15 +69,15 @@ class PythonHost:
         else:
             worker.ask(message)
 
-    def _tell(self, message: EventBatch) -> None:
+    def _forward_events(self, message: EventBatch) -> None:
         """Forward events; they are acknowledged when all followers are done."""
         following = [worker for worker in self._workers.values() if worker.follows]
-        left, lock = [len(following)], Lock()
+        pending, lock = [len(following)], Lock()
 
         def finish() -> None:
             with lock:
-                left[0] -= 1
-                is_last = left[0] <= 0
+                pending[0] -= 1
+                is_last = pending[0] <= 0
             if is_last:
                 self._channel.acknowledge(len(message.events))
 

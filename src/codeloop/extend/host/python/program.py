@@ -45,8 +45,8 @@ class ProgramTool(Struct, frozen=True):
     async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
         """Run the program with the arguments as JSON on its input. Raises ProgramFailed."""
         more = {} if context is None else {"CODELOOP_SESSION_ID": context.session_id}
-        asked = msgspec.json.encode(without_nulls(given, self.parameters))
-        output = (await _run(self.path, (), asked, more)).decode(errors="replace")
+        payload = msgspec.json.encode(without_nulls(given, self.parameters))
+        output = (await _run(self.path, (), payload, more)).decode(errors="replace")
         value: Any = output.removesuffix("\n")
         if output.startswith("{"):
             with suppress(msgspec.DecodeError):
@@ -59,8 +59,8 @@ async def load_program(path: str) -> ProgramTool:
     name = Path(path).stem
     try:
         async with asyncio.timeout(PROGRAM_SCHEMA.seconds):
-            printed = await _run(path, (_SCHEMA,), b"", {})
-        schema = msgspec.json.decode(printed, type=_Schema)
+            output = await _run(path, (_SCHEMA,), b"", {})
+        schema = msgspec.json.decode(output, type=_Schema)
     except TimeoutError:
         raise ProgramFailed(f"{_SCHEMA} was not answered in {PROGRAM_SCHEMA.seconds:g} s.") from None
     except msgspec.DecodeError as error:
@@ -79,7 +79,7 @@ def _result(output: str) -> Any:
     return value if is_object(value) and isinstance(value.get("output"), str) else None
 
 
-async def _run(path: str, words: tuple[str, ...], given: bytes, more: dict[str, str]) -> bytes:
+async def _run(path: str, words: tuple[str, ...], payload: bytes, more: dict[str, str]) -> bytes:
     """Run a program to its end and return what it prints. Raises ProgramFailed. Cancelled, it is ended."""
     pipe = asyncio.subprocess.PIPE
     try:
@@ -93,7 +93,7 @@ async def _run(path: str, words: tuple[str, ...], given: bytes, more: dict[str, 
     assert process.stderr is not None
     try:
         output, errors, _ = await asyncio.gather(
-            _read(process.stdout), _read(process.stderr), _write(process.stdin, given)
+            _read(process.stdout), _read(process.stderr), _write(process.stdin, payload)
         )
         code = await process.wait()
     finally:
@@ -108,16 +108,16 @@ async def _run(path: str, words: tuple[str, ...], given: bytes, more: dict[str, 
 
 async def _read(stream: asyncio.StreamReader) -> bytes:
     """Read all. Raises ProgramFailed: it is more than a result may have."""
-    read = bytearray()
+    output = bytearray()
     while piece := await stream.read(_PIECE):
-        read += piece
-        if len(read) > PROGRAM_OUTPUT.value:
+        output += piece
+        if len(output) > PROGRAM_OUTPUT.value:
             raise ProgramFailed(f"It printed more than {PROGRAM_OUTPUT.value:,} bytes.")
-    return bytes(read)
+    return bytes(output)
 
 
-async def _write(stream: asyncio.StreamWriter, given: bytes) -> None:
+async def _write(stream: asyncio.StreamWriter, payload: bytes) -> None:
     with suppress(BrokenPipeError, ConnectionResetError):  # a program need not read its input
-        stream.write(given)
+        stream.write(payload)
         await stream.drain()
         stream.close()

@@ -44,10 +44,10 @@ class _Running(Struct):
 class Worker:
     """The worker of one extension. Its public methods are called from the reading thread."""
 
-    def __init__(self, channel: HostChannel, extension: LoadedExtension, place: CallOrigin) -> None:
+    def __init__(self, channel: HostChannel, extension: LoadedExtension, call_origin: CallOrigin) -> None:
         self._channel = channel
         self._extension = extension
-        self._place = place
+        self._place = call_origin
         self._loaded = LoadedFunctions()
         self._running: dict[int, _Running] = {}
         self._following: asyncio.Task[None] | None = None
@@ -81,9 +81,9 @@ class Worker:
         """Cancel a request: its task, and by `abort` what runs in a thread."""
         self._loop.call_soon_threadsafe(self._cancel, number)
 
-    def follow(self, events: tuple[msgspec.Raw, ...], done: Callable[[], None]) -> None:
-        """Deliver events to followers in order; then call `done`."""
-        self._loop.call_soon_threadsafe(self._follow, events, done)
+    def follow(self, events: tuple[msgspec.Raw, ...], on_done: Callable[[], None]) -> None:
+        """Deliver events to followers in order; then call `on_done`."""
+        self._loop.call_soon_threadsafe(self._follow, events, on_done)
 
     async def _load(self) -> ExtensionOffer:
         self._loaded = await load_extension(self._extension)
@@ -104,8 +104,8 @@ class Worker:
             output = output if returned is None else returned
         return output
 
-    def _context(self, place: CallOrigin, number: int) -> HostContext:
-        return HostContext(self._channel, place, self._extension.options or {}, number)
+    def _context(self, call_origin: CallOrigin, number: int) -> HostContext:
+        return HostContext(self._channel, call_origin, self._extension.options or {}, number)
 
     def _start(self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]) -> None:
         task = self._loop.create_task(_contain(work))
@@ -133,9 +133,9 @@ class Worker:
         except (TypeError, ValueError, RecursionError) as unfit:
             self._channel.say(AnswerError(number, "invalid", f"what it returned can't be written as JSON: {unfit}"))
 
-    def _follow(self, events: tuple[msgspec.Raw, ...], done: Callable[[], None]) -> None:
+    def _follow(self, events: tuple[msgspec.Raw, ...], on_done: Callable[[], None]) -> None:
         self._following = self._loop.create_task(self._handle_events(events, self._following))
-        self._following.add_done_callback(lambda _: done())
+        self._following.add_done_callback(lambda _: on_done())
 
     async def _handle_events(self, events: tuple[msgspec.Raw, ...], earlier: "asyncio.Task[None] | None") -> None:
         if earlier is not None:
@@ -146,7 +146,7 @@ class Worker:
             for function in self._loaded.hooks.get("event", ()):
                 (failure,) = await asyncio.gather(_contain(_call(function, [event], context)), return_exceptions=True)
                 if isinstance(failure, BaseException):
-                    self._channel.log(f"{self._extension.name} failed at an event: {_words(failure)}", "error")
+                    self._channel.log(f"{self._extension.name} failed at an event: {_describe(failure)}", "error")
 
 
 async def _contain(work: Awaitable[Any]) -> Any:
@@ -157,11 +157,11 @@ async def _contain(work: Awaitable[Any]) -> Any:
         raise EndRefused(f"it called for the end of the program ({type(error).__name__})") from error
 
 
-async def _call(function: Callable[..., Any], given: list[Any], context: HostContext) -> Any:
+async def _call(function: Callable[..., Any], values: list[Any], context: HostContext) -> Any:
     names = inspect.signature(function).parameters
     more = {"ctx": context} if "ctx" in names else {}
-    made = partial(function, *given[: len(names) - len(more)], **more)
-    value = await made() if inspect.iscoroutinefunction(function) else await asyncio.to_thread(made)
+    call = partial(function, *values[: len(names) - len(more)], **more)
+    value = await call() if inspect.iscoroutinefunction(function) else await asyncio.to_thread(call)
     return await value if inspect.isawaitable(value) else value
 
 
@@ -171,7 +171,7 @@ def _failure(number: int, error: BaseException) -> AnswerError:
     return AnswerError(number, kind, str(error) or type(error).__name__, name, _trace(error))
 
 
-def _words(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
@@ -180,6 +180,6 @@ def _trace(error: BaseException) -> str:
     summary = traceback.TracebackException.from_exception(error)
     for each in (summary, summary.__cause__, summary.__context__):
         if each is not None:
-            own = [frame for frame in each.stack if not any(place in frame.filename for place in _BENEATH)]
+            own = [frame for frame in each.stack if not any(part in frame.filename for part in _BENEATH)]
             each.stack = traceback.StackSummary.from_list(own)
     return "".join(summary.format())

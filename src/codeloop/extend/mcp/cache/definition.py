@@ -147,12 +147,12 @@ def _find_mistake(entry: object) -> str:
     """Return the key to write instead of another program's; "" when there is none."""
     if not isinstance(entry, dict):
         return ""
-    given = cast("JSON", entry)
-    if isinstance(given.get("command"), str):
+    data = cast("JSON", entry)
+    if isinstance(data.get("command"), str):
         return "its `command` is one text, and has to be a list of words"
-    if wrong := next((key for key in _OTHERS if key in given), None):
+    if wrong := next((key for key in _OTHERS if key in data), None):
         return f"`{wrong}` is another program's key; here that is {_OTHERS[wrong]}"
-    return "" if given.get("type") in {"local", "remote"} else 'its `type` has to be "local" or "remote"'
+    return "" if data.get("type") in {"local", "remote"} else 'its `type` has to be "local" or "remote"'
 
 
 def definitions_of(mcp: Mapping[str, object], scopes: Mapping[str, str]) -> dict[str, ServerDefinition]:

@@ -31,7 +31,7 @@ class FoundServer(Struct, frozen=True):
 
 def servers_of_others(paths: Paths, root: Path, directory: Path) -> tuple[list[FoundServer], list[str]]:
     """Return the servers in the files of other programs, and a line for each file that can't be read."""
-    found: list[FoundServer] = []
+    found_servers: list[FoundServer] = []
     problems: list[str] = []
     for file, sections in _config_files(paths, root, directory):
         try:
@@ -42,8 +42,8 @@ def servers_of_others(paths: Paths, root: Path, directory: Path) -> tuple[list[F
             continue
         for section in sections:
             for name, entry in _object(section(value)).items():
-                found.append(convert_entry(name, file, _object(entry)))
-    return found, problems
+                found_servers.append(convert_entry(name, file, _object(entry)))
+    return found_servers, problems
 
 
 Section = Callable[[JSON], Any]
@@ -77,27 +77,27 @@ def _config_files(paths: Paths, root: Path, directory: Path) -> Iterator[tuple[P
     yield paths.home / "Library" / "Application Support" / "Code" / "User" / "mcp.json", (of_editor,)
 
 
-def convert_entry(name: str, source: Path, given: JSON) -> FoundServer:
+def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
     """Return an entry of another program, or of ours, as one of ours."""
     entry: JSON
-    address = next((given[key] for key in ("url", "serverUrl", "httpUrl") if isinstance(given.get(key), str)), None)
+    address = next((data[key] for key in ("url", "serverUrl", "httpUrl") if isinstance(data.get(key), str)), None)
     if address is not None:
         entry = {"type": "remote", "url": address}
-        if headers := _object(given.get("headers")):
+        if headers := _object(data.get("headers")):
             entry["headers"] = headers
-    elif given.get("command") and isinstance(given["command"], str | list):
-        arguments = given.get("args")
+    elif data.get("command") and isinstance(data["command"], str | list):
+        arguments = data.get("args")
         words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
-        first = [given["command"]] if isinstance(given["command"], str) else cast("list[Any]", given["command"])
+        first = [data["command"]] if isinstance(data["command"], str) else cast("list[Any]", data["command"])
         entry = {"type": "local", "command": [*map(str, first), *map(str, words)]}
-        if environment := _object(given.get("env")) or _object(given.get("environment")):
+        if environment := _object(data.get("env")) or _object(data.get("environment")):
             entry["environment"] = {key: str(value) for key, value in environment.items()}
-        if isinstance(given.get("cwd"), str):
-            entry["cwd"] = given["cwd"]
+        if isinstance(data.get("cwd"), str):
+            entry["cwd"] = data["cwd"]
     else:
         return FoundServer(name, source, {}, "it has neither a command nor a url")
-    entry |= {key: given[key] for key in ("enabled", "timeout", "tools", "oauth", "protocol") if key in given}
-    if given.get("disabled") is True:
+    entry |= {key: data[key] for key in ("enabled", "timeout", "tools", "oauth", "protocol") if key in data}
+    if data.get("disabled") is True:
         entry["enabled"] = False
     if _INPUT.search(str(entry)):
         return FoundServer(name, source, {}, "it asks for a value (`${input:...}`): add it by hand")
@@ -142,12 +142,12 @@ def servers_of_json(text: str, name: str = "") -> list[FoundServer]:
         value: Any = parse(text, depth=CONFIG_DEPTH.value).value
     except ValueError as error:
         raise UsageProblem(f"That is not JSON: {error}. Paste the whole snippet, between single quotes.") from error
-    found = [convert_entry(each, _SOURCE, entry) for each, entry in _entries(value, name)]
-    if name and len(found) > 1:
-        found = [each for each in found if each.name == name]
-    if not found:
+    found_servers = [convert_entry(each, _SOURCE, entry) for each, entry in _entries(value, name)]
+    if name and len(found_servers) > 1:
+        found_servers = [each for each in found_servers if each.name == name]
+    if not found_servers:
         raise UsageProblem('There is no server in it. It looks like {"mcpServers": {"NAME": {"command": ..., ...}}}.')
-    return found
+    return found_servers
 
 
 def _entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
@@ -181,8 +181,8 @@ def words_of(name: str, what: Sequence[str]) -> tuple[list[str], dict[str, str]]
     variables: dict[str, str] = {}
     if words[0] == "env":
         words = words[1:]
-    while words and (found := _VARIABLE.fullmatch(words[0])):
-        variables[found[1]] = found[2]
+    while words and (match := _VARIABLE.fullmatch(words[0])):
+        variables[match[1]] = match[2]
         words = words[1:]
     if not words:
         raise UsageProblem("There are variables, and no command behind them.")
@@ -199,8 +199,8 @@ def _suggest_name(name: str, words: Sequence[str]) -> str:
         labels = [each for each in (urlsplit(name).hostname or "").split(".") if each not in {"www", "mcp", "api"}]
         return labels[0] if labels else "NAME"
     package = next((each for each in words if not each.startswith("-") and each != "run"), "")
-    bare = re.sub(r"@[^/]*$", "", package.rpartition("/")[2])
-    return re.sub(r"^(mcp-)?(server-)?|-mcp$|(-server)?$", "", bare) or "NAME"
+    base = re.sub(r"@[^/]*$", "", package.rpartition("/")[2])
+    return re.sub(r"^(mcp-)?(server-)?|-mcp$|(-server)?$", "", base) or "NAME"
 
 
 def resolve_paths(entry: JSON, directory: Path) -> JSON:
@@ -208,10 +208,13 @@ def resolve_paths(entry: JSON, directory: Path) -> JSON:
     words = entry.get("command")
     if not isinstance(words, list):
         return entry
-    return {**entry, "command": [_whole(word, at, directory) for at, word in enumerate(cast("list[str]", words))]}
+    return {
+        **entry,
+        "command": [_resolve_word(word, at, directory) for at, word in enumerate(cast("list[str]", words))],
+    }
 
 
-def _whole(word: str, at: int, directory: Path) -> str:
+def _resolve_word(word: str, at: int, directory: Path) -> str:
     is_name = at == 0 and "/" not in word  # found on the PATH
     return str(directory / word) if not is_name and (directory / word).is_file() else word
 

@@ -94,9 +94,9 @@ def _lines(tools: list[ListedTool]) -> Iterator[str]:
 
 def has_more(before: Listing, after: Listing) -> bool:
     """Return whether `after` has text for the model that `before` lacked: new tools, changed descriptions."""
-    known = {tool.name: tool for tool in before.tools}
+    listed_tools = {tool.name: tool for tool in before.tools}
     return after.instructions_line not in {"", before.instructions_line} or any(
-        known.get(tool.name) != tool for tool in after.tools
+        listed_tools.get(tool.name) != tool for tool in after.tools
     )
 
 

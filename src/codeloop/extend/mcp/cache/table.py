@@ -21,21 +21,21 @@ _LONGEST = 64
 _HASH = 6
 
 
-def plain(name: str) -> str:
+def clean_name(name: str) -> str:
     """Replace characters that services reject in tool names by `_`."""
     return _OTHER.sub("_", name)
 
 
-def tool_names(pairs: Iterable[tuple[str, str]], taken: Collection[str]) -> dict[str, tuple[str, str]]:
+def tool_names(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
     """Return server and tool by the name that a model calls them by. One that is taken, or too long, gets a hash."""
-    found: dict[str, tuple[str, str]] = {}
+    names: dict[str, tuple[str, str]] = {}
     for server, tool in pairs:
-        name = f"{plain(server)}_{plain(tool)}"
-        if len(name) > _LONGEST or name in found or name in taken:
+        name = f"{clean_name(server)}_{clean_name(tool)}"
+        if len(name) > _LONGEST or name in names or name in reserved:
             mark = hashlib.sha256(f"{server}\n{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
             name = f"{name[: _LONGEST - _HASH - 1]}_{mark}"
-        found.setdefault(name, (server, tool))
-    return found
+        names.setdefault(name, (server, tool))
+    return names
 
 
 FOLDER = "mcp"
@@ -75,11 +75,11 @@ class McpProject(Struct, frozen=True):
     def own_folder(self, definition: ServerDefinition) -> Path:
         """Return a server's own folder: for a user's server, shared by all projects, its working directory."""
         above = self.logs.with_name("servers") if definition.scope else self.paths.data / "servers"
-        return above / plain(definition.name)
+        return above / clean_name(definition.name)
 
     def log(self, server: str) -> Path:
         """Return a server's log file."""
-        return self.logs / f"{plain(server)}.log"
+        return self.logs / f"{clean_name(server)}.log"
 
 
 class ServerTool(Struct, frozen=True):
@@ -116,12 +116,12 @@ class McpTable:
         self,
         definitions: Mapping[str, ServerDefinition],
         project: McpProject,
-        taken: frozenset[str],
+        reserved: frozenset[str],
         start: Callable[["McpTable"], RunningServers],
     ) -> None:
         self.definitions = dict(definitions)
         self.project = project
-        self._taken = taken
+        self._taken = reserved
         self._start = start
         self._running: RunningServers | None = None
         self._offered: dict[str, Listing] = {}
@@ -130,8 +130,10 @@ class McpTable:
     def remembered(self) -> dict[str, Listing]:
         """The cached listings of usable servers, by name; unknown servers are left out."""
         listings = self.project.listings
-        found = {name: listings.get(each.listing_key) for name, each in self.definitions.items() if each.is_enabled}
-        return {name: listing for name, listing in found.items() if listing is not None}
+        remembered_listings = {
+            name: listings.get(each.listing_key) for name, each in self.definitions.items() if each.is_enabled
+        }
+        return {name: listing for name, listing in remembered_listings.items() if listing is not None}
 
     @property
     def listings(self) -> Mapping[str, Listing]:
@@ -141,8 +143,8 @@ class McpTable:
     @property
     def unknown(self) -> list[str]:
         """The usable servers without a listing."""
-        known = self.listings
-        return [name for name, each in self.definitions.items() if each.is_enabled and name not in known]
+        listings = self.listings
+        return [name for name, each in self.definitions.items() if each.is_enabled and name not in listings]
 
     def offer(self) -> dict[str, ServerTool]:
         """Return the currently known tools; `has_other_tools` compares with them."""
@@ -161,13 +163,13 @@ class McpTable:
     def servers_meant(self, tool: str) -> dict[str, str]:
         """Return the usable servers whose prefix a tool's name has, each with the rest of the name."""
         words = _PREFIX.sub("", tool)
-        found: dict[str, str] = {}
+        servers: dict[str, str] = {}
         for name, each in self.definitions.items():
-            own = plain(name)
+            own = clean_name(name)
             rest = words[len(own) :]
             if each.is_enabled and words.startswith(own) and rest[:1] in _JOINTS and rest.strip("".join(_JOINTS)):
-                found[name] = f"{own}_{rest.lstrip(''.join(_JOINTS))}"
-        return found
+                servers[name] = f"{own}_{rest.lstrip(''.join(_JOINTS))}"
+        return servers
 
     @property
     def running(self) -> Any:
@@ -188,7 +190,7 @@ class McpTable:
 
     def tools(self, listings: Mapping[str, Listing]) -> dict[str, ServerTool]:
         """Return the wanted tools of listings by the names that models call them by."""
-        listed = {
+        tools_by_name = {
             (server, tool.name): tool
             for server, listing in listings.items()
             for tool in listing.tools
@@ -196,16 +198,16 @@ class McpTable:
         }
         local = {name for name, each in self.definitions.items() if isinstance(each.how, LocalDefinition)}
         return {
-            name: ServerTool(name, server, listed[server, tool], server in local)
-            for name, (server, tool) in tool_names(listed, self._taken).items()
+            name: ServerTool(name, server, tools_by_name[server, tool], server in local)
+            for name, (server, tool) in tool_names(tools_by_name, self._taken).items()
         }
 
 
 def _is_wanted(definition: ServerDefinition, tool: str) -> bool:
     """Return whether a tool passes the `tools` of its definition: the last wildcard that matches counts."""
-    wanted = definition.how.tools if definition.how is not None else []
-    found = not wanted or wanted[0].startswith("!")
-    for pattern in wanted:
+    patterns = definition.how.tools if definition.how is not None else []
+    is_wanted = not patterns or patterns[0].startswith("!")
+    for pattern in patterns:
         if fnmatchcase(tool, pattern.removeprefix("!")):
-            found = not pattern.startswith("!")
-    return found
+            is_wanted = not pattern.startswith("!")
+    return is_wanted

@@ -32,9 +32,9 @@ def redirect_of(settings: OAuthSettings) -> RedirectTarget:
     port = settings.callback_port or (CALLBACK_PORT if settings.client_id else 0)
     if not settings.redirect_uri:
         return RedirectTarget(port, CALLBACK_PATH)
-    given = urlsplit(settings.redirect_uri)
-    here = (given.port or 0) if given.hostname in _LOOPBACK else 0
-    return RedirectTarget(settings.callback_port or here, given.path, settings.redirect_uri)
+    url = urlsplit(settings.redirect_uri)
+    here = (url.port or 0) if url.hostname in _LOOPBACK else 0
+    return RedirectTarget(settings.callback_port or here, url.path, settings.redirect_uri)
 
 
 class CallbackServer:
@@ -79,10 +79,10 @@ class CallbackServer:
         target = urlsplit(line[1] if len(line) > 1 else "")
         query = parse_qs(target.query)
         is_it = target.path == self._redirect.path and line[0] == "GET" and self.state in query.get("state", [])
-        said = "You are signed in. Close this page and go on in codeloop." if is_it else "Not here."
+        text = "You are signed in. Close this page and go on in codeloop." if is_it else "Not here."
         if is_it and "error" in query:
-            said = f"It was refused: {html.escape(query['error'][0])}."
-        body = f"<!doctype html><meta charset=utf-8><title>codeloop</title><p>{said}</p>".encode()
+            text = f"It was refused: {html.escape(query['error'][0])}."
+        body = f"<!doctype html><meta charset=utf-8><title>codeloop</title><p>{text}</p>".encode()
         status = b"200 OK" if is_it else b"404 Not Found"
         head = b"content-type: text/html; charset=utf-8\r\nconnection: close\r\ncontent-length: "
         writer.write(b"HTTP/1.1 " + status + b"\r\n" + head + str(len(body)).encode() + b"\r\n\r\n" + body)

@@ -11,7 +11,7 @@ import msgspec
 from codeloop.extend.mcp.cache.definition import OAuthSettings, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.sign_in.callback import CallbackServer, parse_redirect, redirect_of
 from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns
-from codeloop.extend.mcp.transport.clients import quiet
+from codeloop.extend.mcp.transport.clients import silence_package_logging
 from codeloop.extend.mcp.transport.failures import RegistrationNeeded, cause, refusal, request_errors, words_of
 from codeloop.extend.mcp.transport.http_client import how_to_register, http_client
 from codeloop.schema.errors import CodeloopError
@@ -89,8 +89,8 @@ class _UserChannel:
             for each in waiting - {self.callback.answer}:
                 each.cancel()
         state = self.callback.state
-        found = parse_redirect(next(iter(done)).result(), state)
-        return AuthorizationCodeResult(code=found.code, state=state, iss=found.issuer)
+        redirect = parse_redirect(next(iter(done)).result(), state)
+        return AuthorizationCodeResult(code=redirect.code, state=state, iss=redirect.issuer)
 
 
 class _Flow:
@@ -109,7 +109,7 @@ class _Flow:
         self._provider: OAuthClientProvider | None = None
 
     async def run(self, name: str, sign_ins: SignIns) -> str:
-        quiet()
+        silence_package_logging()
         provider = self._provider = self._make_provider()
         async with http_client({}, _force_refusal(provider, self._challenge), lambda _status: None) as client:
             try:
@@ -141,7 +141,9 @@ class _Flow:
         settings = self._settings
         redirect = AnyUrl(self._person.callback.url)
         method = "client_secret_post" if settings.client_secret else "none"
-        about = _about(self._scope, redirect_uris=[redirect], client_name="codeloop", token_endpoint_auth_method=method)
+        about = _make_client_metadata(
+            self._scope, redirect_uris=[redirect], client_name="codeloop", token_endpoint_auth_method=method
+        )
         if settings.client_id:
             self._client = OAuthClientInformationFull(
                 client_id=settings.client_id,
@@ -196,7 +198,7 @@ def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "h
     return Refused()
 
 
-def _about(scope: str, **more: Any) -> "OAuthClientMetadata":
+def _make_client_metadata(scope: str, **more: Any) -> "OAuthClientMetadata":
     """Return our client metadata. The package asks for the scope that the server names, unless one is given."""
     from mcp.shared.auth import OAuthClientMetadata
 
@@ -217,13 +219,13 @@ def _flow_errors() -> tuple[type[Exception], ...]:
 def _failure(name: str, error: BaseException) -> CodeloopError:
     from mcp.client.auth import OAuthRegistrationError
 
-    why = _plain(words_of(error))
+    why = _read_error_text(words_of(error))
     if isinstance(cause(error), OAuthRegistrationError):
         return RegistrationNeeded(f"Signing in at {name} is not possible: {how_to_register(name)} ({why}).")
     return CodeloopError(f"Signing in at {name} failed: {why}.")
 
 
-def _plain(text: str) -> str:
+def _read_error_text(text: str) -> str:
     """Return an error's text, with a provider's JSON error as plain text."""
     found = _JSON.search(text)
     if found is None:

@@ -68,8 +68,8 @@ class SignIns:
 
     def get(self, name: str, url: str) -> ServerSignIn | None:
         """Return the sign-in stored for a server at exactly this address. Raises CodeloopError: the file is broken."""
-        found = self._read().get(name)
-        return found if found is not None and found.url == url else None
+        server_sign_in = self._read().get(name)
+        return server_sign_in if server_sign_in is not None and server_sign_in.url == url else None
 
     def put(self, name: str, entry: ServerSignIn | None) -> bool:
         """Store an entry, or remove it; return whether there was one. Raises CodeloopError."""
@@ -89,16 +89,16 @@ class SignIns:
     @asynccontextmanager
     async def renewing(self) -> AsyncGenerator[None]:
         """Hold the lock for renewing a token. Raises CodeloopError."""
-        held = lock(self._lock("renew"), MCP_START.seconds)
+        lock_held = lock(self._lock("renew"), MCP_START.seconds)
         try:
             make_private(self._file.parent)
-            await asyncio.to_thread(held.__enter__)
+            await asyncio.to_thread(lock_held.__enter__)
         except (OSError, TimeoutError) as error:
             raise CodeloopError(f"another process holds {self._lock('renew')}: {error}") from error
         try:
             yield
         finally:
-            held.__exit__(None, None, None)
+            lock_held.__exit__(None, None, None)
 
     def _lock(self, what: str) -> Path:
         return self._file.with_name(f"{self._file.name}.{what}.lock")
@@ -201,8 +201,8 @@ async def _store_renewal(
     host = urlsplit(entry.token_endpoint).netloc
     if answer.status_code == _OK:
         try:
-            given: JSON = msgspec.json.decode(await answer.aread())
-            entry = entry.renew(given)
+            token_data: JSON = msgspec.json.decode(await answer.aread())
+            entry = entry.renew(token_data)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
             raise CodeloopError(f"its sign-in could not be renewed: {host} answered what is no token") from error
         sign_ins.put(name, entry)

@@ -11,7 +11,7 @@ import msgspec
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.mcp_server import McpServer, greet_as_older
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import FilePart
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from mcp import Client
 
 
-def result_of(given: JSON, title: str, metadata: JSON, ctx: ToolContext) -> ToolResult:
+def result_of(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> ToolResult:
     """Return a call's result: texts in order, pictures and sound as attachments, other data as files.
 
     Raises ToolFailure with the same text, cut as it would be, when the server says that the call failed.
     """
-    texts, files = contents(given.get("content") or [], ctx)
-    structured: Any = given.get("structuredContent")
+    texts, files = contents(data.get("content") or [], ctx)
+    structured: Any = data.get("structuredContent")
     if structured is not None:
         metadata = {**metadata, "structured": structured}
         if not texts:
             texts = [msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()]
     output = "\n".join(texts) or ("(no text)" if files else "(no output)")
     result = ToolResult(title, output, metadata, tuple(files))
-    if given.get("isError"):
+    if data.get("isError"):
         cut = truncate(result, ctx.workspace.scratch)
         raise ToolFailure(f"The server says that the call failed: {cut.output}", cut.metadata)
     return result
@@ -103,9 +103,9 @@ def _attach(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], 
     except OSError as error:
         texts.append(f"[{mime or 'data'} of {len(raw):,} bytes could not be saved: {error.strerror}]")
         return
-    named = file.with_name(f"{file.name}{mimetypes.guess_extension(mime) or '.bin'}")
-    file.replace(named)
-    texts.append(f"[{mime or 'data'} of {len(raw):,} bytes saved in {shorten_output(named)}]")
+    path = file.with_name(f"{file.name}{mimetypes.guess_extension(mime) or '.bin'}")
+    file.replace(path)
+    texts.append(f"[{mime or 'data'} of {len(raw):,} bytes saved in {shorten_output(path)}]")
 
 
 _NO_CHANNEL = "server-initiated request"
@@ -113,20 +113,20 @@ _NO_CHANNEL = "server-initiated request"
 _NAMES = 400  # characters of the names of new tools
 
 
-async def call_tool(table: McpTable, tool: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:
+async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: ToolContext) -> ToolResult:
     """Call a tool. Raises ToolFailure, Denied, Rejected."""
     server: McpServer = table.running.by_name[tool.server]
-    metadata: JSON = {"server": tool.server, "tool": tool.listed.name, "input": given}
+    metadata: JSON = {"server": tool.server, "tool": tool.listed.name, "input": arguments}
     writes = Writes() if tool.is_local else None
     need = Need(permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
     await ctx.ask(*await server.needs(), need)
     before = _names(table, server)
     try:
-        answer = await server.request(partial(send_call, tool.listed.name, given), ctx)
+        answer = await server.request(partial(send_call, tool.listed.name, arguments), ctx)
     except ServerFailed as error:
         raise ToolFailure(str(error)) from error
     await _tell_of_new_tools(table, server, before, ctx)
-    title = inert(tool.listed.title or tool.listed.name)
+    title = escape_controls(tool.listed.title or tool.listed.name)
     about: JSON = {"server": tool.server, "tool": tool.listed.name}
     try:
         return result_of(answer, f"{tool.server}: {title}", about, ctx)
@@ -157,10 +157,10 @@ def _names(table: McpTable, server: McpServer) -> list[str]:
     return list(table.tools({server.name: server.listing})) if server.listing is not None else []
 
 
-async def send_call(name: str, given: JSON, client: "Client", progress_callback: Any) -> Any:
+async def send_call(name: str, arguments: JSON, client: "Client", progress_callback: Any) -> Any:
     """Make a call with the package's client; `progress_callback` is told of its progress."""
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
         progress_callback(progress, total, message)
 
-    return await client.call_tool(name, given, progress_callback=report)
+    return await client.call_tool(name, arguments, progress_callback=report)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from codeloop.extend.mcp.cache.table import ServerTool
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.limits import MCP_DESCRIPTION, MCP_NAMED
 
 
@@ -27,17 +27,17 @@ class ResourceParams(msgspec.Struct, frozen=True):
 
 def describe_tool(tool: ServerTool) -> str:
     """Return a tool's description for the model: hidden characters shown by name, cut at the limit."""
-    text = inert(tool.listed.description or tool.listed.title or tool.listed.name).strip()
+    text = escape_controls(tool.listed.description or tool.listed.title or tool.listed.name).strip()
     return text if len(text) <= MCP_DESCRIPTION.value else f"{text[: MCP_DESCRIPTION.value]}…"
 
 
 def join_names(names: list[str]) -> str:
     """Join names up to a bounded length, with a count of the rest."""
-    shown: list[str] = []
-    left = MCP_NAMED.value
-    for index, name in enumerate(map(inert, names)):
-        left -= len(name) + 2
-        if left < 0:
-            return f"{', '.join(shown)} and {len(names) - index} more"
-        shown.append(name)
-    return ", ".join(shown)
+    shown_names: list[str] = []
+    value = MCP_NAMED.value
+    for index, name in enumerate(map(escape_controls, names)):
+        value -= len(name) + 2
+        if value < 0:
+            return f"{', '.join(shown_names)} and {len(names) - index} more"
+        shown_names.append(name)
+    return ", ".join(shown_names)

@@ -10,8 +10,8 @@ from codeloop.extend.mcp.cache.listing import ListedPrompt
 from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.extend.template import word_spans, words
-from codeloop.kit.terminal_text import inert
+from codeloop.extend.template import split_arguments, word_spans
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.project import CompleteMcpPrompt, McpPromptCompletion
 from codeloop.schema.limits import MCP_COMPLETE
@@ -38,23 +38,23 @@ def prompts_of(table: McpTable) -> dict[str, Command]:
 
 
 def _describe(prompt: ListedPrompt) -> str:
-    named = " ".join(each.name if each.required else f"[{each.name}]" for each in prompt.arguments)
-    return inert(f"{prompt.description} ({named})" if named else prompt.description)
+    arguments = " ".join(each.name if each.required else f"[{each.name}]" for each in prompt.arguments)
+    return escape_controls(f"{prompt.description} ({arguments})" if arguments else prompt.description)
 
 
-async def prompt_text(table: McpTable, command: str, typed: str, ctx: ToolContext) -> str:
+async def prompt_text(table: McpTable, command: str, text: str, ctx: ToolContext) -> str:
     """Get a prompt from a server with the arguments typed after its name. Raises ToolFailure, Denied, Rejected.
 
     Words are assigned in order, `name=value` by name; the last argument takes the rest.
     """
-    name, listed = find_prompt(table, command)
-    given = arguments_of(listed, words(typed))
-    if missing := [each.name for each in listed.arguments if each.required and each.name not in given]:
-        raise ToolFailure(f"/{command} needs {', '.join(missing)}. Write: /{command} {_describe(listed)}")
+    name, listed_prompt = find_prompt(table, command)
+    arguments = arguments_of(listed_prompt, split_arguments(text))
+    if missing := [each.name for each in listed_prompt.arguments if each.required and each.name not in arguments]:
+        raise ToolFailure(f"/{command} needs {', '.join(missing)}. Write: /{command} {_describe(listed_prompt)}")
     server = table.running.by_name[name]
     if needs := await server.needs():
         await ctx.ask(*needs)
-    answer: JSON = await server.request(partial(_get_prompt, listed.name, given), ctx)
+    answer: JSON = await server.request(partial(_get_prompt, listed_prompt.name, arguments), ctx)
     messages: list[JSON] = answer.get("messages") or []
     return "\n\n".join(filter(None, (_text(message) for message in messages)))
 
@@ -65,102 +65,102 @@ def find_prompt(table: McpTable, command: str) -> tuple[str, ListedPrompt]:
     while (name not in table.definitions) and ":" in prompt:
         more, _, prompt = prompt.partition(":")
         name = f"{name}:{more}"
-    found = {each.name: each for each in table.listings[name].prompts}
-    return name, found[prompt]
+    listed_prompts = {each.name: each for each in table.listings[name].prompts}
+    return name, listed_prompts[prompt]
 
 
-def arguments_of(prompt: ListedPrompt, typed: list[str]) -> dict[str, str]:
+def arguments_of(prompt: ListedPrompt, pieces: list[str]) -> dict[str, str]:
     """Parse typed words into a prompt's arguments."""
     names = [each.name for each in prompt.arguments]
-    given: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     plain: list[str] = []
-    for word in typed:
-        name, found, value = word.partition("=")
-        if found and name in names:
-            given[name] = value
+    for word in pieces:
+        name, equals, value = word.partition("=")
+        if equals and name in names:
+            arguments[name] = value
         else:
             plain.append(word)
-    free = [name for name in names if name not in given]
+    free = [name for name in names if name not in arguments]
     for index, name in enumerate(free):
         if index < len(plain):
-            given[name] = " ".join(plain[index:]) if name == free[-1] else plain[index]
-    return given
+            arguments[name] = " ".join(plain[index:]) if name == free[-1] else plain[index]
+    return arguments
 
 
 def _text(message: JSON) -> str:
     content: JSON = message.get("content") or {}
     resource: JSON = content.get("resource") or {}
-    said = str(content.get("text") or resource.get("text") or "")
-    return said if message.get("role") != "assistant" or not said else f"<assistant>\n{said}\n</assistant>"
+    text = str(content.get("text") or resource.get("text") or "")
+    return text if message.get("role") != "assistant" or not text else f"<assistant>\n{text}\n</assistant>"
 
 
-async def _get_prompt(prompt: str, given: dict[str, str], client: "Client", _heard: Any) -> Any:
-    return await client.get_prompt(prompt, given)
+async def _get_prompt(prompt: str, arguments: dict[str, str], client: "Client", _heard: Any) -> Any:
+    return await client.get_prompt(prompt, arguments)
 
 
 _MOST = 100
 """The protocol's maximum of values in one answer."""
 
 
-async def argument_values(table: McpTable, asked: CompleteMcpPrompt) -> McpPromptCompletion:
+async def argument_values(table: McpTable, complete_mcp_prompt: CompleteMcpPrompt) -> McpPromptCompletion:
     """Return completions of the argument being typed; none if the server has none, or is late."""
     try:
-        name, prompt = find_prompt(table, asked.command)
+        name, prompt = find_prompt(table, complete_mcp_prompt.command)
     except LookupError:
         return McpPromptCompletion()
     server: McpServer = table.running.by_name[name]
-    if asked.connect and not server.is_running and not await server.needs():
+    if complete_mcp_prompt.connect and not server.is_running and not await server.needs():
         with suppress(ServerFailed):  # its status says why
             await server.connect()
-    argument, start = _find_typed_argument(prompt, asked.typed)
+    argument, start = _find_typed_argument(prompt, complete_mcp_prompt.typed)
     if not argument or server.status.state != "connected":
         return McpPromptCompletion()
-    value = asked.typed[start:]
-    given = arguments_of(prompt, words(asked.typed[:start].removesuffix(f"{argument}=")))
+    value = complete_mcp_prompt.typed[start:]
+    arguments = arguments_of(prompt, split_arguments(complete_mcp_prompt.typed[:start].removesuffix(f"{argument}=")))
     answer: JSON = {}
     with suppress(ServerFailed, TimeoutError):
         async with asyncio.timeout(MCP_COMPLETE.seconds):
-            answer = await server.request(partial(_complete, prompt.name, (argument, _plain(value)), given), None)
+            answer = await server.request(partial(_complete, prompt.name, (argument, _unquote(value)), arguments), None)
     completion: JSON = answer.get("completion") or {}
-    found: list[str] = completion.get("values") or []
-    values = [quoted for each in found[:_MOST] if (quoted := _quote(each))]
+    completions: list[str] = completion.get("values") or []
+    values = [quoted for each in completions[:_MOST] if (quoted := _quote(each))]
     return McpPromptCompletion(argument=argument, replaces=value, values=values)
 
 
-def _find_typed_argument(prompt: ListedPrompt, typed: str) -> tuple[str, int]:
+def _find_typed_argument(prompt: ListedPrompt, words_before: str) -> tuple[str, int]:
     """Return the argument being typed at the end ("" for none), and the start of its value."""
     names = [each.name for each in prompt.arguments]
-    spans = word_spans(typed)
-    if typed.count('"') % 2:  # a quote that is open keeps its words together
-        opened = typed.rfind(" ", 0, typed.rfind('"')) + 1
-        spans = [*((start, end) for start, end in spans if end <= opened), (opened, len(typed))]
-    elif not spans or spans[-1][1] < len(typed):
-        spans.append((len(typed), len(typed)))
-    begun = spans[-1][0]
-    name, is_named, _ = typed[begun:].partition("=")
+    spans = word_spans(words_before)
+    if words_before.count('"') % 2:  # a quote that is open keeps its words together
+        opened = words_before.rfind(" ", 0, words_before.rfind('"')) + 1
+        spans = [*((start, end) for start, end in spans if end <= opened), (opened, len(words_before))]
+    elif not spans or spans[-1][1] < len(words_before):
+        spans.append((len(words_before), len(words_before)))
+    quote_start = spans[-1][0]
+    name, is_named, _ = words_before[quote_start:].partition("=")
     if is_named and name in names:
-        return name, begun + len(name) + 1
+        return name, quote_start + len(name) + 1
     plain: list[int] = []
     for start, end in spans:
-        name, is_named, _ = typed[start:end].partition("=")
+        name, is_named, _ = words_before[start:end].partition("=")
         if is_named and name in names:
             names.remove(name)
         else:
             plain.append(start)
     if not names:
-        return "", len(typed)
+        return "", len(words_before)
     index = min(len(plain), len(names)) - 1  # the last argument takes the rest
     return names[index], plain[index]
 
 
-def _plain(value: str) -> str:
+def _unquote(value: str) -> str:
     """Return a value without its quotes, also where the closing one is still to come."""
     return re.sub(r"""["']""", "", value) if value[:1] in {'"', "'"} else value
 
 
 def _quote(value: str) -> str:
     """Quote a value for typing; "": impossible, or it contains invisible characters."""
-    if inert(value) != value or "\n" in value or ('"' in value and "'" in value):
+    if escape_controls(value) != value or "\n" in value or ('"' in value and "'" in value):
         return ""
     if not re.search(r"""[\s"']""", value):
         return value
@@ -168,11 +168,11 @@ def _quote(value: str) -> str:
 
 
 async def _complete(
-    prompt: str, argument: tuple[str, str], given: dict[str, str], client: "Client", _heard: Any
+    prompt: str, argument: tuple[str, str], arguments: dict[str, str], client: "Client", _heard: Any
 ) -> Any:
     from mcp_types import CompleteResult, Completion, PromptReference
 
     if client.server_capabilities.completions is None:
         return CompleteResult(completion=Completion(values=[]))
     name, value = argument
-    return await client.complete(PromptReference(name=prompt), {"name": name, "value": value}, given)
+    return await client.complete(PromptReference(name=prompt), {"name": name, "value": value}, arguments)

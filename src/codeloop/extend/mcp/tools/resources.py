@@ -9,7 +9,7 @@ from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.calls import resource_text
 from codeloop.extend.mcp.tools.parameters import ResourceParams
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
@@ -30,7 +30,7 @@ async def read_resource(table: McpTable, params: ResourceParams, ctx: ToolContex
     if not params.server or not params.uri:
         return _list_resources(servers, params.server)
     texts, files = await resource_of(servers.by_name[params.server], params.uri, ctx)
-    title = f"{params.server}: {inert(params.uri)}"
+    title = f"{params.server}: {escape_controls(params.uri)}"
     return ToolResult(title, "\n".join(texts) or "(empty)", {"server": params.server}, tuple(files))
 
 
@@ -46,8 +46,8 @@ async def resource_of(server: McpServer, uri: str, ctx: ToolContext) -> tuple[li
         raise ToolFailure(str(error)) from error
     texts: list[str] = []
     files: list[FilePart] = []
-    found: list[JSON] = answer.get("contents") or []
-    for each in found:
+    contents: list[JSON] = answer.get("contents") or []
+    for each in contents:
         resource_text(each, ctx, texts, files)
     return texts, files
 
@@ -58,7 +58,8 @@ async def _read(uri: str, client: "Client", _heard: Any) -> Any:
 
 def _list_resources(servers: McpServers, only: str) -> ToolResult:
     lines = [
-        f"- {name} {inert(each.uri)} ({inert(each.name)}) {one_line(each.description, _LINE)}".rstrip()
+        f"- {name} {escape_controls(each.uri)} ({escape_controls(each.name)}) "
+        f"{one_line(each.description, _LINE)}".rstrip()
         for name, listing in servers.listings.items()
         if only in {"", name}
         for each in listing.resources

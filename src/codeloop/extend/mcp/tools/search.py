@@ -11,7 +11,7 @@ from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.calls import call_tool
 from codeloop.extend.mcp.tools.parameters import McpParams, describe_tool, join_names
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.kit.suggest import near
+from codeloop.kit.suggest import find_similar
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import MCP_FOUND, MCP_LINES
 from codeloop.schema.wire import JSON
@@ -33,21 +33,21 @@ async def search(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolRe
     """Find tools, or call one. Servers without a listing are started for it."""
     servers: McpServers = table.running
     if params.tool:
-        found = await _resolve(table, params.tool, ctx)
-        return await _run_call(table, found, params.arguments or {}, ctx)
+        server_tool = await _resolve(table, params.tool, ctx)
+        return await _run_call(table, server_tool, params.arguments or {}, ctx)
     if params.server and params.server not in servers.by_name:
         raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {join_names(list(servers.by_name))}.")
     query = params.query or ""
     problems = await _look(servers, params.server or query, ctx)
     every = table.tools(servers.listings).values()
     tools = [tool for tool in every if params.server in {None, "", tool.server}]
-    found = _rank(tools, query)
-    if not found:
+    server_tool = _rank(tools, query)
+    if not server_tool:
         text = f"No tool of an MCP server matches. There are {len(tools)}; an empty query lists them."
     else:
-        full = found[: MCP_FOUND.value] if _words(query) else []
-        text = "\n\n".join([*map(_format_in_full, full), *_lines(found[len(full) :], is_rest=bool(full))])
-    return ToolResult("MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in found]})
+        full = server_tool[: MCP_FOUND.value] if _split_words(query) else []
+        text = "\n\n".join([*map(_format_in_full, full), *_lines(server_tool[len(full) :], is_rest=bool(full))])
+    return ToolResult("MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in server_tool]})
 
 
 def _lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
@@ -59,9 +59,9 @@ def _lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
     return ["\n".join([*head, *lines])] if lines else []
 
 
-async def find_and_call(table: McpTable, name: str, given: JSON, ctx: ToolContext) -> ToolResult:
+async def find_and_call(table: McpTable, name: str, arguments: JSON, ctx: ToolContext) -> ToolResult:
     """Call a tool that was unknown when the request was made. Raises ToolFailure, Denied, Rejected."""
-    return await call_tool(table, await _resolve(table, name, ctx), given, ctx)
+    return await call_tool(table, await _resolve(table, name, ctx), arguments, ctx)
 
 
 async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
@@ -78,26 +78,26 @@ async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
         for each in meant:
             await servers.by_name[each].settle(ctx)
         tools = table.tools(servers.listings)
-    found = next((tools[each] for each in names if each in tools), None)
-    if found is not None:
-        return found
+    server_tool = next((tools[each] for each in names if each in tools), None)
+    if server_tool is not None:
+        return server_tool
     if problems:
         raise ToolFailure("\n".join(problems))
-    close = near(name, list(tools))
+    close = find_similar(name, list(tools))
     meaning = f" Did you mean {', '.join(close)}?" if close else ""
     advice = "" if close else "Look for it with the tool `mcp`."
     raise ToolFailure(f"There is no tool {name!r} of an MCP server.{meaning}", advice=advice)
 
 
-async def _run_call(table: McpTable, found: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:
+async def _run_call(table: McpTable, server_tool: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:
     """Call a tool, with extensions' hooks."""
 
     async def run(arguments: JSON, context: ToolContext) -> ToolResult:
-        return await call_tool(table, found, arguments, context)
+        return await call_tool(table, server_tool, arguments, context)
 
-    schema: JSON = {"type": "object", "properties": {}, **clean_schema(found.listed.schema)}
-    prepared = PreparedCall(Tool(found.name, "", OwnParameters, run, schema=schema), given, given)
-    return await run_call(ctx.session.hooks.runner, prepared, ctx)
+    schema: JSON = {"type": "object", "properties": {}, **clean_schema(server_tool.listed.schema)}
+    prepared_call = PreparedCall(Tool(server_tool.name, "", OwnParameters, run, schema=schema), given, given)
+    return await run_call(ctx.session.hooks.runner, prepared_call, ctx)
 
 
 async def _look(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
@@ -107,12 +107,12 @@ async def _look(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
     return await _connect(named_ones or unknown, ctx)
 
 
-async def _connect(wanted: list[McpServer], ctx: ToolContext) -> list[str]:
+async def _connect(mcp_servers: list[McpServer], ctx: ToolContext) -> list[str]:
     """Start servers concurrently; a recently failed one is only reported. Returns the errors."""
-    needs = [need for server in wanted for need in await server.needs()]
+    needs = [need for server in mcp_servers for need in await server.needs()]
     if needs:
         await ctx.ask(*needs)
-    return [line for line in await asyncio.gather(*map(_try_connect, wanted)) if line]
+    return [line for line in await asyncio.gather(*map(_try_connect, mcp_servers)) if line]
 
 
 async def _try_connect(server: McpServer) -> str:
@@ -126,22 +126,22 @@ async def _try_connect(server: McpServer) -> str:
 def _rank(tools: list[ServerTool], query: str) -> list[ServerTool]:
     """Return the tools that have a word of the query, those with most of its words first; all for no words."""
     exact = [tool for tool in tools if query.strip() in {tool.name, tool.listed.name}]
-    words = _words(query)
+    words = _split_words(query)
     if exact or not words:
         return exact or tools
-    scored = [(_score(tool, words), index, tool) for index, tool in enumerate(tools)]
-    return [tool for score, _, tool in sorted(scored, key=lambda row: ([-each for each in row[0]], row[1])) if score[0]]
+    scores = [(_score(tool, words), index, tool) for index, tool in enumerate(tools)]
+    return [tool for score, _, tool in sorted(scores, key=lambda row: ([-each for each in row[0]], row[1])) if score[0]]
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return [word for each in _WORD.findall(text) if (word := each.casefold()) not in _IDLE]
 
 
 def _score(tool: ServerTool, words: list[str]) -> tuple[int, int]:
     """Return how many words of a query a tool matches, and a score that prefers matches in its name."""
     properties: JSON = tool.listed.schema.get("properties") or {}
-    name = _words(f"{tool.server} {tool.listed.name} {tool.listed.title}")
-    about = _words(f"{tool.listed.description} {' '.join(properties)}")
+    name = _split_words(f"{tool.server} {tool.listed.name} {tool.listed.title}")
+    about = _split_words(f"{tool.listed.description} {' '.join(properties)}")
     in_name = [any(_is_same(word, each) for each in name) for word in words]
     in_text = [any(_is_same(word, each) for each in about) for word in words]
     has = sum(map(max, in_name, in_text))

@@ -7,7 +7,7 @@ import msgspec
 
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.tools.parameters import McpParams, ResourceParams, describe_tool, join_names
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.limits import MCP_ABOUT, MCP_DIRECT, MCP_SHARE
 from codeloop.schema.wire import JSON, replace
@@ -29,9 +29,9 @@ def tools_of(table: McpTable) -> tuple[Tool, ...]:
     """Return the tools of every known server, and those that search, call and read."""
     if not any(each.is_enabled for each in table.definitions.values()):
         return ()
-    found = [_tool(table, tool) for tool in table.offer().values()]
+    tools = [_tool(table, tool) for tool in table.offer().values()]
     resources = any(listing.resources for listing in table.listings.values())
-    return (*found, _search(table), *([_resource(table)] if resources else []))
+    return (*tools, _search(table), *([_resource(table)] if resources else []))
 
 
 def fit_of(table: McpTable, share: int | None) -> Fit:
@@ -49,17 +49,19 @@ def fit_of(table: McpTable, share: int | None) -> Fit:
         if _tokens(own) > most:
             return tuple(spec for spec in specs if spec.name not in servers)
         firsts = {servers[spec.name]: spec.name for spec in reversed(own)}
-        shown = (_with_instructions(table, firsts, servers.get(spec.name, ""), spec) for spec in specs)
-        return tuple(spec for spec in shown if spec.name != SEARCH or not is_all_known)
+        tool_specs = (_with_instructions(table, firsts, servers.get(spec.name, ""), spec) for spec in specs)
+        return tuple(spec for spec in tool_specs if spec.name != SEARCH or not is_all_known)
 
     return fit
 
 
 def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spec: ToolSpec) -> ToolSpec:
     """Return the first tool of a server, with the server's instructions added."""
-    said = table.listings[server].instructions_line if firsts.get(server) == spec.name else ""
+    instructions = table.listings[server].instructions_line if firsts.get(server) == spec.name else ""
     return (
-        replace(spec, description=f"{spec.description}\n\nAbout the tools of {inert(server)}: {said}") if said else spec
+        replace(spec, description=f"{spec.description}\n\nAbout the tools of {escape_controls(server)}: {instructions}")
+        if instructions
+        else spec
     )
 
 
@@ -104,15 +106,15 @@ def _search(table: McpTable) -> Tool:
 
         return await search(table, params, ctx)
 
-    return Tool(SEARCH, "\n".join([text, f"Servers: {names}", *_about(table)]), McpParams, run)
+    return Tool(SEARCH, "\n".join([text, f"Servers: {names}", *_describe_servers(table)]), McpParams, run)
 
 
-def _about(table: McpTable) -> list[str]:
+def _describe_servers(table: McpTable) -> list[str]:
     """Return a line for each server with instructions, bounded in total."""
     lines: list[str] = []
     left = MCP_ABOUT.value
     for name, listing in table.listings.items():
-        line = f"- {inert(name)}: {listing.instructions_line}" if listing.instructions_line else ""
+        line = f"- {escape_controls(name)}: {listing.instructions_line}" if listing.instructions_line else ""
         left -= len(line)
         if line and left >= 0:
             lines.append(line)

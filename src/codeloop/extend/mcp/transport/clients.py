@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _SHOWN = 500  # bytes of a line that is no message
 
 
-def quiet() -> None:
+def silence_package_logging() -> None:
     """Keep the package's logging off our terminal: errors are raised, or in the server's log."""
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
@@ -54,9 +54,9 @@ def quiet() -> None:
 
 @asynccontextmanager
 async def over_stdio(
-    process: ServerProcess, log: ProgramLog, ended: Callable[[str], None]
+    process: ServerProcess, log: ProgramLog, on_end: Callable[[str], None]
 ) -> "AsyncGenerator[TransportStreams]":
-    """Speak with a running program, ended at the exit. `ended` gets the reason when it stops by itself."""
+    """Speak with a running program, ended at the exit. `on_end` gets the reason when it stops by itself."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
@@ -82,7 +82,7 @@ async def over_stdio(
             pass
         finally:
             to_session.close()
-        ended(why or _ending(process.code))
+        on_end(why or _ending(process.code))
 
     async def write() -> None:
         try:
@@ -203,7 +203,7 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
     Raises the error that prevents it, an exception group perhaps; TimeoutError.
     """
     tried: list[ServerConnection] = []
-    for connection in _ways(target, dependencies):
+    for connection in _list_transports(target, dependencies):
         listing = await connection.open(target.seconds(MCP_START.seconds) + target.seconds(MCP_LIST.seconds))
         if listing is not None:
             return connection, listing
@@ -211,9 +211,9 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
         if not _may_be_older(connection):
             break
     first = tried[0]
-    refused = cause(first.fatal)
-    if isinstance(target.how, RemoteDefinition) and isinstance(refused, SignInNeeded) and refused.can_sign_in:
-        await check_registration(target.definition.name, target.how, refused)
+    error = cause(first.fatal)
+    if isinstance(target.how, RemoteDefinition) and isinstance(error, SignInNeeded) and error.can_sign_in:
+        await check_registration(target.definition.name, target.how, error)
     if len(tried) > 1 and not isinstance(target.how, LocalDefinition):
         last = (
             f"{words_of(tried[-1].fatal)} (tried as streamable HTTP, which was answered with {first.status}, and SSE)"
@@ -232,9 +232,9 @@ def _may_be_older(connection: ServerConnection) -> bool:
     return connection.transport == "sse" or connection.status in _OLD
 
 
-def _ways(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
-    chosen = target.how.protocol or (target.known.protocol if target.known is not None else "")
-    is_old = chosen.startswith(_HANDSHAKE)
+def _list_transports(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
+    protocol = target.how.protocol or (target.known.protocol if target.known is not None else "")
+    is_old = protocol.startswith(_HANDSHAKE)
     seconds = target.seconds(MCP_LIST.seconds)
     match target.how:
         case LocalDefinition() as how:
@@ -284,11 +284,11 @@ async def _remote(
 
     client = http_client(how.headers, dependencies.sign_in(target.definition), note_status)
     if transport == "sse":
-        async with _client(over_sse(how.url, client), target, mode) as found:
-            yield found
+        async with _client(over_sse(how.url, client), target, mode) as session:
+            yield session
         return
-    async with client, _client(over_http(how.url, client), target, mode) as found:
-        yield found
+    async with client, _client(over_http(how.url, client), target, mode) as session:
+        yield session
 
 
 def _client(transport: "Transport", target: ServerTarget, mode: str) -> "Client":
@@ -306,5 +306,5 @@ def _import() -> "type[Client]":
     """Import the package in a thread, since it takes half a second."""
     from mcp import Client
 
-    quiet()
+    silence_package_logging()
     return Client

@@ -43,8 +43,8 @@ class ChangeStream:
             return
         self._uris.add(uri)
         if self._is_older:
-            asked = SubscribeRequest(params=SubscribeRequestParams(uri=uri))
-            await self._client.session.send_request(asked, EmptyResult)
+            subscribe_request = SubscribeRequest(params=SubscribeRequestParams(uri=uri))
+            await self._client.session.send_request(subscribe_request, EmptyResult)
         else:
             self._more.set()
 
@@ -90,8 +90,8 @@ class ChangeStream:
         from mcp_types import EmptyResult, SetLevelRequest, SetLevelRequestParams
 
         if self._client.server_capabilities.logging is not None:
-            asked = SetLevelRequest(params=SetLevelRequestParams(level=_LEVEL))
-            await self._client.session.send_request(asked, EmptyResult)
+            set_level_request = SetLevelRequest(params=SetLevelRequestParams(level=_LEVEL))
+            await self._client.session.send_request(set_level_request, EmptyResult)
 
 
 async def _to_the_end(stream: "Subscription") -> None:
@@ -128,20 +128,20 @@ class ServerConnection:
 
         Raises TimeoutError, after cleaning up, as on cancellation.
         """
-        opened: asyncio.Future[Listing] = asyncio.get_running_loop().create_future()
-        self._owner = asyncio.create_task(self._own(opened))
+        future: asyncio.Future[Listing] = asyncio.get_running_loop().create_future()
+        self._owner = asyncio.create_task(self._hold_open(future))
         is_kept = False
         try:
             async with asyncio.timeout(seconds):
-                await asyncio.wait({self._owner, opened}, return_when=asyncio.FIRST_COMPLETED)
-            is_kept = opened.done()
+                await asyncio.wait({self._owner, future}, return_when=asyncio.FIRST_COMPLETED)
+            is_kept = future.done()
         finally:
             if not is_kept:
                 await self.close()
         self._note_end()
         if is_kept:
             self._owner.add_done_callback(lambda _: self._note_loss())
-        return opened.result() if is_kept else None
+        return future.result() if is_kept else None
 
     async def close(self) -> None:
         """End the connection, and a local server with its processes."""
@@ -195,9 +195,9 @@ class ServerConnection:
         work = asyncio.create_task(send())
         try:
             while not work.done():
-                if (left := until[0] - loop.time()) <= 0:
+                if (seconds_left := until[0] - loop.time()) <= 0:
                     raise TimeoutError
-                await asyncio.wait({work, owner}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({work, owner}, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
                 if owner.done() and not work.done():
                     break
         finally:
@@ -223,7 +223,7 @@ class ServerConnection:
         async with asyncio.timeout(self._seconds):
             return await fetch_listing(self._client, self.transport)
 
-    async def _own(self, opened: "asyncio.Future[Listing]") -> None:
+    async def _hold_open(self, future: "asyncio.Future[Listing]") -> None:
         """Hold the connection from its opening to its end, in one task."""
         async with self._entering(self) as client:
             try:
@@ -236,7 +236,7 @@ class ServerConnection:
                     if not is_listed:
                         self._closing.set()  # its program's end from now on is not the cause
                 self._client, self._changes = client, ChangeStream(client)
-                opened.set_result(listing)
+                future.set_result(listing)
                 listening = asyncio.create_task(self._changes.run())
                 try:
                     await self._closing.wait()

@@ -55,21 +55,21 @@ def cause(error: BaseException | None) -> BaseException | None:
 
 def words_of(error: BaseException | None) -> str:
     """Return an error as text."""
-    found = cause(error)
-    match found:
+    errors = cause(error)
+    match errors:
         case None:
             return "the connection ended"
         case TimeoutError():
             return "it did not answer in time"
-        case OSError() if found.strerror:
-            return found.strerror
-        case Exception() if host := _unreachable(found):
-            return f"{host} can't be reached: {found or type(found).__name__}"
-        case ValueError() if type(found).__name__ == "ValidationError":  # pydantic's
+        case OSError() if errors.strerror:
+            return errors.strerror
+        case Exception() if host := _unreachable(errors):
+            return f"{host} can't be reached: {errors or type(errors).__name__}"
+        case ValueError() if type(errors).__name__ == "ValidationError":  # pydantic's
             return "what it sent is not of the protocol's form"
         case _:
-            text = str(found).strip().partition("\n")[0]
-            return text or type(found).__name__
+            text = str(errors).strip().partition("\n")[0]
+            return text or type(errors).__name__
 
 
 def _unreachable(error: Exception) -> str:

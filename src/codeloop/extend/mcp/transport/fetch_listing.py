@@ -30,17 +30,17 @@ async def fetch_listing(client: "Client", transport: str) -> Listing:
     """
     can = client.server_capabilities
     about = client.server_info
-    refused: dict[str, Exception] = {}
+    errors: dict[str, Exception] = {}
     tools, resources, templates, prompts = await asyncio.gather(
-        _pages(client.list_tools, "tools", refused) if can.tools else _nothing(),
-        _pages(client.list_resources, "resources", refused) if can.resources else _nothing(),
-        _pages(client.list_resource_templates, "resourceTemplates", refused) if can.resources else _nothing(),
-        _pages(client.list_prompts, "prompts", refused) if can.prompts else _nothing(),
+        _pages(client.list_tools, "tools", errors) if can.tools else _list_nothing(),
+        _pages(client.list_resources, "resources", errors) if can.resources else _list_nothing(),
+        _pages(client.list_resource_templates, "resourceTemplates", errors) if can.resources else _list_nothing(),
+        _pages(client.list_prompts, "prompts", errors) if can.prompts else _list_nothing(),
     )
     as_tasks = [each["name"] for each in tools if _is_only_a_task(each)]
-    problems = [f"its {_SPOKEN[name]} can't be listed: {words_of(error)}" for name, error in refused.items()]
-    if refused and len(refused) == bool(can.tools) + 2 * bool(can.resources) + bool(can.prompts):
-        raise CodeloopError(problems[0]) from next(iter(refused.values()))
+    problems = [f"its {_SPOKEN[name]} can't be listed: {words_of(error)}" for name, error in errors.items()]
+    if errors and len(errors) == bool(can.tools) + 2 * bool(can.resources) + bool(can.prompts):
+        raise CodeloopError(problems[0]) from next(iter(errors.values()))
     problems += [f"its tool {name} runs only as a task, which is not supported" for name in as_tasks]
     return Listing(
         server=f"{about.name} {about.version}".strip() if about else "",
@@ -59,65 +59,65 @@ def _is_only_a_task(tool: JSON) -> bool:
     return execution.get("taskSupport") == "required"
 
 
-async def _nothing() -> list[JSON]:
+async def _list_nothing() -> list[JSON]:
     return []
 
 
-async def _pages(ask: Callable[..., Awaitable[Any]], name: str, refused: dict[str, Exception]) -> list[JSON]:
-    """Return the rows of all pages of one list; an error goes into `refused`, with the rows of earlier pages kept.
+async def _pages(ask: Callable[..., Awaitable[Any]], name: str, errors: dict[str, Exception]) -> list[JSON]:
+    """Return the rows of all pages of one list; an error goes into `errors`, with the rows of earlier pages kept.
 
     Raises what ends the connection. For the list of tools only a missing handler is tolerated.
     """
     from mcp import MCPError
     from mcp_types import METHOD_NOT_FOUND
 
-    found: list[JSON] = []
+    items: list[JSON] = []
     cursor: str | None = None
     try:
         async with asyncio.timeout(None if name == "tools" else MCP_LIST_OTHER.seconds):
             for _ in range(MCP_PAGES.value):
                 page: JSON = (await ask(cursor=cursor)).model_dump(by_alias=True, mode="json", exclude_none=True)
-                found += page.get(name, [])
+                items += page.get(name, [])
                 cursor = page.get("nextCursor")
-                if not cursor or len(found) >= MCP_TOOLS.value:
+                if not cursor or len(items) >= MCP_TOOLS.value:
                     break
     except (MCPError, ValueError, TimeoutError) as error:
         code = getattr(error, "code", None)
         if code == CONNECTION_CLOSED or (name == "tools" and code != METHOD_NOT_FOUND):
             raise
-        refused[name] = error
-    return found[: MCP_TOOLS.value]
+        errors[name] = error
+    return items[: MCP_TOOLS.value]
 
 
-def _tool(given: JSON) -> ListedTool:
-    hints: JSON = given.get("annotations") or {}
+def _tool(data: JSON) -> ListedTool:
+    hints: JSON = data.get("annotations") or {}
     return ListedTool(
-        name=given["name"],
-        description=given.get("description", ""),
-        schema=given.get("inputSchema", {}),
-        title=given.get("title") or hints.get("title") or "",
+        name=data["name"],
+        description=data.get("description", ""),
+        schema=data.get("inputSchema", {}),
+        title=data.get("title") or hints.get("title") or "",
         read_only=hints.get("readOnlyHint") is True,
     )
 
 
-def _resource(given: JSON) -> ListedResource:
+def _resource(data: JSON) -> ListedResource:
     return ListedResource(
-        uri=given.get("uri") or given.get("uriTemplate") or "",
-        name=given["name"],
-        description=given.get("description", ""),
-        mime=given.get("mimeType", ""),
-        is_template="uriTemplate" in given,
+        uri=data.get("uri") or data.get("uriTemplate") or "",
+        name=data["name"],
+        description=data.get("description", ""),
+        mime=data.get("mimeType", ""),
+        is_template="uriTemplate" in data,
     )
 
 
-def _prompt(given: JSON) -> ListedPrompt:
+def _prompt(data: JSON) -> ListedPrompt:
     arguments = [
         PromptArgument(
             name=each["name"], description=each.get("description", ""), required=each.get("required") is True
         )
-        for each in given.get("arguments", [])
+        for each in data.get("arguments", [])
     ]
-    return ListedPrompt(name=given["name"], description=given.get("description", ""), arguments=arguments)
+    return ListedPrompt(name=data["name"], description=data.get("description", ""), arguments=arguments)
 
 
 class LatestListing:

@@ -107,7 +107,7 @@ def how_to_register(name: str) -> str:
     )
 
 
-async def check_registration(name: str, how: RemoteDefinition, refused: SignInNeeded) -> None:
+async def check_registration(name: str, how: RemoteDefinition, error: SignInNeeded) -> None:
     """Look up the provider of a server that requires a sign-in. Raises RegistrationNeeded when none is possible.
 
     If in doubt it counts as possible: the sign-in itself reports errors.
@@ -119,7 +119,7 @@ async def check_registration(name: str, how: RemoteDefinition, refused: SignInNe
     is_closed = False
     with suppress(*request_errors()):
         async with asyncio.timeout(MCP_LIST.seconds), http_client({}, httpx2.Auth(), lambda _status: None) as client:
-            is_closed = await _is_closed(how.url, refused.challenge, client)
+            is_closed = await _is_closed(how.url, error.challenge, client)
     if is_closed:
         raise RegistrationNeeded(how_to_register(name))
 
@@ -135,14 +135,16 @@ async def _is_closed(url: str, challenge: str, client: "httpx2.AsyncClient") -> 
     )
 
     provider: str | None = None
-    described = extract_resource_metadata_from_www_auth(refusal(challenge))
-    for address in build_protected_resource_metadata_discovery_urls(described, url):
+    metadata_url = extract_resource_metadata_from_www_auth(refusal(challenge))
+    for address in build_protected_resource_metadata_discovery_urls(metadata_url, url):
         resource = await handle_protected_resource_response(await client.send(create_oauth_metadata_request(address)))
         if resource is not None:
             provider = str(resource.authorization_servers[0])
             break
     for address in build_oauth_authorization_server_metadata_discovery_urls(provider, url):
-        _, found = await handle_auth_metadata_response(await client.send(create_oauth_metadata_request(address)))
-        if found is not None:
-            return found.registration_endpoint is None
+        _, oauth_metadata = await handle_auth_metadata_response(
+            await client.send(create_oauth_metadata_request(address))
+        )
+        if oauth_metadata is not None:
+            return oauth_metadata.registration_endpoint is None
     return False

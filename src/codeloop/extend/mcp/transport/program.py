@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.extend.mcp.cache.definition import LocalDefinition
-from codeloop.kit.processes import which
+from codeloop.kit.processes import find_program
 from codeloop.kit.small_files import from_home, make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM
@@ -62,8 +62,8 @@ def spec_for_user_server(
     words = how.command
     if project.is_trusted:
         words = [_from_project(word, project.directory) for word in words]
-    given = program_environment(environment, how.environment, project_folders)
-    return _terms((_program(words[0], folder, given), *words[1:]), folder, given, how, project, own)
+    variables = program_environment(environment, how.environment, project_folders)
+    return _terms((_program(words[0], folder, variables), *words[1:]), folder, variables, how, project, own)
 
 
 def terms_for_project(
@@ -71,8 +71,8 @@ def terms_for_project(
 ) -> LaunchSpec:
     """Return how a server that a trusted project brought is started: in its directory. Raises CodeloopError."""
     folder = _find_folder(how, project.directory) or project.directory
-    given = program_environment(environment, how.environment)
-    return _terms((_program(how.command[0], folder, given), *how.command[1:]), folder, given, how, project, own)
+    variables = program_environment(environment, how.environment)
+    return _terms((_program(how.command[0], folder, variables), *how.command[1:]), folder, variables, how, project, own)
 
 
 def _terms(
@@ -114,10 +114,10 @@ def _from_project(word: str, directory: Path) -> str:
 def _program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
     if "/" in name:
         return os.path.normpath(folder / from_home(name))
-    found = which(name, environment.get("PATH"))
-    if found is None:
+    path = find_program(name, environment.get("PATH"))
+    if path is None:
         raise CodeloopError(f"There is no program {name!r} on the PATH. Install it, or give its path as `command`.")
-    return found
+    return path
 
 
 class MessageTooLong(CodeloopError):

@@ -37,7 +37,7 @@ def read_files(environment: Mapping[str, str]) -> AwsFiles:
     profiles: dict[str, Section] = {}
     sessions: dict[str, Section] = {}
     for title, section in _read(config).items():
-        match _words(title):
+        match _split_title(title):
             case ["sso-session", name]:
                 sessions[name] = section
             case ["profile", name] | ["default" as name]:
@@ -49,7 +49,7 @@ def read_files(environment: Mapping[str, str]) -> AwsFiles:
     return AwsFiles(profiles, sessions)
 
 
-def _words(title: str) -> list[str]:
+def _split_title(title: str) -> list[str]:
     """Return a section's kind and name, which may stand in quotes."""
     import shlex
 

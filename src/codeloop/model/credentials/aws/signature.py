@@ -37,15 +37,17 @@ def sign(
     """Return the headers that authorise a POST of `body` to `url`; `moment` is UTC as `YYYYMMDDTHHMMSSZ`."""
     parts = urlsplit(url)
     added = {"x-amz-date": moment, **({"x-amz-security-token": keys.token} if keys.token else {})}
-    signed = {"host": host_header(parts), **{name.lower(): value for name, value in headers.items()}, **added}
-    signed = {name: " ".join(value.split()) for name, value in sorted(signed.items()) if name not in UNSIGNED}
-    names = ";".join(signed)
+    signed_headers = {"host": host_header(parts), **{name.lower(): value for name, value in headers.items()}, **added}
+    signed_headers = {
+        name: " ".join(value.split()) for name, value in sorted(signed_headers.items()) if name not in UNSIGNED
+    }
+    names = ";".join(signed_headers)
     canonical = "\n".join(
         (
             "POST",
             quote(_normal_path(parts.path), safe="/-_.~"),  # encoded once more than it is sent
             _query(parts.query),
-            *(f"{name}:{value}" for name, value in signed.items()),
+            *(f"{name}:{value}" for name, value in signed_headers.items()),
             "",
             names,
             hashlib.sha256(body).hexdigest(),
@@ -57,19 +59,19 @@ def sign(
     for step in (moment[:8], region, service, "aws4_request"):
         key = hmac.new(key, step.encode(), hashlib.sha256).digest()
     signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-    said = f"{ALGORITHM} Credential={keys.access}/{scope}, SignedHeaders={names}, Signature={signature}"
-    return {**added, "authorization": said}
+    authorization = f"{ALGORITHM} Credential={keys.access}/{scope}, SignedHeaders={names}, Signature={signature}"
+    return {**added, "authorization": authorization}
 
 
 def _normal_path(path: str) -> str:
     """Return a path as the service reads it: without `.`, `..` and slashes in a row."""
-    kept: list[str] = []
+    segments: list[str] = []
     for part in path.split("/"):
         if part == "..":
-            del kept[-1:]
+            del segments[-1:]
         elif part not in {"", "."}:
-            kept.append(part)
-    return f"/{'/'.join(kept)}{'/' if kept and path.endswith('/') else ''}"
+            segments.append(part)
+    return f"/{'/'.join(segments)}{'/' if segments and path.endswith('/') else ''}"
 
 
 def _query(query: str) -> str:

@@ -121,8 +121,8 @@ class _Profiles:
         url, body = _sts(self._region, self._environment), urlencode(form).encode()
         headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        signed = sign(keys, url, headers, body, region=self._region, service="sts", moment=moment)
-        answer = await ask("POST", url, {**headers, **signed}, body)
+        headers_signed = sign(keys, url, headers, body, region=self._region, service="sts", moment=moment)
+        answer = await ask("POST", url, {**headers, **headers_signed}, body)
         return read_sts(answer.status, answer.body, f"the role of the AWS profile {name}")
 
 
@@ -161,8 +161,8 @@ async def by_process(command: str, name: str, environment: Mapping[str, str]) ->
         case {"Version": 1, "AccessKeyId": str(access), "SecretAccessKey": str(secret), **more}:
             return AwsKeys(access, secret, str(more.get("SessionToken") or ""), read_moment(more.get("Expiration")))
         case _:
-            said = " ".join(err.decode(errors="replace").split())[:300] or "it printed no credentials"
-            raise ModelUnavailable(f"`credential_process` of the AWS profile {name} failed: {said}.")
+            message = " ".join(err.decode(errors="replace").split())[:300] or "it printed no credentials"
+            raise ModelUnavailable(f"`credential_process` of the AWS profile {name} failed: {message}.")
 
 
 async def _of_container(environment: Mapping[str, str]) -> AwsKeys:
@@ -187,21 +187,21 @@ async def _of_instance(environment: Mapping[str, str]) -> AwsKeys:
     base = (environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or INSTANCE).rstrip("/")
     try:
         life = {"x-aws-ec2-metadata-token-ttl-seconds": "21600"}
-        given = await ask_metadata("PUT", f"{base}/latest/api/token", life)
-        token = {"x-aws-ec2-metadata-token": given.body.decode("ascii", "replace")}
+        metadata = await ask_metadata("PUT", f"{base}/latest/api/token", life)
+        token = {"x-aws-ec2-metadata-token": metadata.body.decode("ascii", "replace")}
         roles = f"{base}/latest/meta-data/iam/security-credentials/"
-        named = await ask_metadata("GET", roles, token)
-        if given.status != 200 or named.status != 200:
-            raise ModelUnavailable(f"This instance has no role ({named.reason()}). {NONE}")
-        role = named.body.decode("ascii", "replace").split("\n")[0].strip()
+        bindings = await ask_metadata("GET", roles, token)
+        if metadata.status != 200 or bindings.status != 200:
+            raise ModelUnavailable(f"This instance has no role ({bindings.reason()}). {NONE}")
+        role = bindings.body.decode("ascii", "replace").split("\n")[0].strip()
         answer = await ask_metadata("GET", roles + quote(role), token)
     except NoAnswer as error:
         raise ModelUnavailable(f"The metadata service of this instance does not answer: {error}. {NONE}") from None
     return _of_metadata(answer.json, "this instance", answer.reason())
 
 
-def _of_metadata(said: JSON, what: str, reason: str) -> AwsKeys:
-    match said:
+def _of_metadata(data: JSON, what: str, reason: str) -> AwsKeys:
+    match data:
         case {"AccessKeyId": str(access), "SecretAccessKey": str(secret), "Token": str(token), **more}:
             return AwsKeys(access, secret, token, read_moment(more.get("Expiration")))
         case _:
@@ -210,11 +210,11 @@ def _of_metadata(said: JSON, what: str, reason: str) -> AwsKeys:
 
 def read_sts(status: int, body: bytes, what: str) -> AwsKeys:
     """Return the keys in an answer of the token service. Raises `ModelUnavailable` with what it says otherwise."""
-    found = {name: unescape(text).strip() for name, text in _TEXT.findall(body.decode("utf-8", "replace"))}
-    if status != 200 or not found.get("AccessKeyId"):
-        raise ModelUnavailable(f"AWS gives no keys for {what}: {found.get('Message') or f'HTTP {status}'}")
-    keys = (found.get(name, "") for name in ("AccessKeyId", "SecretAccessKey", "SessionToken"))
-    return AwsKeys(*keys, expires=read_moment(found.get("Expiration")))
+    fields = {name: unescape(text).strip() for name, text in _TEXT.findall(body.decode("utf-8", "replace"))}
+    if status != 200 or not fields.get("AccessKeyId"):
+        raise ModelUnavailable(f"AWS gives no keys for {what}: {fields.get('Message') or f'HTTP {status}'}")
+    keys = (fields.get(name, "") for name in ("AccessKeyId", "SecretAccessKey", "SessionToken"))
+    return AwsKeys(*keys, expires=read_moment(fields.get("Expiration")))
 
 
 def _sts(region: str, environment: Mapping[str, str]) -> str:

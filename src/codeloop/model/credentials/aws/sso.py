@@ -24,8 +24,8 @@ async def by_sign_in(name: str, profile: Section, files: AwsFiles, environment: 
     """Return the keys of a profile. Raises `ModelUnavailable`, which says how to sign in again."""
     again = f"Sign in: `aws sso login --profile {name}`."
     session = profile.get("sso_session", "")
-    place = {**profile, **files.sessions.get(session, {})} if session else profile
-    start, region = place.get("sso_start_url", ""), place.get("sso_region", "")
+    settings = {**profile, **files.sessions.get(session, {})} if session else profile
+    start, region = settings.get("sso_start_url", ""), settings.get("sso_region", "")
     home = home_of(environment)
     name_of_file = hashlib.sha1((session or start).encode(), usedforsecurity=False).hexdigest()
     cached = home / "sso" / "cache" / f"{name_of_file}.json" if home else None
@@ -45,9 +45,9 @@ async def by_sign_in(name: str, profile: Section, files: AwsFiles, environment: 
             raise ModelUnavailable(f"AWS gives no keys for the profile {name}: {answer.reason()}. {again}")
 
 
-def _valid_token(held: JSON) -> str | None:
-    token = held.get("accessToken")
-    return token if isinstance(token, str) and read_moment(held.get("expiresAt")) > time.time() else None
+def _valid_token(token_data: JSON) -> str | None:
+    token = token_data.get("accessToken")
+    return token if isinstance(token, str) and read_moment(token_data.get("expiresAt")) > time.time() else None
 
 
 async def _renew(cached: Path, region: str, environment: Mapping[str, str]) -> str | None:
@@ -57,10 +57,10 @@ async def _renew(cached: Path, region: str, environment: Mapping[str, str]) -> s
     """
     with ExitStack() as held_lock:
         await hold_lock(held_lock, cached.with_suffix(".lock"))
-        held = read_json(await asyncio.to_thread(read_bytes, cached))
-        if (token := _valid_token(held)) is not None:
+        stored = read_json(await asyncio.to_thread(read_bytes, cached))
+        if (token := _valid_token(stored)) is not None:
             return token
-        match held:
+        match stored:
             case {"refreshToken": str(refresh), "clientId": str(client), "clientSecret": str(secret)}:
                 form = {"grantType": "refresh_token", "clientId": client, "clientSecret": secret}
             case _:
@@ -75,5 +75,5 @@ async def _renew(cached: Path, region: str, environment: Mapping[str, str]) -> s
         renewed = {"accessToken": token, "expiresAt": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
         renewed["refreshToken"] = str(answer.json.get("refreshToken") or refresh)
         with suppress(OSError):  # what can't be stored serves this process
-            await asyncio.to_thread(write_atomically, cached, msgspec.json.encode({**held, **renewed}))
+            await asyncio.to_thread(write_atomically, cached, msgspec.json.encode({**stored, **renewed}))
         return token

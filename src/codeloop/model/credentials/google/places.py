@@ -20,8 +20,8 @@ _PRODUCT = Path("/sys/class/dmi/id/product_name")
 
 def find_file(environment: Mapping[str, str]) -> Path | None:
     """Return the credentials file: the configured one, else gcloud's; None without one."""
-    if named := environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip():
-        return Path(named).expanduser()
+    if path := environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip():
+        return Path(path).expanduser()
     folder = environment.get("CLOUDSDK_CONFIG", "")
     home = environment.get("HOME") or environment.get("USERPROFILE") or ""
     place = Path(folder) if folder else Path(home) / ".config" / "gcloud" if home else None
@@ -54,8 +54,8 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
     )
     location = _first(environment, "GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION") or GLOBAL
     host = environment.get("GOOGLE_VERTEX_ENDPOINT") or host_of(location)
-    found = {"GOOGLE_VERTEX_LOCATION": location, "GOOGLE_VERTEX_ENDPOINT": host}
-    return {**found, "GOOGLE_VERTEX_PROJECT": project} if project else found
+    settings_found = {"GOOGLE_VERTEX_LOCATION": location, "GOOGLE_VERTEX_ENDPOINT": host}
+    return {**settings_found, "GOOGLE_VERTEX_PROJECT": project} if project else settings_found
 
 
 def host_of(location: str) -> str:

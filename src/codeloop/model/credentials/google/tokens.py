@@ -89,9 +89,9 @@ async def _by_service_account(content: JSON, file: Path) -> Token:
     head: JSON = {"alg": "RS256", "typ": "JWT"}
     if key_id := content.get("private_key_id"):
         head["kid"] = key_id
-    signed = b".".join(map(_base64url, (msgspec.json.encode(head), msgspec.json.encode(claim))))
-    signature = await sign_rs256(signed, str(content["private_key"]), file)
-    assertion = (signed + b"." + _base64url(signature)).decode()
+    signing_input = b".".join(map(_base64url, (msgspec.json.encode(head), msgspec.json.encode(claim))))
+    signature = await sign_rs256(signing_input, str(content["private_key"]), file)
+    assertion = (signing_input + b"." + _base64url(signature)).decode()
     advice = "Make a new key for the service account, or sign in as yourself."
     return await _exchange(url, {"grant_type": GRANT, "assertion": assertion}, file, advice)
 
@@ -106,29 +106,29 @@ async def _by_role(url: str, content: JSON, file: Path) -> Token:
 async def _act_as(url: str, token: str, delegates: list[str], file: Path) -> Token:
     body = msgspec.json.encode({"scope": [SCOPE], "lifetime": f"{LIFE}s", "delegates": delegates})
     answer = await ask("POST", url, {"authorization": f"Bearer {token}", "content-type": "application/json"}, body)
-    found = answer.json.get("accessToken")
-    if answer.status != 200 or not isinstance(found, str):
+    access_token = answer.json.get("accessToken")
+    if answer.status != 200 or not isinstance(access_token, str):
         raise ModelUnavailable(f"Google does not let the credentials of {file} act as another: {answer.reason()}.")
-    return found, time.time() + LIFE
+    return access_token, time.time() + LIFE
 
 
 async def _by_federation(content: JSON, file: Path) -> Token:
     """Return a token for one that another issuer gave, which stands in a file or is had from an address."""
     source: JSON = content["credential_source"]
     if isinstance(path := source.get("file"), str):
-        given = await asyncio.to_thread(read_bytes, Path(path))
+        subject_token = await asyncio.to_thread(read_bytes, Path(path))
     elif isinstance(url := source.get("url"), str):
         headers: JSON = source.get("headers") or {}
-        given = (await ask("GET", url, {name: str(value) for name, value in headers.items()})).body
+        subject_token = (await ask("GET", url, {name: str(value) for name, value in headers.items()})).body
     else:
         raise ModelUnavailable(
             f"{file} names a source of tokens that codeloop can't read: neither a file nor an address. "
             "Use `gcloud auth application-default login` or the key file of a service account."
         )
     form: JSON = source.get("format") or {}
-    subject: str = given.decode(errors="replace").strip()
+    subject: str = subject_token.decode(errors="replace").strip()
     if form.get("type") == "json":
-        subject = str(read_json(given).get(str(form.get("subject_token_field_name"))) or "")
+        subject = str(read_json(subject_token).get(str(form.get("subject_token_field_name"))) or "")
     fields = {"grant_type": EXCHANGE, "audience": str(content["audience"]), "scope": SCOPE}
     fields |= {"requested_token_type": HELD, "subject_token": subject}
     fields["subject_token_type"] = str(content.get("subject_token_type") or "")
@@ -158,8 +158,8 @@ async def _ask_machine(environment: Mapping[str, str]) -> Token:
     return token, time.time() + _seconds(answer.json)
 
 
-def _seconds(said: JSON) -> float:
-    life = said.get("expires_in")
+def _seconds(data: JSON) -> float:
+    life = data.get("expires_in")
     return float(life) if isinstance(life, (int, float)) else float(LIFE)
 
 
@@ -186,12 +186,12 @@ async def _sign_by_openssl(data: bytes, key: str, file: Path) -> bytes:
     import os
     import tempfile
 
-    with tempfile.NamedTemporaryFile(prefix="codeloop-", suffix=".pem") as held:  # readable by the user only
-        held.write(key.encode())
-        held.flush()
+    with tempfile.NamedTemporaryFile(prefix="codeloop-", suffix=".pem") as key_file:  # readable by the user only
+        key_file.write(key.encode())
+        key_file.flush()
         try:
             process = await asyncio.create_subprocess_exec(
-                *("openssl", "dgst", "-sha256", "-sign", held.name),
+                *("openssl", "dgst", "-sha256", "-sign", key_file.name),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,

@@ -85,8 +85,8 @@ class AnthropicBody:
         thinking: Any = options.get("thinking")
         match thinking:
             case {"type": "enabled", "budget_tokens": int(budget)} if budget > longest // 2:
-                whole, most = budget + longest, info.limits.output  # the answer needs room beside it
-                head["max_tokens"] = min(whole, most) if most > budget else whole
+                total, most = budget + longest, info.limits.output  # the answer needs room beside it
+                head["max_tokens"] = min(total, most) if most > budget else total
             case {"type": "enabled" | "adaptive"}:
                 pass
             case _:

@@ -56,7 +56,7 @@ class AnthropicReader(ResponseReader):
         self._decode = msgspec.json.Decoder(AnthropicEvent).decode
         self._usage: JSON = {}
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
+    def read_whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the message itself."""
         try:
             message = self._decode(body)
@@ -132,8 +132,8 @@ class AnthropicReader(ResponseReader):
                 self._blocks.sign(index, {METADATA: {"redacted": text(block.get("data"))}})
             case "tool_use":
                 self._blocks.start_call(index, text(block.get("id")), text(block.get("name")))
-                if given := block.get("input"):
-                    self._blocks.add_arguments(index, arguments_text(given))
+                if arguments := block.get("input"):
+                    self._blocks.add_arguments(index, arguments_text(arguments))
             case _:
                 return
 
@@ -147,12 +147,12 @@ class AnthropicReader(ResponseReader):
 def tokens_of(usage: JSON) -> Tokens:
     """Return the counts of a `usage` object; what it lacks is 0. The service's input count excludes cached tokens."""
     fresh, output = count(usage, "input_tokens"), count(usage, "output_tokens")
-    read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
-    if not any((fresh, output, read, written)):
+    cache_read, cache_write = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    if not any((fresh, output, cache_read, cache_write)):
         return NO_TOKENS
     reasoning = count(usage, "output_tokens_details", "thinking_tokens")
-    total = fresh + output + read + written
-    hour = min(count(usage, "cache_creation", "ephemeral_1h_input_tokens"), written)
-    cache = CacheTokens(read=read, write=written, hour_write=hour)
+    total = fresh + output + cache_read + cache_write
+    hour = min(count(usage, "cache_creation", "ephemeral_1h_input_tokens"), cache_write)
+    cache = CacheTokens(read=cache_read, write=cache_write, hour_write=hour)
     tier = "batch" if usage.get("service_tier") == "batch" else ""  # priority is paid for beforehand
     return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)

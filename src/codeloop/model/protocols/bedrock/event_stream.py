@@ -33,7 +33,7 @@ class EventStreamParser:
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take more bytes; return the messages they complete. Raises EventTooLong; NetworkError for a broken one."""
         data = self._rest + chunk if self._rest else chunk
-        at, found = 0, list[bytes]()
+        at, messages = 0, list[bytes]()
         while len(data) - at >= LEAST:
             size = int.from_bytes(data[at : at + 4], "big")
             if size > self._longest:
@@ -42,12 +42,12 @@ class EventStreamParser:
                 raise NetworkError("protocol", "a message of its event stream is too short")
             if len(data) - at < size:
                 break
-            found.append(_read(data[at : at + size]))
+            messages.append(_read(data[at : at + size]))
             at += size
         self._rest = data[at:]
         if len(self._rest) > self._longest:
             raise EventTooLong
-        return found
+        return messages
 
 
 def _read(message: bytes) -> bytes:
@@ -64,7 +64,7 @@ def _read(message: bytes) -> bytes:
 
 def _headers(data: bytes) -> dict[str, str]:
     """Return the headers that are texts."""
-    found, at = dict[str, str](), 0
+    headers, at = dict[str, str](), 0
     while at < len(data):
         length = data[at]
         name = data[at + 1 : at + 1 + length].decode("utf-8", "replace")
@@ -73,10 +73,10 @@ def _headers(data: bytes) -> dict[str, str]:
         if kind in {_STRING, _BYTES}:
             size = int.from_bytes(data[at : at + 2], "big")
             if kind == _STRING:
-                found[name] = data[at + 2 : at + 2 + size].decode("utf-8", "replace")
+                headers[name] = data[at + 2 : at + 2 + size].decode("utf-8", "replace")
             at += 2 + size
         elif kind in _SIZES:
             at += _SIZES[kind]
         else:
             raise NetworkError("protocol", "a message of its event stream has a header of an unknown type")
-    return found
+    return headers

@@ -149,8 +149,8 @@ def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> J
         case TextPiece():
             return _text(piece.text)
         case CallPiece():
-            given: Any = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
-            return {"toolUse": {"toolUseId": call_id(piece.id)[:64], "name": tool_name(piece.name), "input": given}}
+            arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
+            return {"toolUse": {"toolUseId": call_id(piece.id)[:64], "name": tool_name(piece.name), "input": arguments}}
         case ReasoningPiece(text=text, metadata=metadata):
             match metadata.get(METADATA):
                 case {"redacted": str(data)} if own:

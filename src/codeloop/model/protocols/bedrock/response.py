@@ -71,7 +71,7 @@ class BedrockReader(ResponseReader):
         super().__init__()
         self._decode = msgspec.json.Decoder(BedrockEvent).decode
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
+    def read_whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: what Converse returns."""
         try:
             answer: Any = msgspec.json.decode(body)
@@ -120,12 +120,12 @@ class BedrockReader(ResponseReader):
             self.done = self.ended
         elif is_json_object(failed := event.exception):
             body = failed.get("body")
-            said = text(body.get("message")) if is_json_object(body) else ""
+            message = text(body.get("message")) if is_json_object(body) else ""
             kind = text(failed.get("type"))
-            self._fail({"error": {"code": STATUS.get(kind, 500), "type": kind, "message": said or kind}})
+            self._fail({"error": {"code": STATUS.get(kind, 500), "type": kind, "message": message or kind}})
 
-    def _add(self, given: BedrockBlockDelta) -> None:
-        index, delta = given.content_block_index, given.delta
+    def _add(self, bedrock_block_delta: BedrockBlockDelta) -> None:
+        index, delta = bedrock_block_delta.content_block_index, bedrock_block_delta.delta
         if delta is None:
             return
         if delta.text is not None:
@@ -161,6 +161,8 @@ def tokens_of(usage: Any) -> Tokens:
     if not is_json_object(usage):
         return NO_TOKENS
     fresh, output = count(usage, "inputTokens"), count(usage, "outputTokens")
-    read, written = count(usage, "cacheReadInputTokens"), count(usage, "cacheWriteInputTokens")
-    total = fresh + output + read + written
-    return Tokens(input=fresh, output=output, reasoning=0, cache=CacheTokens(read=read, write=written), total=total)
+    cache_read, cache_write = count(usage, "cacheReadInputTokens"), count(usage, "cacheWriteInputTokens")
+    total = fresh + output + cache_read + cache_write
+    return Tokens(
+        input=fresh, output=output, reasoning=0, cache=CacheTokens(read=cache_read, write=cache_write), total=total
+    )

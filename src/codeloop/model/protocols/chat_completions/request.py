@@ -152,10 +152,10 @@ class OpenAIBody:
         """Thinking goes back in the field that the model wants, signed details only to the model that made them."""
         field = self._info.reasoning_field or self._quirks.reasoning_field
         details = [item for piece in thoughts for item in _details(piece)] if own else []
-        found: JSON = {"reasoning_details": details} if details else {}
+        data: JSON = {"reasoning_details": details} if details else {}
         if field and field != "reasoning_details":
-            found[field] = "\n".join(piece.text for piece in thoughts if piece.text)
-        return found
+            data[field] = "\n".join(piece.text for piece in thoughts if piece.text)
+        return data
 
     def _id(self, name: str) -> str:
         length = self._quirks.call_id_length
@@ -164,8 +164,8 @@ class OpenAIBody:
 
 def _add_cache_marks(messages: list[bytes], system: int) -> list[bytes]:
     """Mark the system prompt and the last messages that are no answers, up to which the service keeps the request."""
-    asked = [at for at, message in enumerate(messages) if not message.startswith(ANSWER)]
-    marked = {*range(system), *asked[-MARKED_TURNS:]}
+    prompts = [at for at, message in enumerate(messages) if not message.startswith(ANSWER)]
+    marked = {*range(system), *prompts[-MARKED_TURNS:]}
     return [_add_cache_mark(message) if at in marked else message for at, message in enumerate(messages)]
 
 

@@ -69,7 +69,7 @@ class OpenAIReader(ResponseReader):
         self._decode = msgspec.json.Decoder(CompletionChunk).decode
         self._details: list[JSON] = []
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
+    def read_whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream."""
         events = self.feed([body])
         self.ended = self.ended or bool(events)
@@ -96,15 +96,15 @@ class OpenAIReader(ResponseReader):
             self.tokens = tokens_of(chunk.usage, tier_of(chunk.service_tier))
         if chunk.error is not None:
             self._fail({"error": chunk.error})
-        elif not chunk.choices and chunk.usage is None and (said := chunk.message or chunk.detail):
-            self._fail({"message": str(said)})
+        elif not chunk.choices and chunk.usage is None and (message := chunk.message or chunk.detail):
+            self._fail({"message": str(message)})
 
     def _choice(self, choice: CompletionChoice) -> None:
         message = choice.delta or choice.message
         if message is not None:
-            thought = message.reasoning_content or message.reasoning or message.reasoning_text
-            if thought or message.reasoning_details:
-                self._think(thought, message.reasoning_details)
+            reasoning_content = message.reasoning_content or message.reasoning or message.reasoning_text
+            if reasoning_content or message.reasoning_details:
+                self._think(reasoning_content, message.reasoning_details)
             if message.content:
                 self._say(message.content)
             if message.refusal:
@@ -179,9 +179,9 @@ def merge_detail(details: list[JSON], piece: JSON) -> None:
     if not field or not same or last.get("signature"):
         details.append(dict(piece))
         return
-    joined = text(last.get(field)) + text(piece.get(field))
+    text_joined = text(last.get(field)) + text(piece.get(field))
     last.update({name: value for name, value in piece.items() if value is not None})
-    last[field] = joined
+    last[field] = text_joined
 
 
 def tokens_of(usage: Any, tier: str = "") -> Tokens:
@@ -191,11 +191,11 @@ def tokens_of(usage: Any, tier: str = "") -> Tokens:
     prompt, output = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
     cached = count(usage, "prompt_tokens_details", "cached_tokens")
     cached = cached or count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
-    written = count(usage, "prompt_tokens_details", "cache_write_tokens")
+    cache_write = count(usage, "prompt_tokens_details", "cache_write_tokens")
     reasoning = count(usage, "completion_tokens_details", "reasoning_tokens")
     if reasoning and count(usage, "total_tokens") == prompt + output + reasoning:
         output += reasoning
-    fresh = max(prompt - cached - written, 0)
-    total = fresh + output + cached + written
-    cache = CacheTokens(read=cached, write=written)
+    fresh = max(prompt - cached - cache_write, 0)
+    total = fresh + output + cached + cache_write
+    cache = CacheTokens(read=cached, write=cache_write)
     return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)

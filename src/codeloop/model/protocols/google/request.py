@@ -80,9 +80,9 @@ class GoogleBody:
             if request.tools:
                 head["tools"] = [{"functionDeclarations": self._cache.tools(request.tools)}]
         head.update(fields)
-        kept = {name: value for name, value in generation.items() if value is not None}
-        if kept:
-            head["generationConfig"] = kept
+        config = {name: value for name, value in generation.items() if value is not None}
+        if config:
+            head["generationConfig"] = config
         return with_body(head, request)
 
     def _encode_turn(self, turn: Turn) -> bytes:

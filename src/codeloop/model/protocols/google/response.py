@@ -83,7 +83,7 @@ class GoogleReader(ResponseReader):
         self._number = 0
         self._has_counts = False
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
+    def read_whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: one chunk, or a list of them."""
         try:
             chunks = msgspec.json.decode(body, type=list[GoogleChunk] if body.startswith(b"[") else GoogleChunk)
@@ -115,13 +115,13 @@ class GoogleReader(ResponseReader):
             candidate = chunk.candidates[0]
             if candidate.content is not None:
                 for part in candidate.content.parts:
-                    self._part(part)
+                    self._read_part(part)
             if candidate.finish_reason:
                 self._finish(text(candidate.finish_reason), text(candidate.finish_message))
         elif is_json_object(chunk.prompt_feedback) and (reason := text(chunk.prompt_feedback.get("blockReason"))):
             self._block_answer(reason, text(chunk.prompt_feedback.get("blockReasonMessage")))
 
-    def _part(self, part: GooglePart) -> None:
+    def _read_part(self, part: GooglePart) -> None:
         signature = text(part.thought_signature)
         if part.function_call is not None:
             self._call(part.function_call, signature)
@@ -139,14 +139,14 @@ class GoogleReader(ResponseReader):
         else:
             self._sign({"signature": signature, "part": "text" if words else "empty"}, is_new=True)
 
-    def _call(self, given: GoogleFunctionCall, signature: str) -> None:
+    def _call(self, google_function_call: GoogleFunctionCall, signature: str) -> None:
         self._blocks.flush()
-        call, started = self._blocks.calls.open(text(given.id), text(given.name))
+        call, events = self._blocks.calls.open(text(google_function_call.id), text(google_function_call.name))
         if signature:
             self._sign({"signature": signature, "part": "call", "call": call.id}, is_new=True)
         self._number += 1
-        self._blocks.events += started
-        self._blocks.events += self._blocks.calls.add(call, arguments_text(given.args) or "{}")
+        self._blocks.events += events
+        self._blocks.events += self._blocks.calls.add(call, arguments_text(google_function_call.args) or "{}")
         self._blocks.events += self._blocks.calls.complete(call)
 
     def _open_block(self, kind: str) -> None:

@@ -27,16 +27,16 @@ class _Converter:
     def __init__(self, root: JSON) -> None:
         self._root = root
 
-    def convert(self, given: Any, seen: tuple[str, ...], depth: int) -> JSON:
+    def convert(self, value: Any, seen: tuple[str, ...], depth: int) -> JSON:
         """Return one schema; `seen` are the references that lead to it."""
-        node, seen, is_whole = self._resolve(given, seen)
+        node, seen, is_whole = self._resolve(value, seen)
         if not is_whole or depth > DEPTH:
             return {"type": "object", **({"description": node["description"]} if "description" in node else {})}
         node = self._merge_all(node, seen)
         branches = _branches(node)
         if branches is not None:
             return self._union(node, branches, seen, depth)
-        return self._single(node, seen, depth)
+        return self._convert_single(node, seen, depth)
 
     def _resolve(self, given: Any, seen: tuple[str, ...]) -> tuple[JSON, tuple[str, ...], bool]:
         """Return the schema that a reference names, with what stands beside the reference; False: it has been met."""
@@ -50,10 +50,10 @@ class _Converter:
         return node, seen, True
 
     def _find(self, target: str) -> JSON:
-        found: Any = self._root
+        root: Any = self._root
         for name in target.removeprefix("#").split("/")[1:]:
-            found = found.get(name.replace("~1", "/").replace("~0", "~")) if is_object(found) else None
-        return found if is_object(found) else {}
+            root = root.get(name.replace("~1", "/").replace("~0", "~")) if is_object(root) else None
+        return root if is_object(root) else {}
 
     def _merge_all(self, node: JSON, seen: tuple[str, ...]) -> JSON:
         """Return a schema with the members of its `allOf` laid into it."""
@@ -75,13 +75,13 @@ class _Converter:
     def _union(self, node: JSON, branches: list[Any], seen: tuple[str, ...], depth: int) -> JSON:
         """Return a union. Beside `anyOf` the subset allows a description only."""
         resolved = [self._resolve(branch, seen)[0] for branch in branches]
-        kept = [branch for branch, what in zip(branches, resolved, strict=True) if not _is_null(what)]
-        nullable: JSON = {"nullable": True} if len(kept) < len(branches) else {}
+        branches_left = [branch for branch, what in zip(branches, resolved, strict=True) if not _is_null(what)]
+        nullable: JSON = {"nullable": True} if len(branches_left) < len(branches) else {}
         notes = {key: node[key] for key in ("title", "description") if isinstance(node.get(key), str)}
         values = [what.get("const") for what in resolved if "const" in what]
         if len(values) == len(branches) and all(isinstance(value, str) and value for value in values):
             return {"type": "string", "enum": list(dict.fromkeys(values)), **notes}
-        options = [self.convert(branch, seen, depth + 1) for branch in kept]
+        options = [self.convert(branch, seen, depth + 1) for branch in branches_left]
         distinct = [option for at, option in enumerate(options) if option not in options[:at]]
         if not distinct:
             return {"type": "string", **notes, **nullable}
@@ -89,37 +89,37 @@ class _Converter:
             return {**distinct[0], **notes, **nullable}
         return {"anyOf": distinct, **notes, **nullable}
 
-    def _single(self, node: JSON, seen: tuple[str, ...], depth: int) -> JSON:
+    def _convert_single(self, node: JSON, seen: tuple[str, ...], depth: int) -> JSON:
         kind = _kind(node)
-        kept: JSON = {"type": kind}
-        kept.update({key: node[key] for key in PLAIN if key in node})
+        data: JSON = {"type": kind}
+        data.update({key: node[key] for key in PLAIN if key in node})
         if node.get("nullable") is True:
-            kept["nullable"] = True
+            data["nullable"] = True
         if isinstance(node.get("format"), str) and node["format"] in FORMATS:
-            kept["format"] = node["format"]
+            data["format"] = node["format"]
         match kind:
             case "string":
-                _add_values(kept, node)
+                _add_values(data, node)
             case "integer" | "number":
-                _add_bounds(kept, node, whole=kind == "integer")
-                _add_values(kept, node)
+                _add_bounds(data, node, is_whole=kind == "integer")
+                _add_values(data, node)
             case "array":
                 items = node.get("items", node.get("prefixItems"))
-                kept["items"] = self.convert({"anyOf": items} if is_list(items) else items, seen, depth + 1)
+                data["items"] = self.convert({"anyOf": items} if is_list(items) else items, seen, depth + 1)
             case "object":
-                self._add_properties(kept, node, seen, depth)
+                self._add_properties(data, node, seen, depth)
             case _:
                 pass
-        return kept
+        return data
 
-    def _add_properties(self, kept: JSON, node: JSON, seen: tuple[str, ...], depth: int) -> None:
+    def _add_properties(self, data: JSON, node: JSON, seen: tuple[str, ...], depth: int) -> None:
         properties = node.get("properties")
         if not is_object(properties) or not properties:
             return
-        kept["properties"] = {name: self.convert(each, seen, depth + 1) for name, each in properties.items()}
+        data["properties"] = {name: self.convert(each, seen, depth + 1) for name, each in properties.items()}
         required = [name for name in node.get("required") or () if name in properties]
         if required:
-            kept["required"] = required
+            data["required"] = required
 
 
 def _branches(node: JSON) -> list[Any] | None:
@@ -137,9 +137,9 @@ def _branches(node: JSON) -> list[Any] | None:
 
 def _kind(node: JSON) -> str:
     """Return the type of a schema, or the one that its other keywords mean."""
-    said = node.get("type")
-    if isinstance(said, str):
-        return said.lower()
+    types = node.get("type")
+    if isinstance(types, str):
+        return types.lower()
     if "properties" in node or "additionalProperties" in node:
         return "object"
     if "items" in node or "prefixItems" in node:
@@ -153,25 +153,25 @@ def _is_null(node: JSON) -> bool:
     return node.get("type") == "null" or ("const" in node and node["const"] is None)
 
 
-def _add_values(kept: JSON, node: JSON) -> None:
+def _add_values(data: JSON, node: JSON) -> None:
     """Add the values that may be given: as `enum` where they are text, else in words, as only texts can be listed."""
     values = [node["const"]] if "const" in node else node.get("enum")
     if not is_list(values):
         return
-    if kept["type"] == "string":
+    if data["type"] == "string":
         texts = [value for value in values if isinstance(value, str) and value]
         if texts:
-            kept["enum"] = texts
+            data["enum"] = texts
         return
-    said = f"One of: {', '.join(str(value) for value in values)}."
-    before = kept.get("description")
-    kept["description"] = f"{before} {said}" if before else said
+    note = f"One of: {', '.join(str(value) for value in values)}."
+    before = data.get("description")
+    data["description"] = f"{before} {note}" if before else note
 
 
-def _add_bounds(kept: JSON, node: JSON, *, whole: bool) -> None:
+def _add_bounds(data: JSON, node: JSON, *, is_whole: bool) -> None:
     for key in BOUNDS:
         if isinstance(node.get(key), (int, float)):
-            kept[key] = node[key]
-    for key, bound, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
-        if whole and isinstance(node.get(key), int) and bound not in kept:
-            kept[bound] = node[key] + step
+            data[key] = node[key]
+    for key, limit, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
+        if is_whole and isinstance(node.get(key), int) and limit not in data:
+            data[limit] = node[key] + step

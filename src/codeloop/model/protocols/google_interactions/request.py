@@ -62,9 +62,9 @@ class InteractionBody:
         for name, value in options_of(self._info, request, self._quirks).items():
             (head if name in TOP else generation)[name] = value
         generation.update(head.pop("generation_config", {}))
-        kept = {name: value for name, value in generation.items() if value is not None}
-        if kept:
-            head["generation_config"] = kept
+        config = {name: value for name, value in generation.items() if value is not None}
+        if config:
+            head["generation_config"] = config
         return with_body(head, request)
 
     def _tool(self, spec: ToolSpec) -> JSON:
@@ -80,8 +80,8 @@ class InteractionBody:
                 steps = [_result(piece) for piece in content]
             case AssistantTurn(content=content, origin=origin):
                 own = origin == self._info.ref
-                found = (_assistant(piece, own=own) for piece in content)
-                steps = [step for step in found if step is not None]
+                items = (_assistant(piece, own=own) for piece in content)
+                steps = [step for step in items if step is not None]
         return b",".join(map(to_json, steps))
 
     def _user(self, piece: TextPiece | ImagePiece) -> JSON:

@@ -53,7 +53,7 @@ class InteractionReader(ResponseReader):
         super().__init__()
         self._decode = msgspec.json.Decoder(InteractionEvent).decode
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
+    def read_whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the interaction itself."""
         try:
             answer = self._decode(body)
@@ -102,8 +102,8 @@ class InteractionReader(ResponseReader):
         match step.get("type"):
             case "function_call":
                 self._blocks.start_call(index, text(step.get("id")), text(step.get("name")))
-                if given := step.get("arguments"):
-                    self._blocks.add_arguments(index, arguments_text(given))
+                if arguments := step.get("arguments"):
+                    self._blocks.add_arguments(index, arguments_text(arguments))
             case "model_output":
                 self._blocks.say("text", index, _join_texts(step.get("content")))
             case "thought":
@@ -152,13 +152,13 @@ def tokens_of(usage: Any) -> Tokens:
     """Return the counts of an interaction's `usage`: its input includes cached tokens, its output no thoughts."""
     if not is_json_object(usage):
         return NO_TOKENS
-    given = count(usage, "total_input_tokens") + count(usage, "total_tool_use_tokens")
+    input_tokens = count(usage, "total_input_tokens") + count(usage, "total_tool_use_tokens")
     cached, thoughts = count(usage, "total_cached_tokens"), count(usage, "total_thought_tokens")
     output = count(usage, "total_output_tokens") + thoughts
     return Tokens(
-        input=max(given - cached, 0),
+        input=max(input_tokens - cached, 0),
         output=output,
         reasoning=thoughts,
         cache=CacheTokens(read=cached, write=0),
-        total=count(usage, "total_tokens") or given + output,
+        total=count(usage, "total_tokens") or input_tokens + output,
     )

@@ -46,6 +46,6 @@ class OpenAIResponses(HttpModel):
         """Take out of further requests what the service refused; return whether that is why it ended."""
         if not isinstance(end.error, APIError) or end.error.data.status_code != 400:
             return False
-        said = f"{end.error.data.message} {end.error.data.response_body or ''}"
-        found = next((feature for pattern, feature in REFUSALS if re.search(pattern, said, re.IGNORECASE)), None)
+        message = f"{end.error.data.message} {end.error.data.response_body or ''}"
+        found = next((feature for pattern, feature in REFUSALS if re.search(pattern, message, re.IGNORECASE)), None)
         return found is not None and self._body.leave_out(found)

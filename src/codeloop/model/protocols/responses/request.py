@@ -135,8 +135,8 @@ class ResponsesBody:
         for piece in turn.content:
             match piece:
                 case ReasoningPiece():
-                    thought = self._write_thought(piece) if own and THINKING not in self.left_out else None
-                    waiting += [thought] if thought else []
+                    data = self._write_thought(piece) if own and THINKING not in self.left_out else None
+                    waiting += [data] if data else []
                     continue
                 case TextPiece():
                     item = self._message(piece, own=own)
@@ -181,8 +181,8 @@ class ResponsesBody:
         """Return the arguments of a call of the patch tool, where the model gives it as plain text."""
         if piece.name != PATCH_TOOL or not self._takes_patches:
             return None
-        found: Any = msgspec.json.decode(piece.arguments)
-        patch = found.get(PATCH_ARGUMENT, "") if is_json_object(found) else ""
+        arguments: Any = msgspec.json.decode(piece.arguments)
+        patch = arguments.get(PATCH_ARGUMENT, "") if is_json_object(arguments) else ""
         return patch if isinstance(patch, str) else ""
 
 

@@ -58,7 +58,7 @@ class ResponsesReader(ResponseReader):
         self._decode = msgspec.json.Decoder(ResponsesEvent).decode
         self._open: dict[int, OpenItem] = {}
 
-    def whole(self, body: bytes) -> list[ModelEvent]:
+    def read_whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the response itself."""
         try:
             event = self._decode(body)
@@ -89,8 +89,8 @@ class ResponsesReader(ResponseReader):
             case "response.completed" | "response.incomplete" | "response.failed":
                 self._complete(event.response)
             case "error":
-                said = event.error if is_json_object(event.error) else {"code": event.code, "message": event.message}
-                self._fail({"error": said})
+                data = event.error if is_json_object(event.error) else {"code": event.code, "message": event.message}
+                self._fail({"error": data})
             case _:
                 return
 
@@ -119,70 +119,70 @@ class ResponsesReader(ResponseReader):
         if not is_json_object(item):
             return
         kind = text(item.get("type"))
-        opened = self._open[index] = OpenItem(kind)
+        open_item = self._open[index] = OpenItem(kind)
         if kind in {"function_call", "custom_tool_call"}:
             self._blocks.flush()
-            opened.call, events = self._blocks.calls.open(text(item.get("call_id")), text(item.get("name")))
+            open_item.call, events = self._blocks.calls.open(text(item.get("call_id")), text(item.get("name")))
             self._blocks.events += events
             if kind == "custom_tool_call":
-                self._blocks.events += self._blocks.calls.add(opened.call, f'{{"{PATCH_ARGUMENT}":"')
+                self._blocks.events += self._blocks.calls.add(open_item.call, f'{{"{PATCH_ARGUMENT}":"')
 
     def _end(self, index: int, item: Any) -> None:
         """End an item; what it says as a whole is taken where no part of it came before."""
-        opened = self._open.get(index)
-        if opened is None or not is_json_object(item):
+        open_item = self._open.get(index)
+        if open_item is None or not is_json_object(item):
             return
-        match opened.kind:
+        match open_item.kind:
             case "message":
-                self._end_message(index, opened, item)
+                self._end_message(index, open_item, item)
             case "reasoning":
-                self._end_thought(index, opened, item)
+                self._end_thought(index, open_item, item)
             case "function_call" | "custom_tool_call":
-                self._end_call(index, opened, item)
+                self._end_call(index, open_item, item)
             case _:
                 return
 
-    def _end_message(self, index: int, opened: OpenItem, item: JSON) -> None:
-        if not opened.has_text:
+    def _end_message(self, index: int, open_item: OpenItem, item: JSON) -> None:
+        if not open_item.has_text:
             for part in items(item.get("content")):
                 self._say("text", index, text(part.get("text")) or text(part.get("refusal")))
         if phase := text(item.get("phase")):
             self._blocks.flush()
             self._blocks.events.append(TextDelta("", index, {METADATA: {"phase": phase}}))
 
-    def _end_thought(self, index: int, opened: OpenItem, item: JSON) -> None:
-        if not opened.has_text:
+    def _end_thought(self, index: int, open_item: OpenItem, item: JSON) -> None:
+        if not open_item.has_text:
             parts = [text(part.get("text")) for part in items(item.get("summary")) or items(item.get("content"))]
             self._say("reasoning", index, BETWEEN_SUMMARIES.join(filter(None, parts)))
         if content := text(item.get("encrypted_content")):
             self._blocks.flush()
-            kept = {"id": text(item.get("id")), "encrypted_content": content}
-            self._blocks.events.append(ReasoningDelta("", index, {METADATA: kept}))
+            reasoning = {"id": text(item.get("id")), "encrypted_content": content}
+            self._blocks.events.append(ReasoningDelta("", index, {METADATA: reasoning}))
 
-    def _end_call(self, index: int, opened: OpenItem, item: JSON) -> None:
-        if opened.call is None:
+    def _end_call(self, index: int, open_item: OpenItem, item: JSON) -> None:
+        if open_item.call is None:
             return
-        if not opened.has_text:
+        if not open_item.has_text:
             self._add_arguments(index, arguments_text(item.get("arguments")) or text(item.get("input")))
         if item.get("status") == "incomplete":
             return
-        if opened.kind == "custom_tool_call":
-            self._blocks.events += self._blocks.calls.add(opened.call, '"}')
-        self._blocks.events += self._blocks.calls.complete(opened.call)
+        if open_item.kind == "custom_tool_call":
+            self._blocks.events += self._blocks.calls.add(open_item.call, '"}')
+        self._blocks.events += self._blocks.calls.complete(open_item.call)
 
     def _add_arguments(self, index: int, more: str) -> None:
-        opened = self._open.get(index)
-        if opened is None or opened.call is None or not more:
+        open_item = self._open.get(index)
+        if open_item is None or open_item.call is None or not more:
             return
-        opened.has_text = True
-        if opened.kind == "custom_tool_call":
+        open_item.has_text = True
+        if open_item.kind == "custom_tool_call":
             more = msgspec.json.encode(more).decode()[1:-1]
-        self._blocks.events += self._blocks.calls.add(opened.call, more)
+        self._blocks.events += self._blocks.calls.add(open_item.call, more)
 
     def _think(self, event: ResponsesEvent) -> None:
-        opened = self._open.setdefault(event.output_index, OpenItem("reasoning"))
-        if isinstance(event.summary_index, int) and event.summary_index > opened.summary:
-            opened.summary = event.summary_index
+        open_item = self._open.setdefault(event.output_index, OpenItem("reasoning"))
+        if isinstance(event.summary_index, int) and event.summary_index > open_item.summary:
+            open_item.summary = event.summary_index
             self._say("reasoning", event.output_index, BETWEEN_SUMMARIES)
         self._say("reasoning", event.output_index, text(event.delta))
 
@@ -192,8 +192,8 @@ class ResponsesReader(ResponseReader):
         if kind != self._blocks.kind or index != self._blocks.number:
             self._blocks.flush()
             self._blocks.kind, self._blocks.number = kind, index
-            if (opened := self._open.get(index)) is not None:
-                opened.has_text = True
+            if (open_item := self._open.get(index)) is not None:
+                open_item.has_text = True
         self._blocks.pieces.append(words)
 
 
@@ -203,9 +203,9 @@ def tokens_of(usage: Any, tier: str = "") -> Tokens:
         return NO_TOKENS
     prompt, output = count(usage, "input_tokens"), count(usage, "output_tokens")
     cached = count(usage, "input_tokens_details", "cached_tokens")
-    written = count(usage, "input_tokens_details", "cache_write_tokens")
+    cache_write = count(usage, "input_tokens_details", "cache_write_tokens")
     reasoning = count(usage, "output_tokens_details", "reasoning_tokens")
-    fresh = max(prompt - cached - written, 0)
-    total = fresh + output + cached + written
-    cache = CacheTokens(read=cached, write=written)
+    fresh = max(prompt - cached - cache_write, 0)
+    total = fresh + output + cached + cache_write
+    cache = CacheTokens(read=cached, write=cache_write)
     return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)

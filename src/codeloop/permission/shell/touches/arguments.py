@@ -50,9 +50,9 @@ def row_of(text: str) -> CommandRow:
             default = (token[1], token[2:])
         elif token[0] == "+":
             always = (token[1], token[2:])
-        elif found := _OPTION.fullmatch(token):
-            roles = (found[3] or "-") if found[2] else ""
-            options[found[1]] = CommandOption(roles, found[2] == "?", found[4] or "")
+        elif match := _OPTION.fullmatch(token):
+            roles = (match[3] or "-") if match[2] else ""
+            options[match[1]] = CommandOption(roles, match[2] == "?", match[4] or "")
     return CommandRow(first, rest, last or rest, options, default, always, "^" in more)
 
 
@@ -93,24 +93,26 @@ class Arguments:
         options = self.row.options
         if word.startswith("--"):
             name, equals, value = word.partition("=")
-            found = [(key, o) for key, o in options.items() if key == name]
-            found = found or [(key, o) for key, o in options.items() if key.startswith(name) and key[:2] == "--"]
+            options_found = [(key, o) for key, o in options.items() if key == name]
+            options_found = options_found or [
+                (key, o) for key, o in options.items() if key.startswith(name) and key[:2] == "--"
+            ]
         elif word in options and len(word) > 2:
-            name, equals, value, found = word, "", "", [(word, options[word])]
+            name, equals, value, options_found = word, "", "", [(word, options[word])]
         else:
             return self._cluster(word, words, index)
-        if not found and equals:
+        if not options_found and equals:
             self._add_unlisted(value)
-        taken = 0
-        for key, option in found:
+        count = 0
+        for key, option in options_found:
             self.changes.append(option.change)
             if equals:
                 self._value(key, option.roles[-1:] or "n", value)
             elif option.roles and not option.is_glued:
-                taken = max(taken, len(option.roles))
+                count = max(count, len(option.roles))
                 for role, each in zip(option.roles, words[index:], strict=False):
                     self._value(key, role, each)
-        return index + taken
+        return index + count
 
     def _cluster(self, word: str, words: Sequence[str], index: int) -> int:
         for place, letter in enumerate(word[1:], 2):
@@ -168,7 +170,9 @@ class Arguments:
         if count > 1 and "last" not in self.changes:
             roles[-1] = row.last
         roles = [self._change_role(role) for role in roles]
-        return ["r" if role == "g" and ended else role for role, (_, ended) in zip(roles, self.operands, strict=True)]
+        return [
+            "r" if role == "g" and is_ended else role for role, (_, is_ended) in zip(roles, self.operands, strict=True)
+        ]
 
     def _change_role(self, role: str) -> str:
         if "none" in self.changes:

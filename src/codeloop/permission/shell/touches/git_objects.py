@@ -32,9 +32,9 @@ def contents(name: str, words: Sequence[str], arguments: Arguments) -> list[Use]
     elif name not in _LOGS:
         shows = name in _WHOLE
     texts = arguments.operands[1:] if name == "grep" else arguments.operands
-    named = [text for text, _ in texts if ":" in text]
-    if not shows or "--no-index" in options or (named and len(named) == len(texts)):
+    object_names = [text for text, _ in texts if ":" in text]
+    if not shows or "--no-index" in options or (object_names and len(object_names) == len(texts)):
         return []
     role = "c" if name == "diff" and not {"--cached", "--staged", "--merge-base"}.intersection(options) else "o"
-    places: list[Use] = [(role, text) for text, ended in texts if ended] or [(role, ":/")]
-    return [*places, *(("v", text) for text, ended in texts if not ended)]
+    places: list[Use] = [(role, text) for text, is_ended in texts if is_ended] or [(role, ":/")]
+    return [*places, *(("v", text) for text, is_ended in texts if not is_ended)]

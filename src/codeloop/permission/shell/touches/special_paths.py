@@ -38,19 +38,19 @@ def _tar(words: Sequence[str]) -> list[Use]:
     changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|del)", long))
     extracts = bool("x" in letters or re.search(r"--(ext|get)", long)) and not ("O" in letters or "--to-std" in long)
     folders = [path for role, path in arguments.values if role == "C"]
-    found: list[Use] = [("n", folder) for folder in folders]
+    uses: list[Use] = [("n", folder) for folder in folders]
     for role, path in arguments.values:
         if role == "f" and not re.match(r"[\w.@-]+:", path):
-            found += [("w", path)] if changes else []
-            found += [("r", path)] if not changes or "c" not in letters else []
+            uses += [("w", path)] if changes else []
+            uses += [("r", path)] if not changes or "c" not in letters else []
         elif role != "C":
-            found.append((role, path))
+            uses.append((role, path))
     if changes:
         kind = "M" if "--remove" in long else "R"
-        found += [(kind, join(folder, text)) for text, _ in arguments.operands for folder in folders or [""]]
+        uses += [(kind, join(folder, text)) for text, _ in arguments.operands for folder in folders or [""]]
     elif extracts:
-        found += [("X", folder) for folder in folders or ["."]]
-    return found
+        uses += [("X", folder) for folder in folders or ["."]]
+    return uses
 
 
 def _add_dashes(words: Sequence[str]) -> list[str]:
@@ -69,29 +69,29 @@ def _find(words: Sequence[str]) -> list[Use]:
     start = next((at for at, word in enumerate(words) if not re.match(r"-[HLPDO]", word)), len(words))
     end = next((at for at in range(start, len(words)) if re.match(r"[-(!,]", words[at])), len(words))
     roots = list(words[start:end]) or ["."]
-    found: list[Use] = [("n", root) for root in roots]
+    uses: list[Use] = [("n", root) for root in roots]
     for option, value in zip(words[end:], words[end + 1 :], strict=False):
         if _FIND_WRITES.fullmatch(option):
-            found.append(("w", value))
+            uses.append(("w", value))
         elif _FIND_READS.fullmatch(option):
-            found.append(("r" if option == "-files0-from" else "n", value))
+            uses.append(("r" if option == "-files0-from" else "n", value))
     if "-delete" in words:
-        found += [("D", root) for root in roots]
+        uses += [("D", root) for root in roots]
     if any(word == ANYWHERE for word in words[start:]):
-        found.append(("w", ANYWHERE))
-    return found
+        uses.append(("w", ANYWHERE))
+    return uses
 
 
 def _dd(words: Sequence[str]) -> list[Use]:
     roles = {"if": "r", "of": "w"}
-    found: list[Use] = []
+    uses: list[Use] = []
     for word in words:
         name, equals, path = word.partition("=")
         if equals and name in roles:
-            found.append((roles[name], path))
+            uses.append((roles[name], path))
         elif ANYWHERE in name:
-            found.append(("b", ANYWHERE))
-    return found
+            uses.append(("b", ANYWHERE))
+    return uses
 
 
 def _git(words: Sequence[str]) -> list[Use]:
@@ -109,36 +109,40 @@ def _git(words: Sequence[str]) -> list[Use]:
     pair = " ".join([name, *rest[:1]])
     if pair in GIT_ROWS:
         name, rest = pair, rest[1:]
-    found = _config(rest) if name == "config" else _subcommand(name, rest)
+    git_uses = _config(rest) if name == "config" else _subcommand(name, rest)
     place = join("", *folders)
-    return [*own, *((role, path if path.startswith((":/", "~")) else join(place, path)) for role, path in found)]
+    return [*own, *((role, path if path.startswith((":/", "~")) else join(place, path)) for role, path in git_uses)]
 
 
 def _subcommand(name: str, rest: list[str]) -> list[Use]:
     if name not in GIT_ROWS:
         return [("p", word.rpartition("=")[2]) for word in rest]
     arguments = Arguments(row_of(GIT_ROWS[name]), rest)
-    found = [*arguments.uses, *contents(name, rest, arguments)]
+    uses = [*arguments.uses, *contents(name, rest, arguments)]
     if name == "init" and any(option == "--template" for option, _ in arguments.given):
-        found += [("W", join(text, ".git", "hooks")) for text in [t for t, _ in arguments.operands] or [""]]
+        uses += [("W", join(text, ".git", "hooks")) for text in [t for t, _ in arguments.operands] or [""]]
     if name == "clone":
         source = [text for text, _ in arguments.operands[:1]]
-        found += [("R", text) for text in source if "://" not in text and not re.match(r"[\w.@-]+:", text)]
-        found += [
+        uses += [("R", text) for text in source if "://" not in text and not re.match(r"[\w.@-]+:", text)]
+        uses += [
             ("W", basename(text.rstrip("/")).removesuffix(".git")) for text in source if len(arguments.operands) == 1
         ]
     if name in {"checkout", "restore"} and not arguments.operands:
-        found.append(("-" if "none" in arguments.changes else "W", ":/"))
-    elif name == "checkout" and not any(ended for _, ended in arguments.operands) and "none" not in arguments.changes:
-        found.append(("W", ":/"))
+        uses.append(("-" if "none" in arguments.changes else "W", ":/"))
+    elif (
+        name == "checkout"
+        and not any(is_ended for _, is_ended in arguments.operands)
+        and "none" not in arguments.changes
+    ):
+        uses.append(("W", ":/"))
     for text in (
         *(text for text, _ in arguments.operands),
         *(value for option, value in arguments.given if option == "-L"),
     ):
         of_revision = re.fullmatch(r"[^:]*:(?:[0-3]:)?(?!/)(.+)", text)
         if of_revision and "://" not in text and name in _OBJECTS:
-            found += [("r", of_revision[1]), ("r", join(":/", of_revision[1]))]
-    return found
+            uses += [("r", of_revision[1]), ("r", join(":/", of_revision[1]))]
+    return uses
 
 
 _OBJECTS = frozenset(
@@ -169,23 +173,23 @@ def _into_folder(arguments: Arguments) -> list[Use]:
     if not folders and "last" in arguments.changes:
         return [("w", path) for path in paths]
     kind = "W" if "deep" in arguments.changes or arguments.row.first == "M" else "w"
-    found: list[Use] = []
+    uses: list[Use] = []
     for path in paths:
         name = basename(path.rstrip("/")) or "."
-        found += [(kind if name not in {".", ".."} else "W", join(folder, name)) for folder in folders]
-        found += [("W", folder) for folder in folders if kind == "W"]
-    return found
+        uses += [(kind if name not in {".", ".."} else "W", join(folder, name)) for folder in folders]
+        uses += [("W", folder) for folder in folders if kind == "W"]
+    return uses
 
 
 def _link(arguments: Arguments) -> list[Use]:
     """Return the paths reached by a link: its target, as seen from the folder that the link is in."""
-    found = _into_folder(arguments)
+    uses = _into_folder(arguments)
     paths = [text for text, _ in arguments.operands]
     if len(paths) == 1:
         return [("w", basename(paths[0].rstrip("/")))]
-    found += [("n", join(dirname(paths[-1]), path)) for path in paths[:-1]]
-    found += [("r", join(dirname(paths[-1]), path)) for path in paths[:-1]]
-    return found
+    uses += [("n", join(dirname(paths[-1]), path)) for path in paths[:-1]]
+    uses += [("r", join(dirname(paths[-1]), path)) for path in paths[:-1]]
+    return uses
 
 
 def _gzip(arguments: Arguments) -> list[Use]:
@@ -194,8 +198,8 @@ def _gzip(arguments: Arguments) -> list[Use]:
     suffixes = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".lzma", ".Z")
     paths = [text for text, _ in arguments.operands]
     packed = [("w", path + suffix) for path in paths for suffix in suffixes if not path.endswith(suffix)]
-    named = [("X", dirname(path) or ".") for path in paths] if "sent" in arguments.changes else []
-    return [*packed, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes)), *named]
+    folders_written = [("X", dirname(path) or ".") for path in paths] if "sent" in arguments.changes else []
+    return [*packed, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes)), *folders_written]
 
 
 def _ar(arguments: Arguments) -> list[Use]:
@@ -233,8 +237,8 @@ def _sed(arguments: Arguments) -> list[Use]:
 
 
 def _sed_script(script: str) -> list[Use]:
-    found: list[Use] = [("r" if kind in "rR" else "w", path) for _, kind, path in _SED_FILE.findall(script)]
-    return [*found, ("w", ANYWHERE)] if ANYWHERE in script else found
+    uses: list[Use] = [("r" if kind in "rR" else "w", path) for _, kind, path in _SED_FILE.findall(script)]
+    return [*uses, ("w", ANYWHERE)] if ANYWHERE in script else uses
 
 
 _SECRET_SAMPLES = tuple(name.replace("*", "x") for name in SECRET_NAMES)
@@ -260,38 +264,38 @@ def _backups(arguments: Arguments) -> list[Use]:
 
 
 def _awk(arguments: Arguments) -> list[Use]:
-    found = _of_scripts(arguments, ("-e", "--source"), _awk_script)
+    uses = _of_scripts(arguments, ("-e", "--source"), _awk_script)
     if any(option in {"-i", "--include"} and value == "inplace" for option, value in arguments.given):
-        found += [("b", text) for text, _ in arguments.operands[1:]]
-    return found
+        uses += [("b", text) for text, _ in arguments.operands[1:]]
+    return uses
 
 
 def _awk_script(script: str) -> list[Use]:
-    found: list[Use] = [
+    uses: list[Use] = [
         (role, each[1:-1] if each[0] == '"' else ANYWHERE)
         for role, pattern in (("w", _AWK_FILE), ("r", _AWK_INPUT))
         for each in pattern.findall(script)
     ]
-    return [*found, ("b", ANYWHERE)] if ANYWHERE in script else found
+    return [*uses, ("b", ANYWHERE)] if ANYWHERE in script else uses
 
 
 def _downloads(arguments: Arguments) -> list[Use]:
     """Return the file that a download makes when it is named by its address."""
-    names = [basename(found[0].rstrip("/")) for text, _ in arguments.operands if (found := _URL_NAME.match(text))]
+    names = [basename(match[0].rstrip("/")) for text, _ in arguments.operands if (match := _URL_NAME.match(text))]
     folders = [path for role, path in arguments.values if role == "W"] or ["."]
     return [("w", join(folder, name)) for folder in folders for name in names if name]
 
 
 def _curl(arguments: Arguments) -> list[Use]:
-    found = _downloads(arguments) if {"remote"} & set(arguments.changes) else []
-    return [*found, ("X", ".")] if "sent" in arguments.changes else found
+    uses = _downloads(arguments) if {"remote"} & set(arguments.changes) else []
+    return [*uses, ("X", ".")] if "sent" in arguments.changes else uses
 
 
 def _wget(arguments: Arguments) -> list[Use]:
     is_named = any(option in {"-O", "--output-document"} for option, _ in arguments.given)
-    found = [] if is_named else _downloads(arguments)
+    uses = [] if is_named else _downloads(arguments)
     folders = [path for role, path in arguments.values if role == "W"] or ["."]
-    return [*found, *(("X", folder) for folder in folders)] if "sent" in arguments.changes else found
+    return [*uses, *(("X", folder) for folder in folders)] if "sent" in arguments.changes else uses
 
 
 def _remote(arguments: Arguments) -> list[Use]:
@@ -304,8 +308,8 @@ def _archiver(extracts: str) -> Callable[[Sequence[str]], list[Use]]:
     """Return the reader of a program that unpacks into the current directory when its words say so."""
 
     def uses(words: Sequence[str]) -> list[Use]:
-        found = read_unknown_words(words)
-        return [*found, ("X", ".")] if re.match(extracts, " ".join(words)) else list(found)
+        unknown_words = read_unknown_words(words)
+        return [*unknown_words, ("X", ".")] if re.match(extracts, " ".join(words)) else list(unknown_words)
 
     return uses
 
@@ -326,8 +330,8 @@ def _settings(name: str) -> Callable[[Sequence[str]], list[Use]]:
 
     def uses(words: Sequence[str]) -> list[Use]:
         plain = " ".join(word for word in words if not word.startswith("--"))
-        found: list[Use] = [("w", file)] if re.match(pattern, plain) else []
-        return [*found, *read_unknown_words(words)]
+        uses: list[Use] = [("w", file)] if re.match(pattern, plain) else []
+        return [*uses, *read_unknown_words(words)]
 
     return uses
 
@@ -340,7 +344,7 @@ def _cpio(words: Sequence[str]) -> list[Use]:
     ]
 
 
-def _seven(words: Sequence[str]) -> list[Use]:
+def _touches_of_7z(words: Sequence[str]) -> list[Use]:
     out = [word[2:] for word in words if word.startswith("-o")]
     files = [word for word in words[1:] if not word.startswith("-")]
     if words[:1] and words[0] in {"x", "e"}:
@@ -350,7 +354,7 @@ def _seven(words: Sequence[str]) -> list[Use]:
 
 SPECIAL: dict[str, Callable[[Sequence[str]], list[Use]]] = {
     **dict.fromkeys(("tar", "gtar", "bsdtar"), _tar),
-    **dict.fromkeys(("7z", "7za", "7zr"), _seven),
+    **dict.fromkeys(("7z", "7za", "7zr"), _touches_of_7z),
     **{name: _settings(name) for name in _SETTINGS},
     "pip3": _settings("pip"),
     "bsdcpio": _cpio,

@@ -45,15 +45,15 @@ def spellings(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values = N
         return tuple(roots) if word.source == "{}" else (ANYWHERE,)
     if not word.source or len(word.source) > LONGEST or word.source.count("{") > DEEPEST:
         return (ANYWHERE,)
-    names = dict.fromkeys(found[1] or found[2] for found in _VARIABLE.finditer(word.source))
-    given = [[(name, value) for value in values[name]] for name in names if values.get(name)]
-    found: list[str] = []
+    names = dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(word.source))
+    choices = [[(name, value) for value in values[name]] for name in names if values.get(name)]
+    spellings_found: list[str] = []
     try:
-        for chosen in islice(product(*given), MOST + 1):
-            found += _expand_braces(_tokens(word.source, dict(chosen)))
+        for choice in islice(product(*choices), MOST + 1):
+            spellings_found += _expand_braces(_tokens(word.source, dict(choice)))
     except _Unknown:
         return (ANYWHERE,)
-    return tuple(dict.fromkeys(found)) if 0 < len(found) <= MOST else (ANYWHERE,)
+    return tuple(dict.fromkeys(spellings_found)) if 0 < len(spellings_found) <= MOST else (ANYWHERE,)
 
 
 Token = tuple[str, bool]
@@ -63,13 +63,13 @@ Token = tuple[str, bool]
 def _tokens(source: str, values: Mapping[str, str]) -> list[Token]:
     """Split a word's source. Raises _Unknown."""
     tokens: list[Token] = []
-    place = _PLACES.match(source)
+    match = _PLACES.match(source)
     position = 0
-    if place:
-        tokens.append(("~" if "HOME" in place[0] else ".", False))
-        position = place.end()
-        opened, closed = source.startswith('"'), place[0].endswith('"')
-        if opened != closed:
+    if match:
+        tokens.append(("~" if "HOME" in match[0] else ".", False))
+        position = match.end()
+        is_open, closed = source.startswith('"'), match[0].endswith('"')
+        if is_open != closed:
             position = _read_double_quotes(source, position, tokens, values)
     elif source.startswith("~"):
         if _OTHER_HOME.match(source):
@@ -147,36 +147,38 @@ def _read_double_quotes(source: str, position: int, tokens: list[Token], values:
 
 def _expand_braces(tokens: list[Token]) -> list[str]:
     """Return the words that braces make of one, those inside others too. Raises _Unknown when there are too many."""
-    opened = next((at for at, token in enumerate(tokens) if token == ("{", True) and _find_closing(tokens, at)), None)
-    if opened is None:
+    open_index = next(
+        (at for at, token in enumerate(tokens) if token == ("{", True) and _find_closing(tokens, at)), None
+    )
+    if open_index is None:
         return ["".join(text for text, _ in tokens)]
-    closed = _find_closing(tokens, opened) or 0
-    inside = tokens[opened + 1 : closed]
-    parts = _parts(inside)
+    closed = _find_closing(tokens, open_index) or 0
+    inside = tokens[open_index + 1 : closed]
+    parts = _split_alternatives(inside)
     if len(parts) == 1:
         if ".." in "".join(text for text, _ in inside):
-            return _expand_braces([*tokens[:opened], (ANY, False), *tokens[closed + 1 :]])
+            return _expand_braces([*tokens[:open_index], (ANY, False), *tokens[closed + 1 :]])
         plain: list[Token] = [("{", False), *inside, ("}", False)]
-        return _expand_braces([*tokens[:opened], *plain, *tokens[closed + 1 :]])
-    found: list[str] = []
+        return _expand_braces([*tokens[:open_index], *plain, *tokens[closed + 1 :]])
+    words: list[str] = []
     for part in parts:
-        found += _expand_braces([*tokens[:opened], *part, *tokens[closed + 1 :]])
-        if len(found) > MOST:
+        words += _expand_braces([*tokens[:open_index], *part, *tokens[closed + 1 :]])
+        if len(words) > MOST:
             raise _Unknown
-    return found
+    return words
 
 
-def _find_closing(tokens: list[Token], opened: int) -> int | None:
+def _find_closing(tokens: list[Token], open_index: int) -> int | None:
     """Return where the brace that opens at an index is closed."""
     depth = 0
-    for at in range(opened, len(tokens)):
+    for at in range(open_index, len(tokens)):
         depth += (tokens[at] == ("{", True)) - (tokens[at] == ("}", True))
         if depth == 0:
             return at
     return None
 
 
-def _parts(inside: list[Token]) -> list[list[Token]]:
+def _split_alternatives(inside: list[Token]) -> list[list[Token]]:
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in inside:

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.schema.bounds.reading import READ_OUTLINE, READ_WHOLE
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import (
@@ -156,7 +156,7 @@ def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[C
     if found:
         return found[0], found[1:]
     name, names = format_path(ctx.workspace, target.path), [each.name for each in blocks]
-    close = near(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
+    close = find_similar(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
     rows = format_outline(blocks, _ADVICE)
     advice = f"It has: {', '.join(rows)}" if rows else "Read it with offset and limit, or grep."
     raise ToolFailure(f"{name} has no `{readable(symbol)}`.{suggest_names(close)}", advice=advice)

@@ -147,7 +147,7 @@ def _check(params: LspParams, line: int | None) -> None:
 
 async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDiagnostics]:
     languages = ctx.services.languages
-    found = await languages.of(target.real) if languages is not None else []
+    found = await languages.servers_of(target.real) if languages is not None else []
     if not found:
         raise ToolFailure(
             f"No language server serves {format_path(ctx.workspace, target.path)} here (`codeloop lsp list` says why).",
@@ -168,7 +168,7 @@ async def _client(
         except ServerUnavailable as error:
             problem = error
             continue
-        if operation not in _NEEDED or client.can(_NEEDED[operation]):
+        if operation not in _NEEDED or client.has_capability(_NEEDED[operation]):
             return news, client
         names.append(news.server.name)
     if problem is not None and not names:
@@ -203,7 +203,9 @@ async def _answer(
     found = await _request_spots(client, params.operation, place)
     if not found:
         if not await client.registered.settle(LSP_REQUEST.seconds):
-            await client.fresh(target.real, LSP_WAIT.seconds)  # it may answer before it has analysed the file
+            await client.wait_for_diagnostics(
+                target.real, LSP_WAIT.seconds
+            )  # it may answer before it has analysed the file
         found = await _request_spots(client, params.operation, place)
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
         found = [await _whole(ctx, client, spot, target) for spot in found]
@@ -224,7 +226,7 @@ async def _request_spots(client: LanguageClient, operation: str, place: JSON) ->
 
 async def _check_defined(ctx: ToolContext, client: LanguageClient, place: JSON, symbol: str) -> None:
     """Raise ToolFailure for a name defined in a file that may not be read: the answer may contain its value."""
-    for spot in await spots(client, "definition", place) if client.can("definitionProvider") else ():
+    for spot in await spots(client, "definition", place) if client.has_capability("definitionProvider") else ():
         if ctx.workspace.contains(Path(os.path.realpath(spot.path))) and not _is_free(ctx, spot.path):
             where = f"{format_path(ctx.workspace, spot.path)}:{spot.line + 1}"
             raise ToolFailure(f"{symbol} is defined in {where}, which may not be read.")
@@ -251,7 +253,7 @@ def _position(text: str, name: str, line: int, symbol: str) -> TextPosition:
 
 
 async def _diagnostics(client: LanguageClient, target: ResolvedPath, name: str) -> str:
-    found = await client.fresh(target.real, LSP_REQUEST.seconds)
+    found = await client.wait_for_diagnostics(target.real, LSP_REQUEST.seconds)
     if found is None:
         raise TimeoutError
     serious = [each for each in found if each.severity <= WARNING]
@@ -261,7 +263,7 @@ async def _diagnostics(client: LanguageClient, target: ResolvedPath, name: str) 
 
 async def _whole(ctx: ToolContext, client: LanguageClient, spot: Spot, target: ResolvedPath) -> Spot:
     """Return a location widened to all lines of the definition."""
-    if spot.end > spot.line or not client.can("documentSymbolProvider") or not _is_free(ctx, spot.path):
+    if spot.end > spot.line or not client.has_capability("documentSymbolProvider") or not _is_free(ctx, spot.path):
         return spot
     text = on_disk(spot.path)
     if spot.path not in client.documents and text is not None and spot.path.suffix == target.real.suffix:

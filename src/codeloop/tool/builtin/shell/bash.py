@@ -13,7 +13,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from codeloop.kit.processes import OWN_PROGRAMS
-from codeloop.kit.suggest import near, suggest_names
+from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.permission.shell.paths import Touches
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
@@ -368,7 +368,7 @@ def _instead(name: str, ctx: ToolContext) -> str:
     own = [f"{folder}/{name}" for folder in (*OWN_PROGRAMS, "bin") if os.access(directory / folder / name, os.X_OK)]
     there = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
     versions = sorted(each for each in there if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
-    close = own or versions[:1] or near(name, there, most_edits=1)
+    close = own or versions[:1] or find_similar(name, there, most_edits=1)
     return f"{name} is not installed.{suggest_names(close)}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
-from codeloop.kit.wildcard import ANY, literal
+from codeloop.kit.wildcard import ANY, escape_names
 from codeloop.permission.shell.analyse import Analysis, need_of
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
@@ -76,7 +76,7 @@ class LineNeeds:
             if folders:
                 patterns = tuple(str(folder / "*") for folder in folders)
                 shown: JSON = {"command": self.command, "directories": [*map(str, folders)], "patterns": [*patterns]}
-                always = patterns if literal([*map(str, folders)]) else ()
+                always = patterns if escape_names([*map(str, folders)]) else ()
                 yield Need(
                     permission="external_directory", patterns=patterns, always=always, metadata=shown, traits=traits
                 )
@@ -110,7 +110,7 @@ class LineNeeds:
             yield Need(
                 permission="read",
                 patterns=patterns,
-                always=literal(patterns),
+                always=escape_names(patterns),
                 metadata={"command": self.command},
                 possible=possible,
             )

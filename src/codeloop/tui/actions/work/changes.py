@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.operation import SESSION_DIFF
@@ -19,16 +19,18 @@ from codeloop.tui.widgets.request_panel.request_diff import diff_rows
 async def show_changes(ui: Ui, words: str) -> None:
     """List the changed files; Enter shows the diff of one over the whole screen. `words`: the file to show at once."""
     client, session_id = ui.client, ui.session.id
-    known: dict[str, SnapshotFileDiff] = {}
+    snapshot_file_diffs: dict[str, SnapshotFileDiff] = {}
 
     async def list_files() -> Sequence[Pick[str]]:
         diffs = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session_id, whole=True))
-        known.update({diff.file or "": diff for diff in diffs})
-        return [Pick(name, name, hint=f"+{diff.additions} -{diff.deletions}") for name, diff in known.items()]
+        snapshot_file_diffs.update({diff.file or "": diff for diff in diffs})
+        return [
+            Pick(name, name, hint=f"+{diff.additions} -{diff.deletions}") for name, diff in snapshot_file_diffs.items()
+        ]
 
     def draw_diff(name: str, width: int) -> Sequence[Row]:
-        styles, patch = ui.appearance.styles, known[name].patch or ""
-        plain = inert(patch) or "Its content is not text, or too large to be shown."
+        styles, patch = ui.appearance.styles, snapshot_file_diffs[name].patch or ""
+        plain = escape_controls(patch) or "Its content is not text, or too large to be shown."
         return diff_rows(patch, Canvas(width, styles, diff=ui.appearance.diff)) or text_rows(plain, styles, width)
 
     async def preview(name: str, width: int) -> Sequence[Row]:
@@ -39,7 +41,7 @@ async def show_changes(ui: Ui, words: str) -> None:
     )
     if words:
         await list_files()
-    chosen = words if words in known else await ask(ui, Picker(source, lambda: ui.appearance.styles))
-    if chosen is not None:
-        title = one_line(chosen, 200)
-        await ask(ui, ReadingScreen(title, lambda width: draw_diff(chosen, width), lambda: ui.appearance.styles))
+    file = words if words in snapshot_file_diffs else await ask(ui, Picker(source, lambda: ui.appearance.styles))
+    if file is not None:
+        title = one_line(file, 200)
+        await ask(ui, ReadingScreen(title, lambda width: draw_diff(file, width), lambda: ui.appearance.styles))

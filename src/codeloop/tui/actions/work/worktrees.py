@@ -8,7 +8,7 @@ from rich.segment import Segment
 from codeloop.client.client import Client
 from codeloop.client.slash.compare import Comparison, compare, compare_lines
 from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
@@ -39,7 +39,7 @@ async def open_worktree(ui: Ui, words: str) -> None:
     tree, is_new = await enter_worktree(ui.client, name)
     session = await ui.launch.created(ui.sessions.target.client_at(tree.directory))
     tab = await ui.open_tab(session)
-    ui.say(inert("\n".join(made_lines(tree, is_new=is_new))))
+    ui.say(escape_controls("\n".join(made_lines(tree, is_new=is_new))))
     if prompt.strip():
         await send(ui, tab, PromptEntry(prompt.strip()), "steer")
 
@@ -48,7 +48,7 @@ async def compare_models(ui: Ui, words: str) -> None:
     """Send a prompt to several models, each in a tab and a work tree of its own; then show what each did."""
     if ui.sessions is None:
         raise UsageProblem("The project is still being opened.")
-    wanted = _read_comparison(words)
+    comparison = _read_comparison(words)
 
     async def begin(client: Client, tree: Worktree) -> Session:
         del tree
@@ -56,8 +56,8 @@ async def compare_models(ui: Ui, words: str) -> None:
         await ui.open_tab(session)
         return session
 
-    rows = await compare(ui.sessions.target, wanted, begin)
-    await _show(ui, "compared", compare_lines(rows, is_checked=wanted.check is not None))
+    rows = await compare(ui.sessions.target, comparison, begin)
+    await _show(ui, "compared", compare_lines(rows, is_checked=comparison.check is not None))
 
 
 def _read_comparison(words: str) -> Comparison:
@@ -65,10 +65,10 @@ def _read_comparison(words: str) -> Comparison:
     usage = 'Usage: /compare -m PROVIDER/MODEL -m PROVIDER/MODEL [--check "COMMAND"] PROMPT'
     models: list[str] = []
     check, rest = None, words.strip()
-    while found := _OPTION.match(rest):
-        rest = rest[found.end() :]
-        value = found[2].strip("\"'")
-        if found[1] == "--check":
+    while match := _OPTION.match(rest):
+        rest = rest[match.end() :]
+        value = match[2].strip("\"'")
+        if match[1] == "--check":
             check = value
         else:
             models.append(value)
@@ -79,7 +79,7 @@ def _read_comparison(words: str) -> Comparison:
 
 async def _show(ui: Ui, words: str, lines: Sequence[str]) -> None:
     """Say a short answer, show a long one over the whole screen, a patch as a diff."""
-    text = inert("\n".join(lines))
+    text = escape_controls("\n".join(lines))
     if len(lines) <= _SHORT:
         ui.say(text)
         return

@@ -11,7 +11,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 from textual.theme import Theme
 
-from codeloop.tui.dialogs.parts.rows import between, wrap
+from codeloop.tui.dialogs.parts.rows import justify, wrap
 from codeloop.tui.keys.key_order import GRACE
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
@@ -120,8 +120,8 @@ def pressing(key: str) -> Style:
 
 def title_row(title: str, styles: Styles, width: int) -> Row:
     """Return the first row of a dialog."""
-    leave = styles.of("text_muted") + pressing("escape")
-    return between([Segment(title, styles.of("text", "bold"))], [Segment("esc", leave)], width)
+    close_style = styles.of("text_muted") + pressing("escape")
+    return justify([Segment(title, styles.of("text", "bold"))], [Segment("esc", close_style)], width)
 
 
 def key_rows(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Row]:

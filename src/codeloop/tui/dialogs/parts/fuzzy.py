@@ -14,7 +14,7 @@ class FuzzyIndex:
     """Searches texts; a query that extends the last one only searches its results."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = [_flat(text) for text in texts]
+        self._texts = [_normalise(text) for text in texts]
         self._query = ""
         self._found: Sequence[int] = range(len(self._texts))
 
@@ -23,37 +23,37 @@ class FuzzyIndex:
         goes_on = bool(self._query) and query.startswith(self._query)
         among = self._found if goes_on else range(len(self._texts))
         words = query.split()
-        scored = _scores(self._texts, among, words) if words else [(0, place) for place in among]
-        scored.sort()
-        self._query, self._found = query, [place for _, place in scored]
+        scores = _scores(self._texts, among, words) if words else [(0, index) for index in among]
+        scores.sort()
+        self._query, self._found = query, [index for _, index in scores]
         return list(self._found)
 
 
-def places(text: str, query: str) -> set[int]:
+def match_indices(text: str, query: str) -> set[int]:
     """Return the indices of the characters of a text that match a query."""
-    flat, found = _flat(text), set[int]()
+    flat, indices = _normalise(text), set[int]()
     for raw in query.split():
-        word = _flat(raw)
+        word = _normalise(raw)
         at = f" {flat}".find(f" {word}")
         at = at if at >= 0 else flat.find(word)
         if at >= 0:
-            found |= set(range(at, at + len(word)))
+            indices |= set(range(at, at + len(word)))
         elif (match := _letters(word).search(flat)) is not None:
             at = match.start()
             for letter in word:
                 at = flat.index(letter, at) + 1
-                found.add(at - 1)
-    return found
+                indices.add(at - 1)
+    return indices
 
 
 def _scores(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) -> list[tuple[int, int]]:
     """Return score and index of each text that matches every word; lower is better."""
-    wanted = [(word := _flat(raw), f" {word}", _letters(word)) for raw in words]
-    found: list[tuple[int, int]] = []
-    for place in among:
-        text = texts[place]
+    patterns = [(word := _normalise(raw), f" {word}", _letters(word)) for raw in words]
+    scores: list[tuple[int, int]] = []
+    for index in among:
+        text = texts[index]
         total = min(_FAR, len(text))
-        for word, at_word, letters in wanted:
+        for word, at_word, letters in patterns:
             at = text.find(word)
             if at == 0:
                 continue
@@ -65,11 +65,11 @@ def _scores(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) ->
             else:
                 break
         else:
-            found.append((total, place))
-    return found
+            scores.append((total, index))
+    return scores
 
 
-def _flat(text: str) -> str:
+def _normalise(text: str) -> str:
     """Return a text in lower case, of the same length, with separators as blanks."""
     lower = text.lower()
     return (lower if len(lower) == len(text) else "".join(char.lower()[:1] for char in text)).translate(_FLAT)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import inert_answer
+from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import ListMessages, cursor_to
 from codeloop.schema.message import UserMessage
@@ -35,7 +35,7 @@ def message_rows(messages: Sequence[MessageWithParts], styles: Styles, width: in
     calls = 0
     for message in messages:
         is_prompt = isinstance(message.info, UserMessage)
-        text = inert_answer(text_of(message)[-_MOST:])
+        text = escape_answer_controls(text_of(message)[-_MOST:])
         if text:
             rows += [*_calls(calls, styles), *([[]] if rows or calls else [])]
             if is_prompt:
@@ -55,12 +55,12 @@ def _calls(count: int, styles: Styles) -> list[Row]:
 
 async def read_messages(client: Client, session_id: str) -> list[MessageWithParts]:
     """Read all messages of a session, the oldest first, in pages, so that the screen is drawn in between."""
-    found: list[MessageWithParts] = []
+    messages: list[MessageWithParts] = []
     cursor: str | None = None
     while True:
         page = await client.call(SESSION_MESSAGES, ListMessages(session_id=session_id, limit=_PAGE, before=cursor))
-        found[:0] = page
+        messages[:0] = page
         if len(page) < _PAGE:
-            return found
+            return messages
         cursor = cursor_to(page[0].info)
         await asyncio.sleep(0)

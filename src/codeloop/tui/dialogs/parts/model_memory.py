@@ -39,9 +39,9 @@ class ModelMemory:
     def toggle(self, ref: str) -> None:
         """Add a model to the favourites, or remove it."""
 
-        def update(known: LikedModels) -> LikedModels:
-            others = tuple(each for each in known.favourites if each != ref)
-            return replace(known, favourites=others if ref in known.favourites else (*others, ref))
+        def update(liked_models: LikedModels) -> LikedModels:
+            others = tuple(each for each in liked_models.favourites if each != ref)
+            return replace(liked_models, favourites=others if ref in liked_models.favourites else (*others, ref))
 
         self._change(update)
 
@@ -49,11 +49,11 @@ class ModelMemory:
         """Record that a model was chosen."""
         ref = reference(model)
 
-        def update(known: LikedModels) -> LikedModels:
-            recent = (ref, *(each for each in known.recent if each != ref))[:_RECENT]
-            variants = {name: variant for name, variant in known.variants.items() if name != ref}
+        def update(liked_models: LikedModels) -> LikedModels:
+            recent = (ref, *(each for each in liked_models.recent if each != ref))[:_RECENT]
+            variants = {name: variant for name, variant in liked_models.variants.items() if name != ref}
             return replace(
-                known, recent=recent, variants={**variants, ref: model.variant} if model.variant else variants
+                liked_models, recent=recent, variants={**variants, ref: model.variant} if model.variant else variants
             )
 
         self._change(update)

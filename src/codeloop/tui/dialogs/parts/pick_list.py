@@ -29,8 +29,8 @@ class PickList(Generic[T]):
         """Set the picks, and after them results from elsewhere, which always match."""
         self.picks, self._more = [*picks, *more], len(more)
         groups = [pick.group if self._finds_groups else "" for pick in self.picks]
-        named = zip(self.picks, groups, strict=True)
-        self._index = FuzzyIndex([f"{pick.title} {pick.detail} {group} {pick.also}" for pick, group in named])
+        pairs = zip(self.picks, groups, strict=True)
+        self._index = FuzzyIndex([f"{pick.title} {pick.detail} {group} {pick.also}" for pick, group in pairs])
 
     def drop_more(self) -> None:
         """Drop the results from elsewhere: the filter has changed."""
@@ -41,12 +41,12 @@ class PickList(Generic[T]):
         """Filter by a query; the cursor goes to the first row, or to a value to keep."""
         self.found = self._index.search(query)
         if self._more:
-            known = len(self.picks) - self._more
-            self.found = [at for at in self.found if at < known] + list(range(known, len(self.picks)))
+            count = len(self.picks) - self._more
+            self.found = [at for at in self.found if at < count] + list(range(count, len(self.picks)))
         self.rows = PickRows(self.picks, self.found, query, tells_groups=self._finds_groups)
         places = (number for number, at in enumerate(self.found) if self.picks[at].value == keep)
         self.rows.cursor = next(places, 0) if keep is not None else 0
 
-    def move_to(self, place: int) -> None:
+    def move_to(self, index: int) -> None:
         """Move the cursor to a matching row, or to the last one."""
-        self.rows.cursor = max(0, min(place, len(self.found) - 1))
+        self.rows.cursor = max(0, min(index, len(self.found) - 1))

@@ -7,7 +7,7 @@ from typing import Generic
 
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.dialog import Dialog
 from codeloop.tui.dialogs.parts.picks import PickSource, T
@@ -52,7 +52,7 @@ class PickPreview(Generic[T]):
             try:
                 rows = await self._source.preview(value, max(view.size.width - 1, 10))
             except CodeloopError as error:
-                rows = [[Segment(inert(str(error)))]]
+                rows = [[Segment(escape_controls(str(error)))]]
         height = self._dialog.query_one("#picker-list", RowsView).size.height
         view.show(rows, height)
         view.scroll_to_row(max(len(rows) - 1, 0), max(len(rows) - 1, 0))

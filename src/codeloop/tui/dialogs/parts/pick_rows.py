@@ -6,10 +6,10 @@ from typing import Any, overload
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import inert_answer, one_line
-from codeloop.tui.dialogs.parts.fuzzy import places
+from codeloop.kit.terminal_text import escape_answer_controls, one_line
+from codeloop.tui.dialogs.parts.fuzzy import match_indices
 from codeloop.tui.dialogs.parts.picks import Pick
-from codeloop.tui.dialogs.parts.rows import between, fit, on
+from codeloop.tui.dialogs.parts.rows import fill_background, fit, justify
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
 
@@ -23,27 +23,27 @@ _SAMPLE = 500
 class PickRows(Sequence[Row]):
     """Rows of picks and of the groups that they are in. `at(row)`: the pick of a row; `row_of(number)`: its row.
 
-    `found`: the picks that are shown, as indices of `picks`; with a query there are no headings, but each row tells
+    `indices`: the picks that are shown, as indices of `picks`; with a query there are no headings, but each row tells
     its group if it `tells_groups`.
     """
 
     def __init__(
-        self, picks: Sequence[AnyPick], found: Sequence[int], query: str, *, tells_groups: bool = True
+        self, picks: Sequence[AnyPick], indices: Sequence[int], query: str, *, tells_groups: bool = True
     ) -> None:
         self._picks = picks
-        self._found = found
+        self._found = indices
         self._query = query
         self._tells_groups = tells_groups and bool(query.strip())
-        self._headings = {} if query.strip() else _headings(picks, found)
-        self._lines: Sequence[int | str] = _lines(found, self._headings)
+        self._headings = {} if query.strip() else _headings(picks, indices)
+        self._lines: Sequence[int | str] = _lines(indices, self._headings)
         lines = self._lines if self._headings else ()
         self._rows = {line: row for row, line in enumerate(lines) if isinstance(line, int)}
-        self._title_width = max((cell_len(picks[at].title[:_LONGEST]) for at in found[:_SAMPLE]), default=0)
+        self._title_width = max((cell_len(picks[at].title[:_LONGEST]) for at in indices[:_SAMPLE]), default=0)
         self.width = 0
         self.cursor = 0
         self.styles: Styles | None = None
 
-    def at(self, row: int) -> int | None:
+    def pick_at(self, row: int) -> int | None:
         """Return which of the found picks a row shows; None for a heading."""
         line = self._lines[row]
         return line if isinstance(line, int) else None
@@ -74,59 +74,59 @@ class PickRows(Sequence[Row]):
     def _pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
         width, muted = self.width, styles.of("text_muted")
         look = "text_muted" if pick.problem else "text"
-        title = one_line(pick.title, _LONGEST, inert_answer)
+        title = one_line(pick.title, _LONGEST, escape_answer_controls)
         hint = (
             fit(one_line(pick.problem, 60).split(":")[0], width * 2 // 5) if pick.problem else one_line(pick.hint, 60)
         )
         hint = hint if width >= _NARROW or cell_len(hint) <= _SHORT else ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
-        shown = fit(title, room)
-        marks = places(shown, self._query) if self._query.strip() else set[int]()
+        title_shown = fit(title, room)
+        marks = match_indices(title_shown, self._query) if self._query.strip() else set[int]()
         row: Row = [
             Segment("▸ " if is_here else "  ", styles.of("primary", "bold")),
             Segment(f"{one_line(pick.mark, 1) or ' '} ", styles.of("primary")),
-            *_highlight(shown, marks, styles, look, "bold" if is_here else ""),
+            *_highlight(title_shown, marks, styles, look, "bold" if is_here else ""),
         ]
         column = min(self._title_width, max(width * 2 // 5, 24))
         group = pick.group if self._tells_groups else ""
         detail = " · ".join(one_line(text, _LONGEST) for text in (pick.detail, group) if text)
-        gap = max(column - cell_len(shown), 0) + 2
-        left = room - cell_len(shown) - gap
-        if detail and left >= 8:
-            row += [Segment(" " * gap), Segment(fit(detail, left), styles.of(pick.look))]
+        gap = max(column - cell_len(title_shown), 0) + 2
+        remaining = room - cell_len(title_shown) - gap
+        if detail and remaining >= 8:
+            row += [Segment(" " * gap), Segment(fit(detail, remaining), styles.of(pick.look))]
         if hint:
-            row = between(row, [Segment(hint, styles.of("warning") if pick.problem else muted)], width)
-        return on(row, styles.of("", on="background_element"), width) if is_here else row
+            row = justify(row, [Segment(hint, styles.of("warning") if pick.problem else muted)], width)
+        return fill_background(row, styles.of("", on="background_element"), width) if is_here else row
 
 
 def _highlight(text: str, marks: set[int], styles: Styles, look: str, weight: str) -> Row:
     """Return a text with the matching characters highlighted."""
     row: Row = []
-    plain, found = styles.of(look, weight), styles.of("primary", "bold")
+    plain, style = styles.of(look, weight), styles.of("primary", "bold")
     start = 0
     for at in range(1, len(text) + 1):
         if at == len(text) or (at in marks) != (start in marks):
-            row.append(Segment(text[start:at], found if start in marks else plain))
+            row.append(Segment(text[start:at], style if start in marks else plain))
             start = at
     return row
 
 
-def _headings(picks: Sequence[AnyPick], found: Sequence[int]) -> dict[int, str]:
+def _headings(picks: Sequence[AnyPick], indices: Sequence[int]) -> dict[int, str]:
     """Return the indices of the found picks at which a group begins."""
     headings: dict[int, str] = {}
     last = ""
-    for number, at in enumerate(found):
+    for number, at in enumerate(indices):
         if picks[at].group != last:
             last = picks[at].group
             headings[number] = one_line(last, _LONGEST)
     return headings
 
 
-def _lines(found: Sequence[int], headings: dict[int, str]) -> Sequence[int | str]:
+def _lines(indices: Sequence[int], headings: dict[int, str]) -> Sequence[int | str]:
     if not headings:
-        return range(len(found))
+        return range(len(indices))
     lines: list[int | str] = []
-    for number in range(len(found)):
+    for number in range(len(indices)):
         if number in headings:
             lines += ["", headings[number]] if lines else [headings[number]]
         lines.append(number)

@@ -34,8 +34,8 @@ def wrap(text: str, width: int) -> list[str]:
                 line = ""
             line += word if line or number == 0 else word.lstrip()
             if cell_len(line) > width:
-                *whole, line = chop_cells(line, width)
-                lines += whole
+                *complete_rows, line = chop_cells(line, width)
+                lines += complete_rows
         lines.append(line)
     return lines
 
@@ -45,13 +45,13 @@ def width_of_row(row: Row) -> int:
     return sum(segment.cell_length for segment in row)
 
 
-def between(left: Row, right: Row, width: int) -> Row:
+def justify(row: Row, right: Row, width: int) -> Row:
     """Return a row with one part at each end; without room for both only the left one."""
-    gap = width - width_of_row(left) - width_of_row(right)
-    return [*left, Segment(" " * gap), *right] if gap > 0 else left
+    gap = width - width_of_row(row) - width_of_row(right)
+    return [*row, Segment(" " * gap), *right] if gap > 0 else row
 
 
-def on(row: Row, style: Style, width: int) -> Row:
+def fill_background(row: Row, style: Style, width: int) -> Row:
     """Return a row on a background that reaches over the whole width."""
     pad = max(width - width_of_row(row), 0)
     return [Segment(s.text, (s.style or Style.null()) + style) for s in [*row, Segment(" " * pad)]]

@@ -2,7 +2,7 @@
 
 from textual import events
 
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.widgets.base import app_of
@@ -12,7 +12,7 @@ class SignIn(TextInput):
     """Shows the address to sign in at; closes with the pasted text, or None. `then`: what to paste."""
 
     def __init__(self, who: str, url: str, then: str, colours: Colours) -> None:
-        about = f"Open this address in a browser:\n\n{inert(url)}\n\n{inert(then)}".rstrip()
+        about = f"Open this address in a browser:\n\n{escape_controls(url)}\n\n{escape_controls(then)}".rstrip()
         super().__init__(f"Sign in at {one_line(who, 40)}", colours, about=about)
         self.keys = (("enter", "continue"), ("ctrl+y", "copy the address"), ("esc", "cancel"))
         self._url = url

@@ -28,26 +28,31 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 class OwnServer:
     """Asks step by step for what is needed to add a server."""
 
-    def __init__(self, context: DialogContext, taken: Collection[str]) -> None:
+    def __init__(self, context: DialogContext, names: Collection[str]) -> None:
         self._given = context
-        self._taken = taken
+        self._taken = names
         self._key = ""
 
     async def add(self) -> ModelRef | None:
         """Add a server to the configuration and return its first model; None: cancelled."""
-        found = await self._find()
-        model = None if found is None else await self._choose(found)
-        if found is None or not model:
+        server_models = await self._find()
+        model = None if server_models is None else await self._choose(server_models)
+        if server_models is None or not model:
             return None
-        models = list(dict.fromkeys((model, *found.models))) if len(found.models) <= _WRITTEN else [model]
-        name, about = _free(_short(found.base_url), self._taken), f"A model of it is called NAME/{model}."
+        models = (
+            list(dict.fromkeys((model, *server_models.models))) if len(server_models.models) <= _WRITTEN else [model]
+        )
+        name, about = (
+            _free_name(_short_name(server_models.base_url), self._taken),
+            f"A model of it is called NAME/{model}.",
+        )
         while name := await self._ask("A name for the server", name, about):
             provider_id = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
-            wanted = AddProvider(
-                provider_id=provider_id, name=name, base_url=found.base_url, models=models, key=self._key
+            add_provider = AddProvider(
+                provider_id=provider_id, name=name, base_url=server_models.base_url, models=models, key=self._key
             )
             try:
-                await self._given.client.call(PROVIDER_ADD, wanted)
+                await self._given.client.call(PROVIDER_ADD, add_provider)
             except CodeloopError as error:
                 about = str(error)
             else:
@@ -66,24 +71,26 @@ class OwnServer:
 
     async def _answer(self, address: str) -> ServerModels | None:
         client, about = self._given.client, "The server answers with a key only."
-        found = await client.call(PROVIDER_MODELS, ServerAddress(base_url=address))
-        while found.needs_key:
-            self._key = await self._ask(f"Key for {_host(found.base_url)}", "", about, hidden=True)
+        server_models = await client.call(PROVIDER_MODELS, ServerAddress(base_url=address))
+        while server_models.needs_key:
+            self._key = await self._ask(f"Key for {_host(server_models.base_url)}", "", about, hidden=True)
             if not self._key:
                 return None
             about = "The server refused that key."
-            found = await client.call(PROVIDER_MODELS, ServerAddress(base_url=found.base_url, key=self._key))
-        return found
+            server_models = await client.call(
+                PROVIDER_MODELS, ServerAddress(base_url=server_models.base_url, key=self._key)
+            )
+        return server_models
 
-    async def _choose(self, found: ServerModels) -> str | None:
+    async def _choose(self, server_models: ServerModels) -> str | None:
         """Ask for the first model: one that the server lists, else by name."""
-        if not found.models:
+        if not server_models.models:
             return await self._ask("The name of a model", "", "The server doesn't list its models.")
 
         async def list_models() -> Sequence[Pick[str]]:
-            return [Pick(model, model) for model in found.models]
+            return [Pick(model, model) for model in server_models.models]
 
-        host = one_line(_host(found.base_url), 60)
+        host = one_line(_host(server_models.base_url), 60)
         return await self._given.ask(Picker(PickSource(f"Which model of {host}?", list_models), self._given.colours))
 
     async def _ask(self, title: str, text: str, about: str, *, hidden: bool = False) -> str:
@@ -96,11 +103,11 @@ def _host(url: str) -> str:
     return urlsplit(url).netloc
 
 
-def _short(url: str) -> str:
+def _short_name(url: str) -> str:
     """Return a short name for a server."""
     host = urlsplit(url).hostname or ""
     return "local" if host in _LOCAL else host
 
 
-def _free(name: str, taken: Collection[str]) -> str:
-    return name if name not in taken else next(each for at in count(2) if (each := f"{name}-{at}") not in taken)
+def _free_name(name: str, names: Collection[str]) -> str:
+    return name if name not in names else next(each for at in count(2) if (each := f"{name}-{at}") not in names)

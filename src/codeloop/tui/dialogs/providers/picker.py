@@ -121,8 +121,8 @@ class ProviderPicker(Picker[ModelRef]):
 
     async def _add(self) -> None:
         """Add a server of the user's own, and try it."""
-        taken = {each.id for each in self._known.all}
-        model = await OwnServer(self._given, taken).add()
+        ids = {each.id for each in self._known.all}
+        model = await OwnServer(self._given, ids).add()
         if model is not None:
             await self._load_rows()
             if await self._try(model) is not None:
@@ -157,13 +157,13 @@ class ProviderPicker(Picker[ModelRef]):
             if not methods:  # the error says what is missing
                 await self._given.client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0))
             sign_in = ProviderSignIn(self._given, provider, methods)
-            ended = await sign_in.sign_in()
+            is_signed_in = await sign_in.sign_in()
         except CodeloopError as error:
             self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
             return False
-        if ended == SignedIn.KEY:
+        if is_signed_in == SignedIn.KEY:
             return await self._enter_key(provider, model)
-        if ended == SignedIn.GIVEN_UP:
+        if is_signed_in == SignedIn.GIVEN_UP:
             return False
         if sign_in.said:
             self.notify(one_line(sign_in.said, 400), timeout=10, markup=False)

@@ -56,11 +56,11 @@ class ProviderSignIn:
         answers = await self._ask(method)
         if answers is None:
             return SignedIn.GIVEN_UP
-        wanted = StartSignIn(provider_id=self._provider.id, method=number, inputs=answers)
-        started = await self._given.client.call(PROVIDER_AUTHORIZE, wanted)
-        if started.url:
-            return await self._finish(number, started)
-        self.said = started.instructions
+        start_sign_in = StartSignIn(provider_id=self._provider.id, method=number, inputs=answers)
+        started_sign_in = await self._given.client.call(PROVIDER_AUTHORIZE, start_sign_in)
+        if started_sign_in.url:
+            return await self._finish(number, started_sign_in)
+        self.said = started_sign_in.instructions
         return SignedIn.DONE
 
     async def _choose(self) -> int | None:
@@ -101,11 +101,11 @@ class ProviderSignIn:
             self.has_typed_key = self.has_typed_key or (prompt.get("hidden") is True and bool(answer.strip()))
         return answers
 
-    async def _finish(self, number: int, started: StartedSignIn) -> SignedIn:
+    async def _finish(self, number: int, started_sign_in: StartedSignIn) -> SignedIn:
         """Show the page's address until the plugin reports the end, or a code was pasted."""
-        client, by_code = self._given.client, started.method == "code"
-        then = "\n".join(filter(None, (started.instructions, _CODE if by_code else "")))
-        screen = SignIn(self._provider.name, started.url, then, self._given.colours)
+        client, by_code = self._given.client, started_sign_in.method == "code"
+        then = "\n".join(filter(None, (started_sign_in.instructions, _CODE if by_code else "")))
+        screen = SignIn(self._provider.name, started_sign_in.url, then, self._given.colours)
         if by_code:
             code = await self._given.ask(screen)
             if not code:
@@ -115,17 +115,17 @@ class ProviderSignIn:
             )
             return SignedIn.DONE
         waiting = FinishSignIn(provider_id=self._provider.id, method=number)
-        ended = asyncio.create_task(client.call(PROVIDER_CALLBACK, waiting))
-        ended.add_done_callback(lambda task: None if task.cancelled() else screen.dismiss(None))
+        waiting_task = asyncio.create_task(client.call(PROVIDER_CALLBACK, waiting))
+        waiting_task.add_done_callback(lambda task: None if task.cancelled() else screen.dismiss(None))
         try:
             await self._given.ask(screen)
-            if ended.done():
-                await ended
+            if waiting_task.done():
+                await waiting_task
                 return SignedIn.DONE
             return SignedIn.GIVEN_UP
         finally:
-            ended.cancel()
-            await asyncio.wait({ended})
+            waiting_task.cancel()
+            await asyncio.wait({waiting_task})
 
 
 async def choose_keyring(given: DialogContext) -> bool | None:

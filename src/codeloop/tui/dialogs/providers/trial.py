@@ -16,7 +16,7 @@ async def try_model(context: DialogContext, model: ModelRef) -> MessageError | N
     client = context.client
     session = await client.call(SESSION_CREATE, CreateSession(title="Trying a provider"))
     try:
-        asked = Prompt(
+        prompt = Prompt(
             session_id=session.id,
             parts=[TextPartInput(text="Answer with the word: ready")],
             model=model,
@@ -24,7 +24,7 @@ async def try_model(context: DialogContext, model: ModelRef) -> MessageError | N
             limits=RunLimits(steps=1, attended=False),
         )
         async with timeout(PROVIDER_TRY.value / 1000):
-            answer = await client.call(PROMPT, asked)
+            answer = await client.call(PROMPT, prompt)
         return answer.info.error if isinstance(answer.info, AssistantMessage) else None
     except TimeoutError:
         seconds = PROVIDER_TRY.value // 1000

@@ -26,13 +26,13 @@ def put(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
     text, at = buffer.text, buffer.cursor
     if register.is_lines:
         lines = "\n".join([register.text] * times)
-        place = line_end(text, at) if after else line_start(text, at)
-        buffer.replace(place, place, f"\n{lines}" if after else f"{lines}\n")
-        buffer.move(first_letter(buffer.text, place + after))
+        index = line_end(text, at) if after else line_start(text, at)
+        buffer.replace(index, index, f"\n{lines}" if after else f"{lines}\n")
+        buffer.move(first_letter(buffer.text, index + after))
     elif register.text:
-        place = min(next_edge(text, at), line_end(text, at)) if after else at
-        buffer.replace(place, place, register.text * times)
-        buffer.move(previous_edge(buffer.text, place + len(register.text) * times))
+        index = min(next_edge(text, at), line_end(text, at)) if after else at
+        buffer.replace(index, index, register.text * times)
+        buffer.move(previous_edge(buffer.text, index + len(register.text) * times))
 
 
 def put_over(buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool) -> None:
@@ -109,8 +109,8 @@ def shift(buffer: Buffer, low: int, high: int, times: int) -> None:
 
 
 def _outdent(line: str) -> str:
-    bare = line.lstrip(" ")
-    return line[min(len(line) - len(bare), len(INDENT)) :]
+    stripped = line.lstrip(" ")
+    return line[min(len(line) - len(stripped), len(INDENT)) :]
 
 
 def overwrite(buffer: Buffer, char: str) -> None:

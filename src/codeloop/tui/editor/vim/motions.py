@@ -28,8 +28,8 @@ def line_start(text: str, at: int) -> int:
 
 def line_end(text: str, at: int) -> int:
     """Return where the line of a place ends, before its line feed."""
-    found = text.find("\n", at)
-    return len(text) if found < 0 else found
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
 
 
 def last_of_line(text: str, at: int) -> int:
@@ -40,23 +40,23 @@ def last_of_line(text: str, at: int) -> int:
 
 def first_letter(text: str, at: int) -> int:
     """Return the first character of the line that is no blank."""
-    place, end = line_start(text, at), line_end(text, at)
-    while place < end and text[place].isspace():
-        place += 1
-    return min(place, last_of_line(text, at)) if place == end else place
+    index, end = line_start(text, at), line_end(text, at)
+    while index < end and text[index].isspace():
+        index += 1
+    return min(index, last_of_line(text, at)) if index == end else index
 
 
 def find_character(text: str, at: int, kind: str, char: str, count: int) -> int | None:
     """Return where `f`, `F`, `t` or `T` goes within the line; None: the character is not there."""
     low, high = line_start(text, at), line_end(text, at)
-    place = at
+    index = at
     for _ in range(count):
-        place = text.find(char, place + 1, high) if kind in "ft" else text.rfind(char, low, place)
-        if place < 0:
+        index = text.find(char, index + 1, high) if kind in "ft" else text.rfind(char, low, index)
+        if index < 0:
             return None
     if kind == "t":
-        return previous_edge(text, place)
-    return next_edge(text, place) if kind == "T" else place
+        return previous_edge(text, index)
+    return next_edge(text, index) if kind == "T" else index
 
 
 def vertical(text: str, at: int, lines: int, column: int) -> int | None:
@@ -90,10 +90,10 @@ def line(text: str, number: int) -> int:
 def paragraph(text: str, at: int, step: int) -> int:
     """Return the next empty line, or the one before."""
     if step > 0:
-        place = text.find("\n\n", at + 1 if text[at : at + 1] == "\n" else at)
-        return len(text) if place < 0 else place + 1
-    place = text.rfind("\n\n", 0, max(at - 1, 0))
-    return 0 if place < 0 else place + 1
+        index = text.find("\n\n", at + 1 if text[at : at + 1] == "\n" else at)
+        return len(text) if index < 0 else index + 1
+    index = text.rfind("\n\n", 0, max(at - 1, 0))
+    return 0 if index < 0 else index + 1
 
 
 def _move_right(text: str, at: int, count: int) -> int:
@@ -144,7 +144,7 @@ def simple(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None
         case "%":
             return _pair(text, at)
         case _:
-            return _on_lines(text, at, keys, times) or _words(text, at, keys, times)
+            return _on_lines(text, at, keys, times) or _move_words(text, at, keys, times)
 
 
 def _on_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
@@ -164,7 +164,7 @@ def _on_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
             return None
 
 
-def _words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
+def _move_words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
     step = _STEPS.get(keys.lower())
     if step is None:
         return None
@@ -175,14 +175,14 @@ def _words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
 
 def _previous_end(text: str, at: int, *, big: bool = False) -> int:
     """Return where the word before ends."""
-    place, kind = at, class_of(text[at], big=big) if at < len(text) else "blank"
-    while kind != "blank" and place > 0 and class_of(text[place], big=big) == kind:
-        place -= 1
-    if kind == "blank" or place == at:
-        place = max(place - 1, 0)
-    while place > 0 and text[place].isspace() and not (text[place] == text[place - 1] == "\n"):
-        place -= 1
-    return place
+    index, kind = at, class_of(text[at], big=big) if at < len(text) else "blank"
+    while kind != "blank" and index > 0 and class_of(text[index], big=big) == kind:
+        index -= 1
+    if kind == "blank" or index == at:
+        index = max(index - 1, 0)
+    while index > 0 and text[index].isspace() and not (text[index] == text[index - 1] == "\n"):
+        index -= 1
+    return index
 
 
 _STEPS = {"w": next_word, "b": previous_word, "e": word_end, "ge": _previous_end}
@@ -191,26 +191,26 @@ _STEPS = {"w": next_word, "b": previous_word, "e": word_end, "ge": _previous_end
 def sentences(text: str) -> list[int]:
     """Return where sentences begin; the blank lines between paragraphs are one."""
     starts = {0, *(end.end() for end in _SENTENCE_END.finditer(text))}
-    starts -= {place for place in starts if text[place : place + 1] == "\n"}
-    starts |= {place for gap in _BETWEEN.finditer(text) for place in (gap.start() + 1, gap.end())}
-    return sorted(place for place in starts if place < len(text))
+    starts -= {index for index in starts if text[index : index + 1] == "\n"}
+    starts |= {index for gap in _BETWEEN.finditer(text) for index in (gap.start() + 1, gap.end())}
+    return sorted(index for index in starts if index < len(text))
 
 
 def _sentence(text: str, at: int, step: int) -> int:
     if step > 0:
-        return min((place for place in sentences(text) if place > at), default=len(text))
-    return max((place for place in sentences(text) if place < at), default=0)
+        return min((index for index in sentences(text) if index > at), default=len(text))
+    return max((index for index in sentences(text) if index < at), default=0)
 
 
-def find_text(text: str, at: int, wanted: str, step: int) -> int | None:
+def find_text(text: str, at: int, text_searched: str, step: int) -> int | None:
     """Return the next or previous occurrence of a text, wrapping around."""
     if step > 0:
-        place = text.find(wanted, at + 1)
-        place = text.find(wanted) if place < 0 else place
+        index = text.find(text_searched, at + 1)
+        index = text.find(text_searched) if index < 0 else index
     else:
-        place = text.rfind(wanted, 0, max(at + len(wanted) - 1, 0))
-        place = text.rfind(wanted) if place < 0 else place
-    return None if place < 0 or not wanted else place
+        index = text.rfind(text_searched, 0, max(at + len(text_searched) - 1, 0))
+        index = text.rfind(text_searched) if index < 0 else index
+    return None if index < 0 or not text_searched else index
 
 
 def word_here(text: str, at: int) -> str:
@@ -235,8 +235,8 @@ def _pair(text: str, at: int) -> MotionEnd | None:
     char = text[start]
     other = dict(zip("()[]{}", ")(][}{", strict=True))[char]
     depth = 0
-    for place in range(start, len(text)) if char in "([{" else range(start, -1, -1):
-        depth += (text[place] == char) - (text[place] == other)
+    for index in range(start, len(text)) if char in "([{" else range(start, -1, -1):
+        depth += (text[index] == char) - (text[index] == other)
         if depth == 0:
-            return MotionEnd(place, "inclusive")
+            return MotionEnd(index, "inclusive")
     return None

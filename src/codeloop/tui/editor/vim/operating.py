@@ -33,8 +33,8 @@ class Operating:
         """Return where a motion ends; None: it is impossible."""
         text, at = self.buffer.text, self.buffer.cursor
         if keys in {"j", "k"}:
-            place = self.vertical(keys, count)
-            return None if place is None else MotionEnd(place, "lines")
+            index = self.vertical(keys, count)
+            return None if index is None else MotionEnd(index, "lines")
         if keys[0] in "fFtT;,":
             return self.memory.looking.find_character(text, at, keys, count or 1)
         if keys[0] in "/?nN*#":
@@ -48,7 +48,7 @@ class Operating:
             self.column = at - line_start(text, at)
         step = 1 if keys == "j" else -1
         places = (vertical(text, at, lines * step, self.column) for lines in range(count or 1, 0, -1))
-        return next((place for place in places if place is not None), None)  # as many lines as there are
+        return next((index for index in places if index is not None), None)  # as many lines as there are
 
     def operate(self, operator: str, keys: str | None, twice: str | None, count: int | None, register: str) -> None:
         """Apply an operator: up to a motion's target, on a text object, or on whole lines."""

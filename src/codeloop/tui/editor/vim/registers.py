@@ -26,19 +26,19 @@ class Registers:
         """Store a piece of the text, for ctrl+y too."""
         if name == _NOWHERE:
             return
-        taken = Register(buffer.text[low:high], is_lines)
-        buffer.killed = taken.text
+        register = Register(buffer.text[low:high], is_lines)
+        buffer.killed = register.text
         before = self._kept.get(name.lower())
         if name.isupper() and before is not None:
-            is_lines = before.is_lines or taken.is_lines
-            taken = Register(f"{before.text}{chr(10) if is_lines else ''}{taken.text}", is_lines)
-        self._kept[""] = taken
+            is_lines = before.is_lines or register.is_lines
+            register = Register(f"{before.text}{chr(10) if is_lines else ''}{register.text}", is_lines)
+        self._kept[""] = register
         if name in CLIPBOARD:
-            self.copied = taken.text
+            self.copied = register.text
         elif name:
-            self._kept[name.lower()] = taken
+            self._kept[name.lower()] = register
         elif is_yank:
-            self._kept["0"] = taken
+            self._kept["0"] = register
 
     def of(self, name: str) -> Register:
         """Return the content of a register."""

@@ -28,23 +28,23 @@ class VimSearch:
                 at = at + 1 if kind == "t" else at - 1
         else:
             kind, char = self._character = (keys[0], keys[1])
-        place = find_character(text, max(at, 0), kind, char, count)
-        if place is None:
+        character = find_character(text, max(at, 0), kind, char, count)
+        if character is None:
             return None
-        return MotionEnd(place, "inclusive" if kind in "ft" else "exclusive")
+        return MotionEnd(character, "inclusive" if kind in "ft" else "exclusive")
 
     def find_text(self, text: str, at: int, keys: str, count: int) -> MotionEnd | None:
         """Return where `/text`, `?text`, `*`, `#`, `n` and `N` go; None: the text is not there."""
-        wanted, step = self._text
+        needle, step = self._text
         if keys[0] in "/?":
-            wanted, step = keys[1:-1] or wanted, 1 if keys[0] == "/" else -1
+            needle, step = keys[1:-1] or needle, 1 if keys[0] == "/" else -1
         elif keys in {"*", "#"}:
-            wanted, step = word_here(text, at), 1 if keys == "*" else -1
-        self._text = (wanted, step)
-        place: int | None = at
+            needle, step = word_here(text, at), 1 if keys == "*" else -1
+        self._text = (needle, step)
+        index: int | None = at
         for _ in range(count):
-            place = None if place is None else find_text(text, place, wanted, -step if keys == "N" else step)
-        return None if place is None else MotionEnd(place)
+            index = None if index is None else find_text(text, index, needle, -step if keys == "N" else step)
+        return None if index is None else MotionEnd(index)
 
 
 class RepeatState(Struct):

@@ -17,10 +17,10 @@ class OperatorSpan(Struct, frozen=True):
 
 def span_of_cw(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
     """Return the span of `cw` on a word: up to its end, not the blank behind it."""
-    place = at - 1
+    index = at - 1
     for _ in range(count):
-        place = word_end(text, place, big=big)
-    return OperatorSpan(at, min(next_edge(text, place), len(text)))
+        index = word_end(text, index, big=big)
+    return OperatorSpan(at, min(next_edge(text, index), len(text)))
 
 
 def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:

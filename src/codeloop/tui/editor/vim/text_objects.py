@@ -10,7 +10,7 @@ KINDS = frozenset({"w", "W", "p", "s", '"', "'", "`", *_PAIRS})
 def text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, int] | None:
     """Return where an object begins and ends; None: there is none here."""
     if kind in {"w", "W"}:
-        return _word(text, at, around=around, big=kind == "W")
+        return _word_span(text, at, around=around, big=kind == "W")
     if kind == "p":
         return _paragraph(text, at, around=around)
     if kind == "s":
@@ -20,7 +20,7 @@ def text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, in
     return _quote_span(text, at, kind, around=around)
 
 
-def _word(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int] | None:
+def _word_span(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int] | None:
     low, high = line_start(text, at), line_end(text, at)
     if low == high:
         return at, at
@@ -37,10 +37,10 @@ def _word(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int] | N
 
 def _with_blanks_before(text: str, start: int, low: int) -> int:
     """Return where the blanks before a place begin; the indentation of a line is not meant."""
-    place = start
-    while place > low and text[place - 1].isspace():
-        place -= 1
-    return place if place > low else start
+    index = start
+    while index > low and text[index - 1].isspace():
+        index -= 1
+    return index if index > low else start
 
 
 def _run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, int]:
@@ -58,30 +58,30 @@ def _run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, in
 def _paragraph(text: str, at: int, *, around: bool) -> tuple[int, int]:
     """Return the lines of a paragraph, or the blank lines between two; around: with those that follow, or go before."""
     lines, now = _lines(text), text.count("\n", 0, at)
-    first, last = _alike(lines, now)
+    first, last = _similar_lines(lines, now)
     if around:
         if last + 1 < len(lines):
-            last = _alike(lines, last + 1)[1]
+            last = _similar_lines(lines, last + 1)[1]
         elif first > 0 and not _is_blank(lines[now]):
-            first = _alike(lines, first - 1)[0]
+            first = _similar_lines(lines, first - 1)[0]
     return lines[first][0], lines[last][1]
 
 
 def _lines(text: str) -> list[tuple[int, int, str]]:
     """Return where each line begins and ends, and the line."""
-    found: list[tuple[int, int, str]] = []
+    lines: list[tuple[int, int, str]] = []
     start = 0
     for line in text.split("\n"):
-        found.append((start, start + len(line), line))
+        lines.append((start, start + len(line), line))
         start += len(line) + 1
-    return found
+    return lines
 
 
 def _is_blank(line: tuple[int, int, str]) -> bool:
     return not line[2]
 
 
-def _alike(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
+def _similar_lines(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
     """Return the first and the last of the adjacent lines that are blank, or not, like this one."""
     kind, first, last = _is_blank(lines[at]), at, at
     while first > 0 and _is_blank(lines[first - 1]) == kind:
@@ -94,8 +94,8 @@ def _alike(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
 def _sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
     """Return the sentence of a place, around: with the blanks behind it, or else before it."""
     starts = sentences(text)
-    start = max((place for place in starts if place <= at), default=0)
-    end = min((place for place in starts if place > at), default=len(text))
+    start = max((index for index in starts if index <= at), default=0)
+    end = min((index for index in starts if index > at), default=len(text))
     words = start + len(text[start:end].rstrip())
     if at >= words > start:  # on the blanks behind it
         return (words, min((p for p in starts if p > end), default=len(text))) if around else (words, end)
@@ -107,12 +107,12 @@ def _sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
 def _bracket_span(text: str, at: int, pair: str, *, around: bool) -> tuple[int, int] | None:
     opening, closing = pair
     depth, start = 0, -1
-    for place in range(min(at, len(text) - 1), -1, -1):
-        if text[place] == closing and place != at:
+    for index in range(min(at, len(text) - 1), -1, -1):
+        if text[index] == closing and index != at:
             depth += 1
-        elif text[place] == opening:
+        elif text[index] == opening:
             if depth == 0:
-                start = place
+                start = index
                 break
             depth -= 1
     if start < 0:  # the next one in the line, as in newer versions
@@ -120,16 +120,16 @@ def _bracket_span(text: str, at: int, pair: str, *, around: bool) -> tuple[int, 
     if start < 0:
         return None
     depth = 0
-    for place in range(start, len(text)):
-        depth += (text[place] == opening) - (text[place] == closing)
+    for index in range(start, len(text)):
+        depth += (text[index] == opening) - (text[index] == closing)
         if depth == 0:
-            return (start, place + 1) if around else (start + 1, place)
+            return (start, index + 1) if around else (start + 1, index)
     return None
 
 
 def _quote_span(text: str, at: int, quote: str, *, around: bool) -> tuple[int, int] | None:
     low, high = line_start(text, at), line_end(text, at)
-    places = [place for place in range(low, high) if text[place] == quote and (place == low or text[place - 1] != "\\")]
+    places = [index for index in range(low, high) if text[index] == quote and (index == low or text[index - 1] != "\\")]
     for first, last in zip(places[::2], places[1::2], strict=False):
         if last >= at:
             if not around:

@@ -72,10 +72,10 @@ class Vim(Operating):
             return True
         if LINE.match(self._typed):
             return self._press_line(key, character)
-        typed = KEYS.get(key, character) if not self._typed or character is None else character
-        if typed is None:
+        pressed = KEYS.get(key, character) if not self._typed or character is None else character
+        if pressed is None:
             return False
-        self._take(typed)
+        self._take(pressed)
         return True
 
     def _press_writing(self, key: str, character: str | None) -> bool:
@@ -83,10 +83,10 @@ class Vim(Operating):
         if key == "escape":
             self._leave_insert()
             return True
-        *held, letter = key.split("+")
-        if held in (["alt"], ["alt", "shift"]) and len(letter) == 1:
+        *modifiers, letter = key.split("+")
+        if modifiers in (["alt"], ["alt", "shift"]) and len(letter) == 1:
             self._leave_insert()
-            self.press(letter, letter.upper() if "shift" in held else letter)
+            self.press(letter, letter.upper() if "shift" in modifiers else letter)
             return True
         if self.mode == "insert":
             return False
@@ -108,8 +108,8 @@ class Vim(Operating):
             self._typed += character
         return True
 
-    def _take(self, typed: str) -> None:
-        self._typed += typed
+    def _take(self, character: str) -> None:
+        self._typed += character
         command = (NORMAL if self.mode == "normal" else VISUAL).match(self._typed)
         if command is not None:
             self._typed = ""
@@ -139,30 +139,30 @@ class Vim(Operating):
         self.mode, self._typed = "normal", ""
 
     def _do(self, command: re.Match[str]) -> None:
-        found = command.groupdict()
-        count = int(found["count"]) if found["count"] else None
-        register = found["register"] or found["late"] or ""
-        if found["nothing"]:
-            self._line(found["nothing"])
-        elif found["motion"]:
-            self._move(found["motion"], count)
+        groups = command.groupdict()
+        count = int(groups["count"]) if groups["count"] else None
+        register = groups["register"] or groups["late"] or ""
+        if groups["nothing"]:
+            self._line(groups["nothing"])
+        elif groups["motion"]:
+            self._move(groups["motion"], count)
         elif self.mode != "normal":
-            self._do_visual(found, register, count)
-        elif found["operator"]:
-            more = int(found["more"]) if found["more"] else None
+            self._do_visual(groups, register, count)
+        elif groups["operator"]:
+            more = int(groups["more"]) if groups["more"] else None
             times = (count or 1) * (more or 1) if count or more else None
-            self.operate(found["operator"], found["target"], found["twice"], times, register)
-            if found["operator"] != "y":
+            self.operate(groups["operator"], groups["target"], groups["twice"], times, register)
+            if groups["operator"] != "y":
                 self.memory.change = (command[0], "")
-        elif found["command"] == ".":
+        elif groups["command"] == ".":
             self._repeat(count)
         else:
-            self._command(found["command"], count, register)
-            if found["command"] not in {"u", "v", "V", "Y", "gv"}:
+            self._command(groups["command"], count, register)
+            if groups["command"] not in {"u", "v", "V", "Y", "gv"}:
                 self.memory.change = (command[0], "")
-        if (copied := self.registers.copied) is not None:
+        if (text_copied := self.registers.copied) is not None:
             self.registers.copied = None
-            self._copy(copied)
+            self._copy(text_copied)
         self._settle()
 
     def _line(self, keys: str) -> None:
@@ -197,9 +197,9 @@ class Vim(Operating):
                 self.insert(times)
             case "o" | "O":
                 self.insert(times)
-                place = line_end(text, at) if keys == "o" else line_start(text, at)
-                buffer.replace(place, place, "\n")
-                buffer.move(place + (keys == "o"))
+                index = line_end(text, at) if keys == "o" else line_start(text, at)
+                buffer.replace(index, index, "\n")
+                buffer.move(index + (keys == "o"))
             case "R":
                 self.insert()
                 self.mode = "replace"
@@ -230,26 +230,26 @@ class Vim(Operating):
             self.mode, self._anchor, cursor = self.memory.visual
             self.buffer.move(min(cursor, len(self.buffer.text)))
 
-    def _do_visual(self, found: dict[str, str | None], register: str, count: int | None) -> None:
+    def _do_visual(self, groups: dict[str, str | None], register: str, count: int | None) -> None:
         buffer = self.buffer
-        if found["object"]:
-            around, kind = found["object"]
+        if groups["object"]:
+            around, kind = groups["object"]
             span = text_object(buffer.text, buffer.cursor, kind, around=around == "a")
             if span is not None and span[0] < span[1]:
                 self._anchor = span[0]
                 self.mode = "lines" if kind == "p" else self.mode
                 buffer.move(span[1] if kind == "p" else previous_edge(buffer.text, span[1]))
             return
-        keys = found["command"] or ""
+        keys = groups["command"] or ""
         if keys in {"o", "v", "V"}:
-            wanted: VimMode = "visual" if keys == "v" else "lines"
+            mode: VimMode = "visual" if keys == "v" else "lines"
             if keys == "o":
                 anchor, self._anchor = self._anchor, buffer.cursor
                 buffer.move(anchor)
-            elif self.mode == wanted:
+            elif self.mode == mode:
                 self._leave_visual()
             else:
-                self.mode = wanted
+                self.mode = mode
         elif keys == "gv":
             self._select_again()
         else:
@@ -262,7 +262,7 @@ class Vim(Operating):
         if is_lines and buffer.text[high - 1 : high] == "\n" and high > low and self.mode == "lines":
             high -= 1
         self._leave_visual()
-        chosen = buffer.text[low:high]
+        selected = buffer.text[low:high]
         match keys[0]:
             case "p" | "P":
                 before = self.registers.of(register)
@@ -270,11 +270,11 @@ class Vim(Operating):
                     self.registers.take(buffer, "", low, high, is_lines=is_lines, is_yank=False)
                 put_over(buffer, before, low, high, is_lines=is_lines)
             case "r":
-                buffer.replace(low, high, "".join(char if char == "\n" else keys[1] for char in chosen))
+                buffer.replace(low, high, "".join(char if char == "\n" else keys[1] for char in selected))
                 buffer.move(low)
             case _ if keys in {"J", "gJ"}:
                 buffer.move(low)
-                join(buffer, max(chosen.count("\n"), 1), is_bare=keys == "gJ")
+                join(buffer, max(selected.count("\n"), 1), is_bare=keys == "gJ")
             case _:
                 operator = VISUAL_OPERATORS.get(keys, keys)
                 self.apply(operator, OperatorSpan(low, high, is_lines=is_lines), register, times)
@@ -326,8 +326,8 @@ class Vim(Operating):
             self._start = self.buffer.cursor
             return
         buffer = self.buffer
-        place = snap(buffer.text, min(buffer.cursor, last_of_line(buffer.text, buffer.cursor)))
-        if place != buffer.cursor or buffer.anchor is not None:
+        index = snap(buffer.text, min(buffer.cursor, last_of_line(buffer.text, buffer.cursor)))
+        if index != buffer.cursor or buffer.anchor is not None:
             column = self.column
-            buffer.move(place)
+            buffer.move(index)
             self.column = column

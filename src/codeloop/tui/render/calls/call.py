@@ -8,7 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.numbers import duration, span
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.part import TOLD, ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas, Row
@@ -88,10 +88,10 @@ class ToolCall:
             case ToolStateCompleted(metadata=metadata):
                 return "interrupted" if metadata.get("interrupted") else "done"
             case ToolStateError(metadata=metadata):
-                given = metadata or {}
-                if given.get("interrupted"):
+                data = metadata or {}
+                if data.get("interrupted"):
                     return "interrupted"
-                return "denied" if given.get("denied") or given.get("rejected") else "failed"
+                return "denied" if data.get("denied") or data.get("rejected") else "failed"
 
     @property
     def is_open(self) -> bool:
@@ -131,7 +131,7 @@ class ToolCall:
     def plain(self, text: str, colour: str = "text_muted") -> list[Row]:
         """Return a text as rows, wrapped at the full width."""
         style = self.style(colour)
-        lines = inert(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
+        lines = escape_controls(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
         return [row for line in lines for row in fold([Segment(expand_tabs(line), style)], self.room)]
 
     def fold(self, rows: Sequence[Row], most: int = FOLDED, *, end: bool = False, above: int = 0) -> list[Row]:
@@ -165,7 +165,7 @@ class ToolCall:
     def fields(self, *keys: str) -> list[dict[str, Any]]:
         """Return a list of objects from the metadata, else from the input; what is no object is left out."""
         sources: list[object] = [source[key] for source in (self.metadata, self.input) for key in keys if key in source]
-        return [found for each in sequence(sources[0] if sources else None) if (found := mapping(each))]
+        return [mapping_found for each in sequence(sources[0] if sources else None) if (mapping_found := mapping(each))]
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -205,9 +205,9 @@ def heading(call: ToolCall, body: CallBody) -> Row:
     look = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
     ending = [Segment("  " + " · ".join(notes), look)] if notes else []
     room = call.room - width_of([name]) - 1
-    wanted = min(width_of(ending), room // 2)
+    width = min(width_of(ending), room // 2)
     subject_style = call.style("text_muted" if status == "pending" else "text") + click
-    subject = cut([Segment(_on_one_line(body.subject), subject_style)], room - wanted)
+    subject = cut([Segment(_on_one_line(body.subject), subject_style)], room - width)
     row = [Segment(f"{mark} ", call.style(colour) + click), name]
     if body.subject:
         row += [Segment(" ", click), *subject]
@@ -215,7 +215,7 @@ def heading(call: ToolCall, body: CallBody) -> Row:
 
 
 def _on_one_line(text: str) -> str:
-    lines = (" ".join(line.split()) for line in inert(text[:4000]).strip().split("\n"))
+    lines = (" ".join(line.split()) for line in escape_controls(text[:4000]).strip().split("\n"))
     return " ⏎ ".join(line for line in lines if line)
 
 
@@ -229,7 +229,7 @@ def failure(call: ToolCall) -> list[Row]:
     """Return the rows that say why a call failed."""
     if not call.error or call.status == "interrupted":
         return []
-    if said := call.metadata.get("said"):  # the user's reason; the error addresses the model
-        return call.fold(call.plain(f"“{said}”", "text"))
+    if reason := call.metadata.get("said"):  # the user's reason; the error addresses the model
+        return call.fold(call.plain(f"“{reason}”", "text"))
     colour = "error" if call.status == "failed" else "text_muted"
     return call.fold(call.plain(call.error.strip("\n"), colour))

@@ -6,7 +6,7 @@ from itertools import islice
 
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.render.calls.call import MOST, CallBody, ToolCall, mapping
 from codeloop.tui.render.calls.generic import generic
 from codeloop.tui.render.calls.problems import problem_rows
@@ -28,14 +28,14 @@ _PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
 
 def read(call: ToolCall) -> CallBody:
     """Return which lines of which file were read; the lines, when it is open."""
-    shown = mapping(call.metadata.get("display"))
+    display = mapping(call.metadata.get("display"))
     path = call.path("filePath", "path")
-    match shown.get("type"):
+    match display.get("type"):
         case "directory":
-            return CallBody(path, [_count(shown.get("totalEntries"), "entry", "entries")], _lines(call))
+            return CallBody(path, [_count(display.get("totalEntries"), "entry", "entries")], _lines(call))
         case "file":
-            first, last = shown.get("lineStart"), shown.get("lineEnd")
-            total = shown.get("totalLines")
+            first, last = display.get("lineStart"), display.get("lineEnd")
+            total = display.get("totalLines")
             is_part = first != 1 or last != total
             subject = f"{path}:{first}-{last}" if is_part and last else path
             return CallBody(subject, [_count(total, "line", "lines", "of " if is_part else "")], _lines(call))
@@ -49,12 +49,12 @@ def _count(count: object, one: str, many: str, before: str = "") -> str:
 
 def _lines(call: ToolCall) -> list[Row]:
     """Draw the lines of an open read: with numbers and in the colours of its language."""
-    shown = mapping(call.metadata.get("display"))
+    display = mapping(call.metadata.get("display"))
     if not call.is_open:
         return []
-    if shown.get("type") == "directory":
+    if display.get("type") == "directory":
         return call.fold(call.plain(call.output.strip("\n")))
-    text, first = str(shown.get("text", "")), shown.get("lineStart")
+    text, first = str(display.get("text", "")), display.get("lineStart")
     number = first if isinstance(first, int) else 1
     code = CodeHighlighter(language_of(call.path("filePath")), call.canvas.styles)
     lines = text.split("\n")[:MOST]
@@ -62,7 +62,7 @@ def _lines(call: ToolCall) -> list[Row]:
     gutter = call.style("diff_line_number")
     rows: list[Row] = []
     for at, line in enumerate(lines, number):
-        for index, row in enumerate(fold(code.line(expand_tabs(inert(line))), call.room - digits - 1)):
+        for index, row in enumerate(fold(code.line(expand_tabs(escape_controls(line))), call.room - digits - 1)):
             rows.append([Segment(f"{'' if index else at:>{digits}} ", gutter), *row])
     return call.fold(rows)
 
@@ -71,12 +71,12 @@ def change(call: ToolCall) -> CallBody:
     """Render a change of files as diffs, with new problems in them."""
     diff = call.metadata.get("diff")
     patches = list(file_patches(diff[:_MOST])) if isinstance(diff, str) and call.status != "asking" else []
-    added, gone = _counts(call, patches)
-    notes = [f"+{added} -{gone}"] if patches else []
-    room = MOST if call.is_open else DIFF_ROWS if gone else NEW_ROWS
+    added, removed = _counts(call, patches)
+    notes = [f"+{added} -{removed}"] if patches else []
+    room = MOST if call.is_open else DIFF_ROWS if removed else NEW_ROWS
     rows = list(islice(_diffs(call, patches), room + 2))
     if len(rows) > room + 1:
-        lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), added + gone)
+        lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), added + removed)
         rows = call.fold(rows[:room], room, above=max(lines - room, 1))
     return CallBody(_subject(call, patches), [*notes, *_progress(call)], [*rows, *problem_rows(call)])
 
@@ -88,11 +88,13 @@ def language(call: ToolCall) -> CallBody:
 
 def _counts(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
     """Return how many lines were added and deleted: the tool's count, else counted from the patches."""
-    told = call.fields("files") or [mapping(call.metadata.get("filediff"))]
-    counts = [(each.get("additions"), each.get("deletions")) for each in told]
-    known = [(added, gone) for added, gone in counts if isinstance(added, int) and isinstance(gone, int)]
-    counted = known or [patch.counts for patch in patches]
-    return sum(added for added, _ in counted), sum(gone for _, gone in counted)
+    diffs = call.fields("files") or [mapping(call.metadata.get("filediff"))]
+    counts = [(each.get("additions"), each.get("deletions")) for each in diffs]
+    known_counts = [
+        (added, removed) for added, removed in counts if isinstance(added, int) and isinstance(removed, int)
+    ]
+    counted = known_counts or [patch.counts for patch in patches]
+    return sum(added for added, _ in counted), sum(removed for _, removed in counted)
 
 
 def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:
@@ -102,9 +104,9 @@ def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:
     names = [call.relative_path(patch.path) for patch in patches]
     if not names:
         raw = getattr(call.part.state, "raw", "") or call.text("patchText")
-        found = _PATH.search(raw)
+        match = _PATH.search(raw)
         names = (
-            [call.relative_path(found[1])] if found else [call.relative_path(name) for name in _PATCHED.findall(raw)]
+            [call.relative_path(match[1])] if match else [call.relative_path(name) for name in _PATCHED.findall(raw)]
         )
     return names[0] if len(names) == 1 else f"{len(names)} files" if names else ""
 
@@ -122,7 +124,7 @@ def _diffs(call: ToolCall, patches: list[PatchedFile]) -> Iterator[Row]:
             added, deleted = patch.counts
             room = call.room - len(f"  +{added} -{deleted}")
             yield [
-                Segment(cut_path(inert(call.relative_path(patch.path)), room), call.style("text", "bold")),
+                Segment(cut_path(escape_controls(call.relative_path(patch.path)), room), call.style("text", "bold")),
                 Segment(f"  +{added} -{deleted}", call.style("text_muted")),
             ]
         yield from DiffRows(patch, call.canvas, call.room).rows()

@@ -19,5 +19,5 @@ def data_answer(call: ToolCall) -> CallBody:
 
 def _progress(call: ToolCall) -> list[str]:
     """Return the progress reported by the server."""
-    said = call.title if call.status == "running" and "progress" in call.metadata else ""
-    return [one_line(said, 60)] if said else []
+    progress = call.title if call.status == "running" and "progress" in call.metadata else ""
+    return [one_line(progress, 60)] if progress else []

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.tui.render.calls.call import MOST, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, cut_path
@@ -29,10 +29,12 @@ class FileProblem(Struct, frozen=True):
 
 def problem_rows(call: ToolCall) -> list[Row]:
     """Return a row for each error and then each warning, at most a few until the call is opened."""
-    found = sorted(_problems(call), key=lambda each: each.severity)
+    file_problems = sorted(_problems(call), key=lambda each: each.severity)
     most = MOST if call.is_open else _SHOWN
-    left_out = len(found) - most if len(found) > most + 1 else 0  # the note would take as much room as one more row
-    rows = [_row(call, each) for each in (found[:most] if left_out else found)]
+    left_out = (
+        len(file_problems) - most if len(file_problems) > most + 1 else 0
+    )  # the note would take as much room as one more row
+    rows = [_row(call, each) for each in (file_problems[:most] if left_out else file_problems)]
     if left_out:
         rows.append(call.note(f"… and {left_out:,} more"))
     return rows
@@ -41,17 +43,17 @@ def problem_rows(call: ToolCall) -> list[Row]:
 def _row(call: ToolCall, problem: FileProblem) -> Row:
     mark, colour = _LOOKS[problem.severity]
     line = f":{problem.line}"
-    place = cut_path(inert(call.relative_path(problem.place)), max(call.room // 2 - len(line), 4))
+    location = cut_path(escape_controls(call.relative_path(problem.place)), max(call.room // 2 - len(line), 4))
     look = call.style(colour)
-    where = Segment(f"{place}{line}  ", call.style("text_muted"))
+    where = Segment(f"{location}{line}  ", call.style("text_muted"))
     return cut([Segment(f"{mark} ", look), where, Segment(problem.message, look)], call.room)
 
 
 def _problems(call: ToolCall) -> Iterator[FileProblem]:
     """Yield the valid diagnostics of a call's files."""
-    for place, given in mapping(call.metadata.get("diagnostics")).items():
-        for each in map(mapping, sequence(given)):
+    for file, diagnostics in mapping(call.metadata.get("diagnostics")).items():
+        for each in map(mapping, sequence(diagnostics)):
             line = mapping(mapping(each.get("range")).get("start")).get("line")
             severity, message = each.get("severity", 1), each.get("message")
             if isinstance(severity, int) and severity in _LOOKS and isinstance(line, int) and isinstance(message, str):
-                yield FileProblem(severity, place.replace("\n", " "), line + 1, one_line(message, _MESSAGE))
+                yield FileProblem(severity, file.replace("\n", " "), line + 1, one_line(message, _MESSAGE))

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs, fold
@@ -45,7 +45,7 @@ def _hits(call: ToolCall, hits: list[dict[str, Any]]) -> Iterator[Row]:
 
 
 def _one_row(text: str) -> str:
-    return expand_tabs(inert(text).replace("\n", " "))
+    return expand_tabs(escape_controls(text).replace("\n", " "))
 
 
 def files(call: ToolCall) -> CallBody:

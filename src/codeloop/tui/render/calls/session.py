@@ -7,7 +7,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.numbers import command_ending, duration
-from codeloop.kit.terminal_text import arguments, inert, one_line
+from codeloop.kit.terminal_text import arguments, escape_controls, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.calls.search import rows_if_open
@@ -29,13 +29,15 @@ _SUBJECTS = ("command", "filePath", "pattern", "path", "url", "query", "descript
 def todos(call: ToolCall) -> CallBody:
     """Return the task list with a box for each task."""
     rows: list[Row] = []
-    found = call.fields("todos")
-    for todo in found:
+    todo_rows = call.fields("todos")
+    for todo in todo_rows:
         box, colour, look = _BOXES.get(str(todo.get("status")), _BOXES["pending"])
-        text = [Segment(inert(" ".join(str(todo.get("content", "")).split())), call.style(colour, look))]
+        text = [Segment(escape_controls(" ".join(str(todo.get("content", "")).split())), call.style(colour, look))]
         rows += prefix_rows(wrap(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    "))
-    done = sum(todo.get("status") == "completed" for todo in found)
-    return CallBody(f"{done} of {len(found)} done" if found else "", rows=call.fold(rows, 30), name="todos")
+    completed = sum(todo.get("status") == "completed" for todo in todo_rows)
+    return CallBody(
+        f"{completed} of {len(todo_rows)} done" if todo_rows else "", rows=call.fold(rows, 30), name="todos"
+    )
 
 
 def task(call: ToolCall) -> CallBody:
@@ -53,7 +55,9 @@ def task(call: ToolCall) -> CallBody:
         notes.append(duration(call.ms or 0))
     rows: list[Row] = []
     if child is not None and call.status in {"running", "asking"}:
-        rows = [_small(call, part.tool, _subject(part.state.input), _mark(part)) for part in child.calls[-_CALLS:]]
+        rows = [
+            _one_row_call(call, part.tool, _subject(part.state.input), _mark(part)) for part in child.calls[-_CALLS:]
+        ]
     rows += _report(call)
     if link:
         hint = Segment(
@@ -84,10 +88,15 @@ def question(call: ToolCall) -> CallBody:
     asked = [one for one in call.fields("questions") if one.get("question")]
     rows: list[Row] = []
     for number, one in enumerate(asked):
-        rows += wrap([Segment(inert(" ".join(str(one["question"]).split())), call.style("text_muted"))], call.room)
+        rows += wrap(
+            [Segment(escape_controls(" ".join(str(one["question"]).split())), call.style("text_muted"))],
+            call.room,
+        )
         if number < len(given):
             chosen = ", ".join(str(label) for label in given[number]) or "no answer"
-            answer = wrap([Segment(inert(" ".join(chosen.split())), call.style("text"))], max(call.room - 2, 4))
+            answer = wrap(
+                [Segment(escape_controls(" ".join(chosen.split())), call.style("text"))], max(call.room - 2, 4)
+            )
             rows += prefix_rows(answer, Segment("→ ", call.style("primary")), Segment("  "))
     count = f"{len(asked)} question{'' if len(asked) == 1 else 's'}" if asked else ""
     return CallBody(count, rows=call.fold(rows, 20))
@@ -106,9 +115,9 @@ def plan_exit(call: ToolCall) -> CallBody:
         answer, line = str(thread.get("answer") or ""), thread.get("line")
         place = f"line {line}: " if line else ""
         mark = Segment("✓ ", call.style("success")) if answer else Segment("○ ", call.style("warning"))
-        text = [Segment(inert(f"{place}{thread.get('text')}"), call.style("text"))]
+        text = [Segment(escape_controls(f"{place}{thread.get('text')}"), call.style("text"))]
         rows += prefix_rows(wrap(text, max(call.room - 2, 4)), mark, Segment("  "))
-        told = [Segment(inert(answer or "open"), call.style("text_muted"))]
+        told = [Segment(escape_controls(answer or "open"), call.style("text_muted"))]
         rows += prefix_rows(wrap(told, max(call.room - 4, 4)), Segment("  → "), Segment("    "))
     left = sum(not mapping(each).get("answer") for each in threads)
     notes = (
@@ -127,7 +136,7 @@ def batch(call: ToolCall) -> CallBody:
         result = details[number] if number < len(details) else {}
         mark = "" if not result else "✓" if result.get("ok") else "✗"
         subject = str(result.get("title") or "") or _subject(given)
-        rows.append(_small(call, str(one.get("tool", "")), subject, mark))
+        rows.append(_one_row_call(call, str(one.get("tool", "")), subject, mark))
     return CallBody(
         call.title or f"{len(rows)} calls", call.list_durations(), [*call.fold(rows, 12), *rows_if_open(call)]
     )
@@ -139,7 +148,7 @@ def invalid(call: ToolCall) -> CallBody:
     return CallBody(call.text("tool"), rows=rows, is_failed=True)
 
 
-def _small(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
+def _one_row_call(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
     """Return a call within another one on one row."""
     before = [Segment(f"{mark} ", call.style("error" if mark == "✗" else "text_muted"))] if mark else []
     name = Segment(f"{one_line(tool, 30)} ", call.style("text_muted", "bold"))

@@ -3,7 +3,7 @@
 from rich.segment import Segment
 
 from codeloop.client.numbers import command_ending, duration
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import without_notes
 from codeloop.tui.render.ansi import AnsiText
 from codeloop.tui.render.calls.call import FOLDED, MOST, CallBody, ToolCall, sequence
@@ -53,21 +53,21 @@ def output_rows(call: ToolCall, output: str) -> list[Row]:
     if not text.strip():
         return []
     lines = text.split("\n")
-    whole = call.metadata.get("lines")
-    before = max(whole - len(lines), 0) if isinstance(whole, int) and call.metadata.get("truncated") else 0
-    kept = lines[-(MOST if call.is_open else FOLDED + 1) :]
+    all_lines = call.metadata.get("lines")
+    before = max(all_lines - len(lines), 0) if isinstance(all_lines, int) and call.metadata.get("truncated") else 0
+    lines_shown = lines[-(MOST if call.is_open else FOLDED + 1) :]
     reader = AnsiText(call.canvas.styles, "text_muted")
-    rows = [row for line in kept for row in fold(reader.line(line), call.room)]
-    return call.fold(rows, end=True, above=before + len(lines) - len(kept))
+    rows = [row for line in lines_shown for row in fold(reader.line(line), call.room)]
+    return call.fold(rows, end=True, above=before + len(lines) - len(lines_shown))
 
 
 def _output(call: ToolCall) -> tuple[str, list[str]]:
     """Split a command's output from codeloop's notes, without those that the heading shows."""
-    printed = call.metadata.get("output")
+    output = call.metadata.get("output")
     if call.status != "done":
-        return (without_notes(printed, call.metadata) if isinstance(printed, str) else ""), []
+        return (without_notes(output, call.metadata) if isinstance(output, str) else ""), []
     notes = [str(note) for note in sequence(call.metadata.get("notes"))]
-    return "" if printed == "" else call.output, notes  # the result's text for empty output is for the model
+    return "" if output == "" else call.output, notes  # the result's text for empty output is for the model
 
 
 def _command(call: ToolCall) -> list[Row]:
@@ -76,5 +76,5 @@ def _command(call: ToolCall) -> list[Row]:
     if "\n" not in command and len(command) <= call.room // 2:
         return []
     style = call.style("markdown_code")
-    lines = inert(command).split("\n")
+    lines = escape_controls(command).split("\n")
     return [row for line in lines for row in fold([Segment(expand_tabs(line), style)], call.room)]

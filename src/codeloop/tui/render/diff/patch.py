@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.render.cells import expand_tabs
 
 Sign = Literal[" ", "+", "-"]
@@ -42,8 +42,8 @@ def file_patches(text: str) -> Iterator[PatchedFile]:
     at = 0
     while at < len(lines):
         line = lines[at]
-        if (found := _HUNK.match(line)) is not None:
-            hunk, at = _hunk(lines, at + 1, [int(part or 1) for part in found.groups()])
+        if (match := _HUNK.match(line)) is not None:
+            hunk, at = _hunk(lines, at + 1, [int(part or 1) for part in match.groups()])
             hunks.append(hunk)
             continue
         if line.startswith(("Index: ", "diff --git ", "--- ")) and hunks:
@@ -62,22 +62,22 @@ def file_patches(text: str) -> Iterator[PatchedFile]:
 def _hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[DiffLine, ...], int]:
     """Return the lines of a hunk, and where the next begins; `ranges`: first line and count of both sides."""
     old, old_left, new, new_left = ranges
-    found: list[DiffLine] = []
+    diff_lines: list[DiffLine] = []
     while at < len(lines) and (old_left > 0 or new_left > 0 or lines[at].startswith("\\")):
-        sign, text = lines[at][:1], expand_tabs(inert(lines[at][1:].rstrip("\r")))
+        sign, text = lines[at][:1], expand_tabs(escape_controls(lines[at][1:].rstrip("\r")))
         at += 1
         match sign:
             case "+":
-                found.append(DiffLine("+", 0, new, text))
+                diff_lines.append(DiffLine("+", 0, new, text))
                 new, new_left = new + 1, new_left - 1
             case "-":
-                found.append(DiffLine("-", old, 0, text))
+                diff_lines.append(DiffLine("-", old, 0, text))
                 old, old_left = old + 1, old_left - 1
             case " " | "":
-                found.append(DiffLine(" ", old, new, text))
+                diff_lines.append(DiffLine(" ", old, new, text))
                 old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
             case "\\":
                 pass
             case _:
-                return tuple(found), at - 1
-    return tuple(found), at
+                return tuple(diff_lines), at - 1
+    return tuple(diff_lines), at

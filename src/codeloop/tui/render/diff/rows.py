@@ -38,8 +38,8 @@ class DiffRows:
     @cached_property
     def is_split(self) -> bool:
         """Whether both sides stand next to each other."""
-        wanted = self._canvas.diff
-        return wanted == "split" or (wanted == "auto" and self._room >= SPLIT and self._has_both())
+        diff = self._canvas.diff
+        return diff == "split" or (diff == "auto" and self._room >= SPLIT and self._has_both())
 
     def _has_both(self) -> bool:
         added, deleted = self._patch.counts
@@ -64,12 +64,12 @@ class DiffRows:
         for removed, added in _runs(hunk):
             words = _compare(removed, added)
             for old, new in _pairs(removed, added):
-                left = self._side(old, words, half, is_new=False)
-                right = self._side(new, words, half, is_new=True) if new is not old else list(self._copy(left, old))
+                rows = self._side(old, words, half, is_new=False)
+                right = self._side(new, words, half, is_new=True) if new is not old else list(self._copy(rows, old))
                 blank = [Segment(" " * half, self._canvas.styles.of("text"))]
-                for number in range(max(len(left), len(right))):
+                for number in range(max(len(rows), len(right))):
                     yield [
-                        *(left[number] if number < len(left) else blank),
+                        *(rows[number] if number < len(rows) else blank),
                         Segment(" "),
                         *(right[number] if number < len(right) else []),
                     ]
@@ -80,9 +80,9 @@ class DiffRows:
         number = line.new if is_new else line.old
         return list(self._line(line, words.get(id(line), []), room, number))
 
-    def _copy(self, left: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
+    def _copy(self, rows: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
         """Yield the rows of the left side with the line's number on the right one."""
-        for at, row in enumerate(left):
+        for at, row in enumerate(rows):
             yield [Segment(self._number(line.new if line and not at else 0), row[0].style), *row[1:]]
 
     def _number(self, number: int) -> str:
@@ -90,13 +90,13 @@ class DiffRows:
 
     def _line(self, line: DiffLine, changed: Spans, room: int, number: int = 0) -> Iterator[Row]:
         styles, side = self._canvas.styles, _SIDES[line.sign]
-        ground = f"diff_{side}_bg"
-        edge = ground if side == "context" else f"diff_{side}_line_number_bg"
-        plain = styles.of("text" if self._has_grounds and line.sign != " " else f"diff_{side}", "", ground)
+        background = f"diff_{side}_bg"
+        edge = background if side == "context" else f"diff_{side}_line_number_bg"
+        plain = styles.of("text" if self._has_grounds and line.sign != " " else f"diff_{side}", "", background)
         gutter = styles.of("diff_line_number", "", edge)
-        mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", ground))
-        shown = Segment(self._number(number or line.new or line.old), gutter)
-        first, rest = [shown, mark], [Segment(" " * self._digits, gutter), Segment("   ", plain)]
+        mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", background))
+        segment = Segment(self._number(number or line.new or line.old), gutter)
+        first, rest = [segment, mark], [Segment(" " * self._digits, gutter), Segment("   ", plain)]
         code = self._colour(line.sign, line.text, plain)
         if changed:
             code = _overlay(code, changed, self._emphasis(line.sign))
@@ -111,8 +111,8 @@ class DiffRows:
         if sign == " ":
             self._code["-"].line(text)
             return [Segment(text, plain)]
-        ground = Style(bgcolor=plain.bgcolor)
-        return [Segment(piece, (style or plain) + ground) for piece, style, _ in code]
+        background = Style(bgcolor=plain.bgcolor)
+        return [Segment(piece, (style or plain) + background) for piece, style, _ in code]
 
     def _emphasis(self, sign: Sign) -> Style:
         """Return the style added to changed words."""
@@ -145,10 +145,10 @@ def _runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffL
 
 def _compare(removed: list[DiffLine], added: list[DiffLine]) -> dict[int, Spans]:
     """Return the differing words of paired lines, by the line's identity."""
-    found: dict[int, Spans] = {}
+    spans: dict[int, Spans] = {}
     for old, new in zip(removed[:_COMPARED], added[:_COMPARED], strict=False):
-        found[id(old)], found[id(new)] = compare_words(old.text, new.text)
-    return found
+        spans[id(old)], spans[id(new)] = compare_words(old.text, new.text)
+    return spans
 
 
 def _pairs(removed: list[DiffLine], added: list[DiffLine]) -> Iterator[Pair]:
@@ -161,19 +161,19 @@ def _pairs(removed: list[DiffLine], added: list[DiffLine]) -> Iterator[Pair]:
 
 def _overlay(row: Row, spans: Spans, style: Style) -> Row:
     """Return a row in which the spans have a style besides their own."""
-    found: Row = []
-    place = 0
+    overlaid: Row = []
+    index = 0
     for text, own, _ in row:
-        end, at = place + len(text), place
+        end, at = index + len(text), index
         for start, stop in spans:
             if stop <= at or start >= end:
                 continue
             begin, last = max(start, at), min(stop, end)
             if begin > at:
-                found.append(Segment(text[at - place : begin - place], own))
-            found.append(Segment(text[begin - place : last - place], (own or Style()) + style))
+                overlaid.append(Segment(text[at - index : begin - index], own))
+            overlaid.append(Segment(text[begin - index : last - index], (own or Style()) + style))
             at = last
         if at < end:
-            found.append(Segment(text[at - place :], own))
-        place = end
-    return found
+            overlaid.append(Segment(text[at - index :], own))
+        index = end
+    return overlaid

@@ -22,15 +22,15 @@ def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     blocks = matcher.get_matching_blocks()
     same = sum(len(word.strip()) for at, _, size in blocks for word in first[at : at + size])
-    whole = max(len("".join(old.split())), len("".join(new.split())), 1)
-    if same / whole < _ALIKE:
+    length = max(len("".join(old.split())), len("".join(new.split())), 1)
+    if same / length < _ALIKE:
         return [], []
-    return _between(first, [(at, at + size) for at, _, size in blocks]), _between(
+    return _spans_outside(first, [(at, at + size) for at, _, size in blocks]), _spans_outside(
         second, [(at, at + size) for _, at, size in blocks]
     )
 
 
-def _between(words: list[str], same: list[tuple[int, int]]) -> Spans:
+def _spans_outside(words: list[str], same: list[tuple[int, int]]) -> Spans:
     """Return the spans of the words outside the ranges; spans separated by spaces only are joined."""
     places = [0]
     for word in words:
@@ -48,5 +48,5 @@ def _between(words: list[str], same: list[tuple[int, int]]) -> Spans:
     return spans
 
 
-def _index(places: list[int], place: int) -> int:
-    return places.index(place)
+def _index(places: list[int], index: int) -> int:
+    return places.index(index)

@@ -146,10 +146,10 @@ class BlockReader:
         """Return how many containers the line continues, and its content within them."""
         for number, container in enumerate(self._containers):
             if not container.marker:
-                found = _QUOTE.match(line)
-                if found is None:
+                match = _QUOTE.match(line)
+                if match is None:
                     return number, line
-                line = line[found.end() :]
+                line = line[match.end() :]
                 continue
             if not line.strip():
                 return len(self._containers) if not self._has_quote(number) else number, ""
@@ -181,10 +181,10 @@ class BlockReader:
         is_lazy = self._open is not None and self._open.kind == "paragraph" and not self._blank
         depth = matched
         while depth < DEEPEST:
-            if (found := _QUOTE.match(rest)) is not None:
+            if (match := _QUOTE.match(rest)) is not None:
                 yield from self._shrink(depth)
                 self._containers.append(_Container())
-                rest, depth, is_lazy = rest[found.end() :], depth + 1, False
+                rest, depth, is_lazy = rest[match.end() :], depth + 1, False
             elif (item := self._item(rest, depth, is_within=is_lazy and depth == len(self._containers))) is not None:
                 yield from self._shrink(depth)
                 container, rest = item
@@ -211,16 +211,16 @@ class BlockReader:
 
     def _item(self, rest: str, depth: int, *, is_within: bool) -> tuple[_Container, str] | None:
         """Return the list item that a line begins and its content; `is_within`: it would interrupt a paragraph."""
-        found = _ITEM.match(rest)
-        if found is None or _RULE.fullmatch(rest) or (len(found[1]) > 3 and depth == 0):
+        match = _ITEM.match(rest)
+        if match is None or _RULE.fullmatch(rest) or (len(match[1]) > 3 and depth == 0):
             return None
-        says, number = rest[found.end() :], found[3]
+        says, number = rest[match.end() :], match[3]
         if is_within and (not says.strip() or (number and number not in {"0", "1"})):
             return None
-        width = found.end() - len(found[1]) - len(found[2])
+        width = match.end() - len(match[1]) - len(match[2])
         if width > 4:
             says, width = " " * (width - 1) + says, 1
-        kind = found[4] or found[2]
+        kind = match[4] or match[2]
         last = self._numbers.get(depth)
         count = int(number or 0)
         if number and last is not None and last[0] == kind and count <= 1:
@@ -230,8 +230,8 @@ class BlockReader:
         marker = f"{count}{kind}" if number else "•"
         if (task := _TASK.match(says)) is not None:
             marker, says = f"[{task[1].lower()}]", says[task.end() :]
-        indent = len(found[1]) + len(found[2]) + max(width, 1)
-        return _Container(indent=indent, column=len(found[1]), marker=marker), says
+        indent = len(match[1]) + len(match[2]) + max(width, 1)
+        return _Container(indent=indent, column=len(match[1]), marker=marker), says
 
     def _interrupts(self, rest: str) -> bool:
         """Return whether a line ends a paragraph."""
@@ -242,10 +242,10 @@ class BlockReader:
     def _block(self, rest: str) -> Iterator[Leaf]:
         block = self._open
         if block is not None and block.kind == "paragraph" and block.lines:
-            if (found := _SETEXT.fullmatch(rest)) and not block.is_begun:
+            if (match := _SETEXT.fullmatch(rest)) and not block.is_begun:
                 self._open = None
                 text = "\n".join(block.lines)
-                yield self._leaf("heading", text, level=1 if found[1][0] == "=" else 2, is_apart=block.is_apart)
+                yield self._leaf("heading", text, level=1 if match[1][0] == "=" else 2, is_apart=block.is_apart)
                 return
             if (
                 _DELIMITER.fullmatch(rest)
@@ -259,14 +259,14 @@ class BlockReader:
         if block is not None and block.kind == "table" and "|" in rest:
             yield from self._row(block, rest)
             return
-        if (found := _FENCE.fullmatch(rest)) is not None:
+        if (match := _FENCE.fullmatch(rest)) is not None:
             yield from self._close()
-            info = found[3].strip().partition(" ")[0]
+            info = match[3].strip().partition(" ")[0]
             yield self._leaf("code", "", info=info)
-            self._open = _Open("fence", [], fence=found[2], indent=len(found[1]))
-        elif (found := _HEADING.fullmatch(rest)) is not None:
+            self._open = _Open("fence", [], fence=match[2], indent=len(match[1]))
+        elif (match := _HEADING.fullmatch(rest)) is not None:
             yield from self._close()
-            yield self._leaf("heading", found[2] or "", level=len(found[1]))
+            yield self._leaf("heading", match[2] or "", level=len(match[1]))
         elif _RULE.fullmatch(rest) is not None:
             yield from self._close()
             yield self._leaf("rule", "")

@@ -6,7 +6,7 @@ from itertools import takewhile, zip_longest
 
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import inert_answer
+from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, expand_tabs, fold, pad, width_of, wrap
 from codeloop.tui.render.markdown.blocks import LONGEST, BlockReader, Frame, Leaf
@@ -46,8 +46,8 @@ class MarkdownDocument:
     def grow(self, text: str) -> list[Row]:
         """Return the rows of a longer version of the text, which may continue."""
         self._take(text)
-        kept = zip_longest(self._tail(), self._shown)
-        self._shown = [before if row == before else row for row, before in kept if row is not None]
+        pairs = zip_longest(self._tail(), self._shown)
+        self._shown = [before if row == before else row for row, before in pairs if row is not None]
         return [*self._rows, *self._shown]
 
     def finish(self, text: str) -> list[Row]:
@@ -60,8 +60,8 @@ class MarkdownDocument:
     def _take(self, text: str) -> None:
         more = text[len(self._text) :]
         self._text = text
-        *whole, last = more.split("\n")
-        for line in whole:
+        *complete, last = more.split("\n")
+        for line in complete:
             self._line += line
             self._shorten()
             self._read(self._line.removesuffix("\r"), is_end=True)
@@ -89,17 +89,17 @@ class MarkdownDocument:
         reader = self._reader.copy()
         line = self._line.rstrip("\r")
         fence = reader.in_fence
-        held = fence.startswith(line.strip()[:3]) if fence else _UNDECIDED.fullmatch(line)
+        is_undecided = fence.startswith(line.strip()[:3]) if fence else _UNDECIDED.fullmatch(line)
         leaves: list[Leaf] = []
-        if line and (self._is_within or not held):
+        if line and (self._is_within or not is_undecided):
             leaves += _leaves(reader, line, is_within=self._is_within)
         leaves += reader.end()
         return self._leaves.preview(leaves)
 
 
 def _leaves(reader: BlockReader, line: str, *, is_within: bool) -> Iterable[Leaf]:
-    shown = expand_tabs(inert_answer(line))
-    return reader.go_on(shown) if is_within else reader.read(shown)
+    text = expand_tabs(escape_answer_controls(line))
+    return reader.go_on(text) if is_within else reader.read(text)
 
 
 class _LeafRows:
@@ -133,7 +133,7 @@ class _LeafRows:
         first, rest = self._frames(leaf.frames)
         room = max(self._width - width_of(first), 2)
         body = self._body(leaf, room, is_open=is_open)
-        rows: list[Row] = [self._gap(leaf.frames)] if leaf.is_apart else []
+        rows: list[Row] = [self._blank_row(leaf.frames)] if leaf.is_apart else []
         self._around = leaf.frames
         if not first:
             return rows + body
@@ -141,7 +141,7 @@ class _LeafRows:
             rows.append([*(rest if number else first), *row])
         return rows
 
-    def _gap(self, frames: tuple[Frame, ...]) -> Row:
+    def _blank_row(self, frames: tuple[Frame, ...]) -> Row:
         """Return the blank row before a block; a quotation goes on through it."""
         both = zip(frames, self._around, strict=False)
         shared = list(takewhile(lambda pair: pair[0].marker == pair[1].marker == "", both))
@@ -187,17 +187,17 @@ class _LeafRows:
                 return self._code_rows(leaf.text, room, is_open=is_open)
 
     def _wrap(self, text: str, room: int, colour: str, look: str = "", *, is_open: bool) -> list[Row]:
-        found = pieces(text, is_open=is_open)
-        if len(found) == 1:
-            return wrap(self._prose.segments(found, colour, look), room)
-        return [row for line in lines(found) for row in wrap(self._prose.segments(line, colour, look), room)]
+        line_pieces = pieces(text, is_open=is_open)
+        if len(line_pieces) == 1:
+            return wrap(self._prose.segments(line_pieces, colour, look), room)
+        return [row for line in lines(line_pieces) for row in wrap(self._prose.segments(line, colour, look), room)]
 
     def _code_rows(self, text: str, room: int, *, is_open: bool) -> list[Row]:
-        shown = self._code.peek(text) if is_open else self._code.line(text)
-        ground = self._prose.styles.of("markdown_code_block", "", CODE)
-        edge = Segment(" ", ground)
+        segments = self._code.peek(text) if is_open else self._code.line(text)
+        style = self._prose.styles.of("markdown_code_block", "", CODE)
+        edge = Segment(" ", style)
         inner = max(room - 2, 1)
-        return [cut(pad([edge, *row], room, ground), room) for row in fold(shown, inner)]
+        return [cut(pad([edge, *row], room, style), room) for row in fold(segments, inner)]
 
 
 def _as_table(leaf: Leaf) -> list[Leaf]:

@@ -82,10 +82,10 @@ class _Inline:
 
     def result(self) -> list[Piece]:
         text, at = self._text, 0
-        while (found := _TOKEN.search(text, at)) is not None:
-            if found.start() > at:
-                self._pieces.append(Piece(text[at : found.start()]))
-            at = self._take(found)
+        while (match := _TOKEN.search(text, at)) is not None:
+            if match.start() > at:
+                self._pieces.append(Piece(text[at : match.start()]))
+            at = self._take(match)
         if at < len(text):
             self._pieces.append(Piece(text[at:]))
         self._emphasise(0)
@@ -93,39 +93,39 @@ class _Inline:
             self._open_link(self._brackets[-1])
         return _merge(self._pieces)
 
-    def _take(self, found: re.Match[str]) -> int:
+    def _take(self, match: re.Match[str]) -> int:
         """Handle a match, and return where to continue."""
-        kind, value = found.lastgroup, found.group()
+        kind, value = match.lastgroup, match.group()
         match kind:
             case "escaped":
-                self._pieces.append(Piece(found[kind]))
+                self._pieces.append(Piece(match[kind]))
             case "hard":
                 self._pieces.append(Piece("\n"))
             case "soft":
-                begin = self._text.rfind("\n", 0, found.start()) + 1
-                self._pieces.append(Piece(" " if found.start() - begin >= _WRAPPED else "\n"))
+                begin = self._text.rfind("\n", 0, match.start()) + 1
+                self._pieces.append(Piece(" " if match.start() - begin >= _WRAPPED else "\n"))
             case "entity":
                 self._pieces.append(Piece(_character(value)))
             case "ticks":
-                return self._code(found)
+                return self._code(match)
             case "auto":
-                link = found[kind]
+                link = match[kind]
                 self._pieces.append(Piece(link, LINK, link if ":" in link else f"mailto:{link}"))
             case "bare":
-                return found.start() + self._bare(value)
+                return match.start() + self._add_bare_link(value)
             case "run":
-                self._delimiter(found)
+                self._delimiter(match)
             case "bracket":
                 self._brackets.append(
-                    _Bracket(len(self._pieces), found.end(), len(self._delimiters), value.startswith("!"))
+                    _Bracket(len(self._pieces), match.end(), len(self._delimiters), value.startswith("!"))
                 )
                 self._pieces.append(Piece(value))
             case _:
-                return self._close(found.end())
-        return found.end()
+                return self._close(match.end())
+        return match.end()
 
-    def _code(self, found: re.Match[str]) -> int:
-        run, start = found.group(), found.end()
+    def _code(self, match: re.Match[str]) -> int:
+        run, start = match.group(), match.end()
         if len(run) not in self._unclosed:
             for close in re.compile("`+").finditer(self._text, start):
                 if len(close.group()) == len(run):
@@ -138,26 +138,26 @@ class _Inline:
         self._pieces.append(Piece(run))
         return start
 
-    def _bare(self, url: str) -> int:
+    def _add_bare_link(self, url: str) -> int:
         """Add a bare address, without the punctuation that ends the sentence, and return its length."""
         while url[-1] in "?!.,:*_~'\";" or (url[-1] == ")" and url.count(")") > url.count("(")) or url[-1] == "]":
             url = url[:-1]
         self._pieces.append(Piece(url, LINK, url if url.startswith("http") else f"https://{url}"))
         return len(url)
 
-    def _delimiter(self, found: re.Match[str]) -> None:
-        run, text = found.group(), self._text
-        before = text[found.start() - 1] if found.start() else " "
-        after = text[found.end()] if found.end() < len(text) else "a" if self._is_open else " "
+    def _delimiter(self, match: re.Match[str]) -> None:
+        run, text = match.group(), self._text
+        before = text[match.start() - 1] if match.start() else " "
+        after = text[match.end()] if match.end() < len(text) else "a" if self._is_open else " "
         if len(self._delimiters) >= _MOST:
             self._pieces.append(Piece(run))
             return
-        left = not after.isspace() and (not _is_mark(after) or before.isspace() or _is_mark(before))
+        can_open = not after.isspace() and (not _is_mark(after) or before.isspace() or _is_mark(before))
         right = not before.isspace() and (not _is_mark(before) or after.isspace() or _is_mark(after))
         if run[0] == "_":
-            opens, closes = left and (not right or _is_mark(before)), right and (not left or _is_mark(after))
+            opens, closes = can_open and (not right or _is_mark(before)), right and (not can_open or _is_mark(after))
         elif run == "*":  # patterns such as src/*.py are text
-            opens, closes = left and (before.isspace() or before in _BEFORE), right
+            opens, closes = can_open and (before.isspace() or before in _BEFORE), right
         else:  # beside Chinese and Japanese punctuation, which CommonMark does not take for an end
             opens, closes = not after.isspace(), not before.isspace()
         self._delimiters.append(_Delimiter(run[0], len(self._pieces), len(run), len(run), opens, closes))
@@ -259,10 +259,10 @@ class _Inline:
         self._pieces[opener.at].text = opener.char * opener.length
 
 
-def _merge(found: list[Piece]) -> list[Piece]:
+def _merge(pieces: list[Piece]) -> list[Piece]:
     """Join neighbours of the same look, and drop empty pieces."""
     joined: list[Piece] = []
-    for piece in found:
+    for piece in pieces:
         last = joined[-1] if joined else None
         if (
             last is not None
@@ -296,10 +296,10 @@ def _character(entity: str) -> str:
     return unescape(entity)
 
 
-def lines(found: list[Piece]) -> Iterator[list[Piece]]:
+def lines(pieces: list[Piece]) -> Iterator[list[Piece]]:
     """Yield the pieces of each line; hard breaks end lines."""
     line: list[Piece] = []
-    for piece in found:
+    for piece in pieces:
         if piece.text == "\n" and not piece.looks & CODE:
             yield line
             line = []

@@ -20,14 +20,14 @@ class ProseStyles:
         self._is_quiet = is_quiet
         self._made: dict[tuple[str, int, str], Style] = {}
 
-    def segments(self, found: list[Piece], colour: str = "", look: str = "") -> list[Segment]:
+    def segments(self, pieces: list[Piece], colour: str = "", look: str = "") -> list[Segment]:
         """Return pieces as segments; `colour` and `look`: of plain text, if not the base."""
         base, more = colour or self.base, f"{self._look} {look}".strip()
         return [
             Segment(
                 piece.text, self._link_style(piece, base, more) if piece.link else self._style(base, piece.looks, more)
             )
-            for piece in found
+            for piece in pieces
         ]
 
     def of(self, colour: str, look: str = "", on: str = "") -> Style:

@@ -64,16 +64,16 @@ class TableLayout:
         if room < _NARROWEST * count:
             return []
         widths = [0] * count
-        left = sorted(range(count), key=lambda column: wanted[column])
-        while left:
-            share = room // len(left)
-            column = left.pop(0)
+        order = sorted(range(count), key=lambda column: wanted[column])
+        while order:
+            share = room // len(order)
+            column = order.pop(0)
             widths[column] = min(wanted[column], share)
             room -= widths[column]
         return widths
 
     def _lay_out(self, cells: list[Cell]) -> list[Row]:
-        return self._side_by_side(cells) if self._widths else self._below(cells)
+        return self._side_by_side(cells) if self._widths else self._stack_row(cells)
 
     def _side_by_side(self, cells: list[Cell]) -> list[Row]:
         columns = [
@@ -90,7 +90,7 @@ class TableLayout:
             rows.append(row)
         return rows
 
-    def _below(self, cells: list[Cell]) -> list[Row]:
+    def _stack_row(self, cells: list[Cell]) -> list[Row]:
         """Return a row as `name: value` lines, where there is no room for columns."""
         rows: list[Row] = []
         for name, cell in zip(self._names, cells, strict=True):

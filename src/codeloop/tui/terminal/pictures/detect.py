@@ -24,8 +24,8 @@ _TMUX = "#{client_termtype}\n#{client_termfeatures}\n#{allow-passthrough}"
 def protocol_of_answers(answers: Mapping[str, str]) -> Protocol:
     """Return the drawing protocol of a terminal by its answers; "": none."""
     version = answers.get(VERSION, "").lower()
-    if found := _KITTY.match(version):
-        return "kitty" if found[1] is None or (int(found[1]), int(found[2])) >= (0, 28) else ""
+    if match := _KITTY.match(version):
+        return "kitty" if match[1] is None or (int(match[1]), int(match[2])) >= (0, 28) else ""
     if _ITERM.match(version):
         return "iterm"
     if _TEXT_STAYS_BELOW.match(version):

@@ -41,7 +41,7 @@ def rows_of(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COL
     rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
     if protocol == "iterm":
         return tuple(_as_file(row, box.columns, 1) for row in rows)
-    few, palette = _few(image, colours)
+    few, palette = _quantise(image, colours)
     pixels, size = few.tobytes(), image.width * height
     return tuple(
         sixels(pixels[line * size : (line + 1) * size], palette, box.columns * width) for line in range(box.rows)
@@ -102,7 +102,7 @@ def _fill_box(data: bytes, box: PictureBox) -> "Image":
     return filled
 
 
-def _few(image: "Image", colours: int) -> tuple["Image", list[int]]:
+def _quantise(image: "Image", colours: int) -> tuple["Image", list[int]]:
     """Return a picture as palette indices; transparent pixels are CLEAR."""
     from PIL import Image
 
@@ -115,7 +115,7 @@ def _few(image: "Image", colours: int) -> tuple["Image", list[int]]:
 
 
 def _as_sixels(image: "Image", colours: int) -> str:
-    few, palette = _few(image, colours)
+    few, palette = _quantise(image, colours)
     return sixels(few.tobytes(), palette, few.width)
 
 

@@ -70,29 +70,32 @@ class Gallery:
         self._turn = asyncio.Lock()
         self._number = 0x100000 + secrets.randbelow(0xE00000)  # other programs may have pictures in the terminal, too
 
-    def want(self, place: PicturePlace) -> None:
+    def request(self, picture_place: PicturePlace) -> None:
         """Request that a visible picture be drawn."""
-        if place.key not in self._loaded and place.key not in self._wanted:
-            self._wanted.add(place.key)
-            self._screen.begin(self._load(place))
+        if picture_place.key not in self._loaded and picture_place.key not in self._wanted:
+            self._wanted.add(picture_place.key)
+            self._screen.begin(self._load(picture_place))
 
     def draw_row(self, row: PictureRow) -> list[Segment]:
         """Return the segments of a row: kitty's placeholder cells; else blanks."""
-        place = row.place
-        loaded = self._loaded.get(place.key) if place is not None else None
-        if place is None or loaded is None or not (loaded.number or loaded.problem):
+        picture_place = row.place
+        loaded = self._loaded.get(picture_place.key) if picture_place is not None else None
+        if picture_place is None or loaded is None or not (loaded.number or loaded.problem):
             return row
         if row.written is None or row.written[0] is not loaded:
-            cells = [_fill(each, place, loaded) if each.style and "image" in each.style.meta else each for each in row]
+            cells = [
+                _fill(each, picture_place, loaded) if each.style and "image" in each.style.meta else each
+                for each in row
+            ]
             row.written = (loaded, cells)
         return row.written[1]
 
-    def slice_at(self, place: PicturePlace) -> Slice | None:
+    def slice_at(self, picture_place: PicturePlace) -> Slice | None:
         """Return the slice of a picture for a row; None: not ready, or not drawn by slices."""
-        loaded = self._loaded.get(place.key)
+        loaded = self._loaded.get(picture_place.key)
         if loaded is None or not loaded.rows:
             return None
-        return Slice((*place.key, place.line), loaded.rows[place.line], place.columns)
+        return Slice((*picture_place.key, picture_place.line), loaded.rows[picture_place.line], picture_place.columns)
 
     def forget(self) -> None:
         """Drop all drawn pictures: the terminal has lost them, or they are drawn differently."""
@@ -103,32 +106,32 @@ class Gallery:
         """The commands that free the pictures in the terminal."""
         return "".join(kitty.delete_command(each.number) for each in self._loaded.values() if each.number)
 
-    async def _load(self, place: PicturePlace) -> None:
+    async def _load(self, picture_place: PicturePlace) -> None:
         async with self._turn:
             room = self.room
             try:
-                if place.key not in {each.key for each in self._screen.in_sight()}:
+                if picture_place.key not in {each.key for each in self._screen.in_sight()}:
                     return
-                file = self._screen.find(place.part_id)
+                file = self._screen.find(picture_place.part_id)
                 if file is None:
                     return
                 self._number += 1
-                box = PictureBox(place.columns, place.rows, room.cell)
+                box = PictureBox(picture_place.columns, picture_place.rows, room.cell)
                 work = partial(_make, file, self.protocol, box, self._colours, self._number)
                 loaded, commands = await asyncio.to_thread(work)
             finally:
-                self._wanted.discard(place.key)
+                self._wanted.discard(picture_place.key)
         if room != self.room:
             return
-        self._loaded[place.key] = loaded
+        self._loaded[picture_place.key] = loaded
         self._screen.show([*commands, *self._evict()], as_text=not loaded.rows)
 
     def _evict(self) -> list[str]:
         """Drop the oldest invisible pictures; return the commands that free them in the terminal."""
         seen = {each.key for each in self._screen.in_sight()}
         old = [key for key in self._loaded if key not in seen][: max(len(self._loaded) - PICTURES_KEPT.value, 0)]
-        gone = [self._loaded.pop(key) for key in old]
-        return [kitty.delete_command(each.number) for each in gone if each.number]
+        loaded_pictures = [self._loaded.pop(key) for key in old]
+        return [kitty.delete_command(each.number) for each in loaded_pictures if each.number]
 
 
 def _make(
@@ -143,8 +146,8 @@ def _make(
         return LoadedPicture(problem=str(error)), ()
 
 
-def _fill(segment: Segment, place: PicturePlace, loaded: LoadedPicture) -> Segment:
+def _fill(segment: Segment, picture_place: PicturePlace, loaded: LoadedPicture) -> Segment:
     if loaded.number:
-        return kitty.cells(loaded.number, place.line, place.columns, segment.style or Style())
-    words = one_line(f"Not shown: {loaded.problem}", place.columns) if place.line == 0 else ""
-    return Segment(words + " " * (place.columns - cell_len(words)), segment.style)
+        return kitty.cells(loaded.number, picture_place.line, picture_place.columns, segment.style or Style())
+    words = one_line(f"Not shown: {loaded.problem}", picture_place.columns) if picture_place.line == 0 else ""
+    return Segment(words + " " * (picture_place.columns - cell_len(words)), segment.style)

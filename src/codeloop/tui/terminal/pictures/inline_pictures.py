@@ -70,7 +70,7 @@ class InlinePictures:
         self._gallery = Gallery(protocol, self._room(cell), int(colours) if colours else MOST_COLOURS, self)
         self._ui.appearance.pictures = self._gallery
         if protocol != "kitty":
-            self._ui.painter = Painter(self._slices, self._later)
+            self._ui.painter = Painter(self._slices, self._paint_later)
         self._ui.restyle()
 
     def resize(self) -> None:
@@ -90,8 +90,8 @@ class InlinePictures:
 
     def find(self, part_id: str) -> FilePart | None:
         """Return an attachment of the conversation that is shown."""
-        found = (file for file in find_pictures(self._ui.tab.view) if file.id == part_id)
-        return next(found, None)
+        file_parts = (file for file in find_pictures(self._ui.tab.view) if file.id == part_id)
+        return next(file_parts, None)
 
     def in_sight(self) -> list[PicturePlace]:
         """Return the places that are on the screen."""
@@ -117,17 +117,19 @@ class InlinePictures:
         transcript, gallery = self._ui.tab.transcript, self._gallery
         if gallery is None or not transcript.is_attached or self._ui.screen is not transcript.screen:
             return {}
-        region, found = transcript.region, dict[Spot, Slice]()
+        region, slices = transcript.region, dict[Spot, Slice]()
         layers = visible_layers(transcript.screen)
         for y, row in transcript.pictures.rows.items():
-            line, place = region.y + y, row.place
-            if place is None or not (y < region.height and line < len(layers)):
+            line, picture_place = region.y + y, row.place
+            if picture_place is None or not (y < region.height and line < len(layers)):
                 continue
-            drawing = gallery.slice_at(place)
-            x = region.x + MARGIN + place.left
-            if drawing is not None and not _is_covered(layers[line], transcript, Region(x, line, place.columns, 1)):
-                found[line, x] = drawing
-        return found
+            drawing = gallery.slice_at(picture_place)
+            x = region.x + MARGIN + picture_place.left
+            if drawing is not None and not _is_covered(
+                layers[line], transcript, Region(x, line, picture_place.columns, 1)
+            ):
+                slices[line, x] = drawing
+        return slices
 
     def _cell(self, *, is_needed: bool) -> tuple[int, int] | None:
         return cell_of(self._answers, _STDIN) or (None if is_needed else _CELL)
@@ -135,7 +137,7 @@ class InlinePictures:
     def _room(self, cell: tuple[int, int]) -> PictureBox:
         return PictureBox(kitty.MOST, min(max(self._ui.size.height // _SHARE, 1), kitty.MOST), cell)
 
-    def _later(self, seconds: float) -> None:
+    def _paint_later(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.stop()
         self._timer = self._ui.set_timer(seconds, self._ui.paint)
@@ -157,9 +159,9 @@ class InlinePictures:
 
 
 def _is_covered(layer: Layer, transcript: Transcript, region: Region) -> bool:
-    for widget, shown, _ in layer:
+    for widget, visible_region, _ in layer:
         if widget is transcript:
             return False
-        if shown.overlaps(region):
+        if visible_region.overlaps(region):
             return True
     return True

@@ -44,10 +44,10 @@ class Painter:
         if not isinstance(update, Changes):
             self._there.clear()
             return
-        written = [(line, start, end) for line, start, end, _ in update.parts()]
+        spans = [(line, start, end) for line, start, end, _ in update.parts()]
         for spot, each in [*self._there.items()]:
-            line, left = spot
-            if any(line == at and start < left + each.columns and end > left for at, start, end in written):
+            line, column = spot
+            if any(line == at and start < column + each.columns and end > column for at, start, end in spans):
                 del self._there[spot]
 
     def frame(self) -> str:

@@ -14,7 +14,7 @@ from codeloop.tui.editor.chips import adopt_chips, chips_in, is_chip
 from codeloop.tui.editor.edits import EDITS
 from codeloop.tui.editor.line_layout import Layout
 from codeloop.tui.editor.vim.vim import Vim
-from codeloop.tui.editor.words import around
+from codeloop.tui.editor.words import span_around
 from codeloop.tui.keys.bindings import normalise_key
 from codeloop.tui.widgets.base import faint_style
 from codeloop.tui.widgets.prompt.entry import Mode
@@ -126,13 +126,13 @@ class PromptEditor(PointedWidget, can_focus=True):
         text = self.buffer.text
         return StoredPrompt(text, self.mode, chips_in(self.buffer.chips, text), cursor=self.buffer.cursor)
 
-    def load(self, kept: StoredPrompt) -> None:
+    def load(self, prompt: StoredPrompt) -> None:
         """Replace the content; undo restores the text."""
-        text = adopt_chips(self.buffer.chips, kept.text, kept.chips)
+        text = adopt_chips(self.buffer.chips, prompt.text, prompt.chips)
         self.buffer.replace(0, len(self.buffer.text), text)
-        if kept.cursor is not None:
-            self.buffer.move(kept.cursor)
-        self.enter(kept.mode)
+        if prompt.cursor is not None:
+            self.buffer.move(prompt.cursor)
+        self.enter(prompt.mode)
 
     def enter(self, mode: Mode) -> None:
         """Switch between prompts and shell lines."""
@@ -188,12 +188,14 @@ class PromptEditor(PointedWidget, can_focus=True):
 
     def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
         """Move the cursor to a cell, or select what is there."""
-        buffer, place = self.buffer, self.rows.offset(self._top + at.y, at.x)
+        buffer, offset = self.buffer, self.rows.offset(self._top + at.y, at.x)
         if unit != "character":
             is_line = unit == "line"
-            start, place = (buffer.line_start(place), buffer.line_end(place)) if is_line else around(buffer.text, place)
+            start, offset = (
+                (buffer.line_start(offset), buffer.line_end(offset)) if is_line else span_around(buffer.text, offset)
+            )
             buffer.move(start)
-        buffer.move(place, select=select)
+        buffer.move(offset, select=select)
         self.update()
 
     def scroll_rows(self, step: int) -> bool:

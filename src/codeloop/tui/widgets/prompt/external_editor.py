@@ -34,19 +34,21 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
 
 async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str], None]) -> None:
     """Edit the prompt externally while the app is suspended; the session continues meanwhile."""
-    kept, text = editor.stored_prompt, None
+    prompt, text = editor.stored_prompt, None
     with ExitStack() as stack:
         try:
             command = editor_command(os.environ)
             with suppress(SuspendNotSupported):  # without a terminal there is nothing to lend
                 stack.enter_context(app.suspend())
             stack.enter_context(app.batch_update())
-            text = await run_editor(expand_chips(kept.chips, kept.text), command)
+            text = await run_editor(expand_chips(prompt.chips, prompt.text), command)
         except EditorFailed as error:  # within the stack: an error that leaves it does not give the terminal back
             note(str(error))
     app.refresh(layout=True)
     if text is not None:
-        editor.load(StoredPrompt(collapse_chips(kept.chips, escape_chips(kept.chips, text)), kept.mode, kept.chips))
+        editor.load(
+            StoredPrompt(collapse_chips(prompt.chips, escape_chips(prompt.chips, text)), prompt.mode, prompt.chips)
+        )
 
 
 async def run_editor(text: str, command: list[str]) -> str:

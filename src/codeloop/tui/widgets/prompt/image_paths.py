@@ -43,11 +43,11 @@ def image_of(data: bytes, mime: str, name: str) -> Chip:
 
 def find_image_paths(text: str, note: Callable[[str], None]) -> Iterator[tuple[int, int, Chip]]:
     """Yield the range of each image's path in a text, and the image."""
-    for found in _TYPED.finditer(text):
-        group = "plain" if found["plain"] else "quoted"
-        chip = image_at(found[group], note)
+    for match in _TYPED.finditer(text):
+        group = "plain" if match["plain"] else "quoted"
+        chip = image_at(match[group], note)
         if chip is not None:
-            yield found.start(group), found.end(group), chip
+            yield match.start(group), match.end(group), chip
 
 
 def is_file(path: Path) -> bool:

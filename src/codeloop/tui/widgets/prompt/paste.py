@@ -84,10 +84,10 @@ class Paster:
         words = [text.strip()]
         with suppress(ValueError):
             words = words if Path(words[0]).is_absolute() and is_file(Path(words[0])) else shlex.split(text)
-        found: list[Chip] = []
+        chips: list[Chip] = []
         for word in words:
             image = image_at(word, self._note)
             if image is None:
                 return []
-            found.append(image)
-        return found
+            chips.append(image)
+        return chips

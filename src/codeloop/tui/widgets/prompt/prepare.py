@@ -41,102 +41,102 @@ class PromptPreparer:
         self._note = note
         self._turn = asyncio.Lock()
 
-    async def prepare(self, kept: StoredPrompt) -> PromptEntry | SlashCall:
+    async def prepare(self, prompt: StoredPrompt) -> PromptEntry | SlashCall:
         """Prepare a prompt for sending: its chips expanded, its command parsed. Raises UnknownCommand."""
         async with self._turn:
-            text = expand_chips(kept.chips, kept.text)
-            if kept.mode == "shell":
+            text = expand_chips(prompt.chips, prompt.text)
+            if prompt.mode == "shell":
                 return PromptEntry(text, "shell")
-            called = _COMMAND.match(kept.text)
-            if called is not None:
+            match = _COMMAND.match(prompt.text)
+            if match is not None:
                 commands = await self._completer.commands()
                 names = [row.name for row in commands]
-                name = called[1] if called[1] in names else _also(called[1], commands)
+                name = match[1] if match[1] in names else _find_alias(match[1], commands)
                 if name is not None:
-                    words = expand_chips(kept.chips, called[2] or "")
-                    return SlashCall(name, words.strip(), _images(kept))
-                if not os.path.lexists(f"/{called[1]}"):
+                    words = expand_chips(prompt.chips, match[2] or "")
+                    return SlashCall(name, words.strip(), _images(prompt))
+                if not os.path.lexists(f"/{match[1]}"):
                     also = [each for row in commands for each in row.also]
-                    close = suggest_names(f"/{each}" for each in similar_names(called[1], names, also))
+                    close = suggest_names(f"/{each}" for each in similar_names(match[1], names, also))
                     raise UnknownCommand(
-                        f"Unknown command: /{called[1]}.{close} To send it as a prompt, put a space first."
+                        f"Unknown command: /{match[1]}.{close} To send it as a prompt, put a space first."
                     )
             files: list[FilePartInput] = []
             agents: list[AgentPartInput] = []
-            if "@" in kept.text:
-                files, agents = await self._completer.find_mentions(kept.text, self._note)
-            if "/" in kept.text:
-                files += await self._find_images(kept.text)
-            placed = [replace(file, source=_shift_source(kept, file.source)) for file in files]
-            named = [replace(agent, source=_shift(kept, agent.source)) for agent in agents]
-            return PromptEntry(text, "prompt", (*placed, *_images(kept)), tuple(named))
+            if "@" in prompt.text:
+                files, agents = await self._completer.find_mentions(prompt.text, self._note)
+            if "/" in prompt.text:
+                files += await self._find_images(prompt.text)
+            placed = [replace(file, source=_shift_source(prompt, file.source)) for file in files]
+            named = [replace(agent, source=_shift(prompt, agent.source)) for agent in agents]
+            return PromptEntry(text, "prompt", (*placed, *_images(prompt)), tuple(named))
 
     async def _find_images(self, text: str) -> list[FilePartInput]:
         """Return the images whose paths were typed, each with its path's range."""
         notes = list[str]()
-        found = await asyncio.to_thread(lambda: list(find_image_paths(text, notes.append)))
+        images = await asyncio.to_thread(lambda: list(find_image_paths(text, notes.append)))
         for note in notes:
             self._note(note)
         return [
             _attach(image, FilePartSourceText(value=text[start:end], start=start, end=end))
-            for start, end, image in found
+            for start, end, image in images
         ]
 
 
-def _also(name: str, commands: Iterable[PromptCommand]) -> str | None:
+def _find_alias(name: str, commands: Iterable[PromptCommand]) -> str | None:
     """Return which command has this as another name."""
     return next((row.name for row in commands if name in row.also), None)
 
 
-def _images(kept: StoredPrompt) -> tuple[FilePartInput, ...]:
+def _images(prompt: StoredPrompt) -> tuple[FilePartInput, ...]:
     """Return the images, each with its label's range."""
-    found: list[FilePartInput] = []
-    for char, chip in kept.chips.items():
+    files: list[FilePartInput] = []
+    for char, chip in prompt.chips.items():
         if chip.url:
-            start = len(expand_chips(kept.chips, kept.text[: kept.text.index(char)]))
-            found.append(_attach(chip, FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label))))
-    return tuple(found)
+            start = len(expand_chips(prompt.chips, prompt.text[: prompt.text.index(char)]))
+            files.append(_attach(chip, FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label))))
+    return tuple(files)
 
 
-def _attach(image: Chip, place: FilePartSourceText) -> FilePartInput:
+def _attach(image: Chip, span: FilePartSourceText) -> FilePartInput:
     """Return an image as an attachment, for a range of the text."""
-    source = FileSource(path=image.name, text=place)
+    source = FileSource(path=image.name, text=span)
     return FilePartInput(mime=image.mime, url=image.url, filename=image.name, source=source)
 
 
-def _shift_source(kept: StoredPrompt, source: object) -> FileSource | ResourceSource | None:
+def _shift_source(prompt: StoredPrompt, source: object) -> FileSource | ResourceSource | None:
     if not isinstance(source, FileSource | ResourceSource):
         return None
-    return replace(source, text=_shift(kept, source.text))
+    return replace(source, text=_shift(prompt, source.text))
 
 
-def _shift(kept: StoredPrompt, place: FilePartSourceText | None) -> FilePartSourceText | None:
+def _shift(prompt: StoredPrompt, span: FilePartSourceText | None) -> FilePartSourceText | None:
     """Translate an offset of the typed text to one of the sent text."""
-    if place is None:
+    if span is None:
         return None
-    shift = len(expand_chips(kept.chips, kept.text[: place.start])) - place.start
-    return replace(place, start=place.start + shift, end=place.end + shift)
+    shift = len(expand_chips(prompt.chips, prompt.text[: span.start])) - span.start
+    return replace(span, start=span.start + shift, end=span.end + shift)
 
 
-def _find_label(text: str, place: FilePartSourceText) -> int:
+def _find_label(text: str, span: FilePartSourceText) -> int:
     """Return a label's offset: the known one, else where it moved to; -1 if it is gone."""
-    return place.start if text[place.start : place.end] == place.value else text.find(place.value)
+    return span.start if text[span.start : span.end] == span.value else text.find(span.value)
 
 
 def to_stored_prompt(entry: PromptEntry) -> StoredPrompt:
     """Turn a sent prompt back into an editable one: images become chips, mentions text."""
     text, chips = entry.text, Chips()
-    placed: list[tuple[int, int, str]] = []
+    spans: list[tuple[int, int, str]] = []
     for file in entry.files:
         if not file.url.startswith("data:"):
             continue
-        place = file.source.text if file.source is not None else None
-        label = place.value if place is not None else "[Image]"
+        span = file.source.text if file.source is not None else None
+        label = span.value if span is not None else "[Image]"
         char = add_chip(chips, Chip(label, url=file.url, mime=file.mime, name=file.filename or "image"), "".join(chips))
-        if place is not None and (start := _find_label(text, place)) >= 0:
-            placed.append((start, start + len(place.value), char))
+        if span is not None and (start := _find_label(text, span)) >= 0:
+            spans.append((start, start + len(span.value), char))
         else:
             text += f" {char}"
-    for start, end, char in sorted(placed, reverse=True):
+    for start, end, char in sorted(spans, reverse=True):
         text = text[:start] + char + text[end:]
     return StoredPrompt(text, entry.mode, chips)

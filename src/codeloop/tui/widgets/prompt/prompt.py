@@ -46,7 +46,7 @@ class PromptInput(EmptyWidget):
             build_keymap(self.settings.keys), lambda name: self._actions.get(name, bool)(), self._on_change
         )
         self.editor.placeholder = self.settings.placeholder
-        use_vim(self.editor, wanted=self.settings.vim)
+        use_vim(self.editor, is_wanted=self.settings.vim)
         self._popup = CompletionPopup()
         self.queue = QueuedPrompts(store, self.set_entry, self._spawn, self._note)
         self._completing = Completions(self.editor, self._popup, Candidates(completer, store), store, self._spawn)
@@ -122,8 +122,8 @@ class PromptInput(EmptyWidget):
     @property
     def entry(self) -> PromptEntry:
         """The content with expanded chips; files and agents are found when it is sent."""
-        kept = self.editor.stored_prompt
-        return PromptEntry(expand_chips(kept.chips, kept.text), kept.mode)
+        prompt = self.editor.stored_prompt
+        return PromptEntry(expand_chips(prompt.chips, prompt.text), prompt.mode)
 
     def set_entry(self, entry: PromptEntry, *, is_undone: bool = False) -> None:
         """Edit a sent or queued prompt; the draft is stashed.
@@ -150,15 +150,15 @@ class PromptInput(EmptyWidget):
 
     def submit(self, delivery: Delivery) -> bool:
         """Submit the content."""
-        buffer, kept = self.editor.buffer, self.editor.stored_prompt
-        if kept.text.endswith("\\") and buffer.cursor == len(kept.text) and kept.mode == "prompt":
+        buffer, prompt = self.editor.buffer, self.editor.stored_prompt
+        if prompt.text.endswith("\\") and buffer.cursor == len(prompt.text) and prompt.mode == "prompt":
             buffer.replace(buffer.cursor - 1, buffer.cursor, "\n")
             self.editor.update()
             return True
-        if not expand_chips(kept.chips, kept.text).strip():
+        if not expand_chips(prompt.chips, prompt.text).strip():
             return True
         try:
-            self.store.remember(StoredPrompt(kept.text, kept.mode, kept.chips))
+            self.store.remember(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         except OSError as error:
             self._note(f"The history can't be written in {self.store.folder}: {error.strerror or error}.")
         self._recalling.forget()
@@ -166,17 +166,17 @@ class PromptInput(EmptyWidget):
             self.editor.vim.reset()
         self.clear()
         self.draft_keeper.write()
-        self.calls_since = monotonic() if kept.text.startswith("/") else None
-        self._spawn(self._send(kept, delivery))
+        self.calls_since = monotonic() if prompt.text.startswith("/") else None
+        self._spawn(self._send(prompt, delivery))
         return True
 
-    async def _send(self, kept: StoredPrompt, delivery: Delivery) -> None:
+    async def _send(self, prompt: StoredPrompt, delivery: Delivery) -> None:
         try:
-            ready = await self._sending.prepare(kept)
+            ready = await self._sending.prepare(prompt)
         except UnknownCommand as error:
             self.calls_since = None
             self._note(str(error))
-            self.draft_keeper.give_back(kept)
+            self.draft_keeper.give_back(prompt)
             return
         if isinstance(ready, SlashCall):
             self.post_message(PromptSlashCommand(ready.name, ready.words, ready.files))

@@ -74,14 +74,14 @@ class QueuedPrompts(SteadyWidget):
             return
         session_id = self._session
         try:
-            found = await self._client.call(SESSION_QUEUED, SessionId(session_id=session_id))
+            messages = await self._client.call(SESSION_QUEUED, SessionId(session_id=session_id))
         except CodeloopError:
-            found = []
+            messages = []
         if session_id == self._session:
-            self.steered = found
+            self.steered = messages
             self._show()
 
-    def hold(self, entry: PromptEntry) -> None:
+    def add(self, entry: PromptEntry) -> None:
         """Queue a prompt until the turn is over."""
         self._set([*self.held, entry])
 
@@ -98,14 +98,14 @@ class QueuedPrompts(SteadyWidget):
         count = len(self.steered) + len(self.held)
         if not count:
             return False
-        place = index if index >= 0 else count - 1
-        if place >= len(self.steered):
-            at = place - len(self.steered)
+        position = index if index >= 0 else count - 1
+        if position >= len(self.steered):
+            at = position - len(self.steered)
             entry = self.held[at]
             self._set([*self.held[:at], *self.held[at + 1 :]])
             self._edit(entry)
         else:
-            self._spawn(self._withdraw(self.steered[place]))
+            self._spawn(self._withdraw(self.steered[position]))
         return True
 
     async def give_back(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
@@ -139,10 +139,10 @@ class QueuedPrompts(SteadyWidget):
             self._edit(entry_of(message))
         await self.look()
 
-    def _set(self, held: list[PromptEntry]) -> None:
-        self.held = held
+    def _set(self, prompt_entries: list[PromptEntry]) -> None:
+        self.held = prompt_entries
         try:
-            self._store.drafts.save_queue(self._session, held)
+            self._store.drafts.save_queue(self._session, prompt_entries)
         except OSError as error:
             self._note(f"Waiting prompts can't be kept in {self._store.folder}: {error.strerror or error}.")
         self._show()

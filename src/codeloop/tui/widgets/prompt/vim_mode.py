@@ -6,10 +6,10 @@ from codeloop.tui.widgets.base import app_of
 from codeloop.tui.widgets.prompt.editor import PromptEditor
 
 
-def use_vim(editor: PromptEditor, *, wanted: bool) -> None:
+def use_vim(editor: PromptEditor, *, is_wanted: bool) -> None:
     """Switch vi mode on or off."""
-    if wanted != (editor.vim is not None):
-        editor.vim = Vim(editor.buffer, editor.do, lambda text: copy_from(editor, text)) if wanted else None
+    if is_wanted != (editor.vim is not None):
+        editor.vim = Vim(editor.buffer, editor.do, lambda text: copy_from(editor, text)) if is_wanted else None
 
 
 def copy_from(editor: PromptEditor, text: str) -> bool:

@@ -116,7 +116,7 @@ class Form(Protocol):
         """Accept the typed text."""
         ...
 
-    def leave_entry(self, typed: str = "") -> None:
+    def leave_entry(self, text: str = "") -> None:
         """Go back to the choices; the typed text is kept for the next time."""
         ...
 

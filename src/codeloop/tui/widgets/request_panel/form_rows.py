@@ -3,7 +3,7 @@
 from rich.segment import Segment
 
 from codeloop.client.numbers import Look
-from codeloop.tui.dialogs.parts.rows import between, on, wrap
+from codeloop.tui.dialogs.parts.rows import fill_background, justify, wrap
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.request_panel.form import Form, FormRow, FormText
@@ -30,7 +30,7 @@ def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) 
     lines = wrap(title, width - len(count))
     looks = styles.of("warning", "bold")
     rows: list[Row] = [[Segment(line, looks)] for line in lines]
-    rows[0] = between(rows[0], [Segment(count, styles.of("text_muted"))], width)
+    rows[0] = justify(rows[0], [Segment(count, styles.of("text_muted"))], width)
     if form.tabs:
         tabs: Row = []
         for number, (name, is_done) in enumerate(form.tabs):
@@ -54,7 +54,7 @@ def choice_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tu
     for number, choice in enumerate(form.rows()):
         is_here = number == form.cursor and is_ready
         for row in _choice(choice, styles, width, is_here=is_here, is_ready=is_ready):
-            rows.append(on(row, styles.of("", on="background_element"), width) if is_here else row)
+            rows.append(fill_background(row, styles.of("", on="background_element"), width) if is_here else row)
             owners.append(number)
     return rows, owners
 
@@ -73,9 +73,9 @@ def _choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, is_re
     if choice.detail:
         last = rows[-1]
         detail: Row = [Segment("  " + choice.detail, muted)]
-        shown = [*last, *detail]
-        if sum(each.cell_length for each in shown) <= width:
-            rows[-1] = shown
+        segments = [*last, *detail]
+        if sum(each.cell_length for each in segments) <= width:
+            rows[-1] = segments
         else:
             rows += [[margin, Segment(line, muted)] for line in wrap(choice.detail, room)]
     return rows

@@ -119,9 +119,9 @@ class RequestPanel(Widget, can_focus=True):
     def withdraw(self, request_id: str) -> None:
         """Hide the panel if it shows this request; typed text goes to the prompt."""
         if self.request is not None and self.request.id == request_id:
-            typed = self._entry.value if self._form is not None and self._form.entry is not None else ""
-            if typed and isinstance(self._form, QuestionForm):
-                self.post_message(self.Early(events.Paste(typed)))
+            text = self._entry.value if self._form is not None and self._form.entry is not None else ""
+            if text and isinstance(self._form, QuestionForm):
+                self.post_message(self.Early(events.Paste(text)))
             self.hide()
             if request_id != self.answered:
                 self.notify(WITHDRAWN)
@@ -198,14 +198,14 @@ class RequestPanel(Widget, can_focus=True):
         elif self._scroll_key(event.key) or form.press(event.key):
             event.stop()
             event.prevent_default()
-            self._after(form)
+            self._apply_form(form)
         elif event.key == WHOLE:
             event.stop()
             app_of(self).push_screen(FullRequest(form, self.diff_view, self._colours))
         elif event.is_printable and event.key != "space" and form.begin_words(event.character or ""):
             event.stop()
             event.prevent_default()
-            self._after(form)
+            self._apply_form(form)
 
     def on_focus(self) -> None:
         """Accept keys as answers again; after a pause if a command was started here and may still be typed."""
@@ -219,7 +219,7 @@ class RequestPanel(Widget, can_focus=True):
         if event.key == "escape":
             event.stop()
             form.leave_entry(self._entry.value)
-            self._after(form)
+            self._apply_form(form)
         elif self.has_focus and event.is_printable:
             event.stop()
             self._entry.insert_text_at_cursor(event.character or "")
@@ -241,7 +241,7 @@ class RequestPanel(Widget, can_focus=True):
             return
         if pressed.row < len(self._owners):
             form.choose(self._owners[pressed.row])
-            self._after(form)
+            self._apply_form(form)
 
     @on(Input.Submitted)
     def _take_line(self, submitted: Input.Submitted) -> None:
@@ -255,7 +255,7 @@ class RequestPanel(Widget, can_focus=True):
             self.post_message(self.Early(events.Paste(line), is_command=True))
         elif form is not None:
             form.take_text(line)
-            self._after(form)
+            self._apply_form(form)
 
     @property
     def _entry(self) -> Input:
@@ -280,7 +280,7 @@ class RequestPanel(Widget, can_focus=True):
         view.scroll_relative(y=rows, animate=False)
         return True
 
-    def _after(self, form: Form) -> None:
+    def _apply_form(self, form: Form) -> None:
         """Show a key's effect, or post the answer."""
         if form.answer is not None and self.request is not None:
             self.post_message(self.Answered(self.request, form.answer))
@@ -315,11 +315,11 @@ def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: 
     if not is_ready:
         return [[]]
     keys = [*(_MARKING if form.is_marking else _HINT), _SEVERAL if form.tabs else _WIDER, _REJECT]
-    place = f"{form.cursor + 1} of {len(form.rows())} ↕  " if cuts else ""
-    room = width - len(place)
+    position = f"{form.cursor + 1} of {len(form.rows())} ↕  " if cuts else ""
+    room = width - len(position)
     rows = next(
         rows
         for some in (keys, [_HINT[0], _REJECT], [_REJECT])
         if len(rows := key_rows(some, styles, room)) == 1 or len(some) == 1
     )
-    return [[Segment(place, styles.of("warning")), *rows[0]], *rows[1:]] if place else rows
+    return [[Segment(position, styles.of("warning")), *rows[0]], *rows[1:]] if position else rows

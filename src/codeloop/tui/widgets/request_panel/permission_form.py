@@ -45,21 +45,23 @@ class PermissionForm:
         diff = request.metadata.get("diff")
         if not isinstance(diff, str) or not diff:
             return FormText(words.title, list(words.rows))
-        bare = replace(request, metadata={key: value for key, value in request.metadata.items() if key != "diff"})
-        rest = in_words(bare, self._asking, width, EVERYTHING).rows
+        without_diff = replace(
+            request, metadata={key: value for key, value in request.metadata.items() if key != "diff"}
+        )
+        rest = in_words(without_diff, self._asking, width, EVERYTHING).rows
         return FormText(words.title, list(words.rows), diff, tuple(rest))
 
     def rows(self) -> list[FormRow]:
         """Return the choices."""
         whose = "subagent" if self._asking.subagent else "turn"
         always = describe_always(self._request)
-        shown = {
+        form_rows = {
             "once": FormRow("y", "Allow once"),
             "always": FormRow("a", f"Allow always: {always}", "e edits it" if self._can_edit else ""),
             "reject": FormRow("n", f"Reject, and stop the {whose}"),
             "reason": FormRow("r", "Reject, and say what to do instead"),
         }
-        return [shown[name] for name in self._choices]
+        return [form_rows[name] for name in self._choices]
 
     @property
     def _choices(self) -> list[str]:
@@ -140,17 +142,17 @@ class PermissionForm:
         else:
             self._take_patterns(tuple(pattern for pattern in self._typed if pattern))
 
-    def leave_entry(self, typed: str = "") -> None:
+    def leave_entry(self, text: str = "") -> None:
         """Go back to the choices; an unfinished reason is kept for the next time."""
-        self._reason = typed if self._typed is None else self._reason
+        self._reason = text if self._typed is None else self._reason
         self.entry = self._typed = None
 
     def _ask_pattern(self) -> None:
-        edited, done = tuple(self._request.always), len(self._typed or [])
+        edited, count = tuple(self._request.always), len(self._typed or [])
         patterns = edited if len(edited) == len(self._offered) else self._offered
-        which = f" ({done + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
+        which = f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
         self.entry = FormEntry(
-            f"Allow always{which}:", patterns[done], "* stands for any text, ? for one character", "takes"
+            f"Allow always{which}:", patterns[count], "* stands for any text, ? for one character", "takes"
         )
 
     def _take_patterns(self, patterns: tuple[str, ...]) -> None:

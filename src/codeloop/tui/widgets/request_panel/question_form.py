@@ -36,11 +36,11 @@ class QuestionForm:
         questions = self._request.questions
         if len(questions) < 2:
             return ()
-        named = (
+        titles = (
             (one_line(q.header or f"Question {n}", 20), bool(self._answer_to(n - 1)))
             for n, q in enumerate(questions, 1)
         )
-        return (*named, ("Send", False))
+        return (*titles, ("Send", False))
 
     @property
     def is_marking(self) -> bool:
@@ -60,8 +60,8 @@ class QuestionForm:
             return FormText(who, _looking("bold", mark_rows(self._question.question, width, EVERYTHING)))
         for number, question in enumerate(self._request.questions):
             rows += _looking(None, mark_rows(question.question, width, 3))
-            said = ", ".join(self._answer_to(number)) or "(no answer)"
-            rows += _looking("bold", mark_rows(f"  → {said}", width, 3))
+            answer = ", ".join(self._answer_to(number)) or "(no answer)"
+            rows += _looking("bold", mark_rows(f"  → {answer}", width, 3))
         return FormText(f"{who}. These are your answers", rows)
 
     def rows(self) -> list[FormRow]:
@@ -69,13 +69,13 @@ class QuestionForm:
         question = self._question
         if question is None:
             return [FormRow("1", SEND)]
-        chosen, several = self._chosen[self.tab], bool(question.multiple)
+        labels, several = self._chosen[self.tab], bool(question.multiple)
         rows = [
             FormRow(
                 str(number) if number < 10 else "",
                 one_line(option.label, _LABEL),
                 one_line(option.description, _LABEL),
-                option.label in chosen if several or chosen else None,
+                option.label in labels if several or labels else None,
             )
             for number, option in enumerate(question.options, 1)
         ]
@@ -143,10 +143,10 @@ class QuestionForm:
             self._chosen[self.tab] = []
             self._go_on()
 
-    def leave_entry(self, typed: str = "") -> None:
+    def leave_entry(self, text: str = "") -> None:
         """Go back to the options; the typed text is kept for the next time."""
         self.entry = None
-        self._begun[self.tab] = typed
+        self._begun[self.tab] = text
 
     def _is_marked(self, row: FormRow) -> bool:
         """Return whether Enter would undo the choice just made among several: then it continues instead."""
@@ -156,20 +156,20 @@ class QuestionForm:
         return next((at for at, row in enumerate(self.rows()) if row.key == key), None)
 
     def _take(self, question: QuestionInfo, label: str) -> None:
-        chosen = self._chosen[self.tab]
+        labels = self._chosen[self.tab]
         if not question.multiple:
             self._chosen[self.tab], self._own[self.tab] = [label], ""
             self._go_on()
-        elif label in chosen:
-            chosen.remove(label)
+        elif label in labels:
+            labels.remove(label)
         else:
-            chosen.append(label)
+            labels.append(label)
 
     def _answer_to(self, number: int) -> list[str]:
         """Return the answer to a question: the options in their order, then the user's words."""
         labels = [option.label for option in self._request.questions[number].options]
-        chosen = sorted(set(self._chosen[number]), key=labels.index)
-        return [*chosen, *([self._own[number]] if self._own[number] else [])]
+        labels_chosen = sorted(set(self._chosen[number]), key=labels.index)
+        return [*labels_chosen, *([self._own[number]] if self._own[number] else [])]
 
     def _go_on(self) -> None:
         """Show the next question without an answer, or send if there was only one."""

@@ -44,8 +44,8 @@ def _rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
 def _is_whole(diff: str, patches: list[PatchedFile]) -> bool:
     """Return whether the patches contain every added and deleted line; each file may have two header lines."""
     lines = diff.split("\n")
-    for sign, found in (("+", 0), ("-", 1)):
-        more = sum(line.startswith(sign) for line in lines) - sum(patch.counts[found] for patch in patches)
+    for sign, column in (("+", 0), ("-", 1)):
+        more = sum(line.startswith(sign) for line in lines) - sum(patch.counts[column] for patch in patches)
         if more not in {0, len(patches)}:
             return False
     return bool(patches)

@@ -45,11 +45,11 @@ class Blocks:
         is_same = list(self._groups) == list(order)
         for message_id in changed:
             before = self._groups.get(message_id, [])
-            after, kept = self._update(message_id, before, items_of(message_id))
+            after, count = self._update(message_id, before, items_of(message_id))
             self._groups[message_id] = after
             is_same = is_same and len(before) == len(after)
             if before and is_same:
-                first = min(first, self._index(before[0]) + kept)
+                first = min(first, self._index(before[0]) + count)
         groups = {message_id: self._groups.get(message_id, []) for message_id in order}
         self._groups = groups
         self._list = [block for group in groups.values() for block in group]
@@ -122,19 +122,19 @@ class Blocks:
 
     def _update(self, message_id: str, before: list[Block], items: list[Item]) -> tuple[list[Block], int]:
         """Return a message's current blocks, and how many at its top are unchanged."""
-        known = {block.item.key: block for block in before}
+        blocks_by_key = {block.item.key: block for block in before}
         blocks: list[Block] = []
-        kept = 0
+        count = 0
         for item in items:
-            block = known.get(item.key)
+            block = blocks_by_key.get(item.key)
             if block is None or block.item != item:
                 block = block or Block(message_id, item, None, 0)
                 block.item = item
                 self._fill(block)
-            elif kept == len(blocks):
-                kept += 1
+            elif count == len(blocks):
+                count += 1
             blocks.append(block)
-        return blocks, kept
+        return blocks, count
 
     def _fill(self, block: Block) -> None:
         before, block.rows = block.rows or (), self._draw(block.item)

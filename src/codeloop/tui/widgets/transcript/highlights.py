@@ -57,22 +57,22 @@ class Highlights:
         """Whether there is a text to mark."""
         return self._pattern is not None
 
-    def mark(self, strip: Strip, place: tuple[Block, int] | None, margin: int, styles: Styles) -> Strip:
+    def mark(self, strip: Strip, position: tuple[Block, int] | None, margin: int, styles: Styles) -> Strip:
         """Return a row of a block, `margin` cells from the left, with its matches highlighted."""
-        if place is None or (rows := place[0].rows) is None:
+        if position is None or (rows := position[0].rows) is None:
             return strip
-        for start, end, number in self._spans(place[0], rows).get(place[1], ()):
-            is_current = (place[0].item.key, number) == self._current
+        for start, end, number in self._spans(position[0], rows).get(position[1], ()):
+            is_current = (position[0].item.key, number) == self._current
             strip = highlight(strip, (start + margin, end + margin), _look(styles, is_current=is_current))
         return strip
 
     def _spans(self, block: Block, rows: list[Row]) -> Spans:
-        known = self._known.get(id(block))
-        if known is None or known[0] is not rows:
+        cached_rows = self._known.get(id(block))
+        if cached_rows is None or cached_rows[0] is not rows:
             if len(self._known) > _MOST:
                 self._known.clear()
-            known = self._known[id(block)] = rows, _find(self._pattern, rows)
-        return known[1]
+            cached_rows = self._known[id(block)] = rows, _find(self._pattern, rows)
+        return cached_rows[1]
 
 
 def _look(styles: Styles, *, is_current: bool) -> Style:
@@ -86,7 +86,7 @@ def _find(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
     """Return where a text occurs in rows, also across row ends."""
     texts = ["".join(segment.text for segment in row) for row in rows]
     starts = [0, *accumulate(len(text) + 1 for text in texts)]
-    found: Spans = {}
+    spans: Spans = {}
     for number, match in enumerate(pattern.finditer("\n".join(texts)) if pattern is not None else ()):
         at = match.start()
         while at < match.end():
@@ -95,7 +95,7 @@ def _find(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
             text, first = texts[row], at - starts[row]
             indent = len(text) - len(text.lstrip()) if at > match.start() else 0
             first = max(first, indent)
-            left = cell_len(text[:first])
-            found.setdefault(row, []).append((left, left + cell_len(text[first : end - starts[row]]), number))
+            start = cell_len(text[:first])
+            spans.setdefault(row, []).append((start, start + cell_len(text[first : end - starts[row]]), number))
             at = starts[row + 1]
-    return found
+    return spans

@@ -26,7 +26,7 @@ class PictureRows:
         self.rows[y] = row
         if row.place is None or store is None:
             return row
-        store.want(row.place)
+        store.request(row.place)
         return store.draw_row(row)
 
     def draw(self) -> None:

@@ -60,26 +60,26 @@ class Selection:
     def move(self, rows: int) -> None:
         """Shift the selection by some rows."""
         if self.chosen is not None:
-            (top, left), (bottom, right) = self.chosen
-            self.chosen = (top + rows, left), (bottom + rows, right)
-        (top, left), (bottom, right) = self._began
-        self._began = (top + rows, left), (bottom + rows, right)
+            (top, left_column), (bottom, right) = self.chosen
+            self.chosen = (top + rows, left_column), (bottom + rows, right)
+        (top, left_column), (bottom, right) = self._began
+        self._began = (top + rows, left_column), (bottom + rows, right)
 
     def span(self, row: int) -> tuple[int, int] | None:
         """Return the selected cells of a row; -1 for an open end."""
         if self.chosen is None or not self.chosen[0][0] <= row <= self.chosen[1][0]:
             return None
-        (top, left), (bottom, right) = self.chosen
-        return left if row == top else 0, right if row == bottom else -1
+        (top, left_column), (bottom, right) = self.chosen
+        return left_column if row == top else 0, right if row == bottom else -1
 
     def press(self, event: events.MouseDown) -> None:
         """Start a selection at the pointer."""
         self._mouse = event.x, event.y
-        place, (time, before) = self._place(), self._pressed
-        is_again = place == before and event.time - time < AGAIN
+        position, (time, before) = self._place(), self._pressed
+        is_again = position == before and event.time - time < AGAIN
         self._clicks = self._clicks % len(UNITS) + 1 if is_again else 1
-        self._pressed = event.time, place
-        self._began = self._extend(place)
+        self._pressed = event.time, position
+        self._began = self._extend(position)
         self.is_selecting, self.has_dragged = True, False
         if self._unit == "character":
             self.forget()
@@ -89,7 +89,7 @@ class Selection:
     def release(self, event: events.MouseUp) -> str:
         """End the selection at the pointer, and return its text."""
         self.drag(event)
-        self._rest()
+        self._stop_edge_timer()
         self.is_selecting = False
         return self.text()
 
@@ -97,11 +97,11 @@ class Selection:
         """Return the selected text, without the common start of its rows: blanks, and the bar beside a prompt."""
         if self.chosen is None:
             return ""
-        (top, left), (bottom, right) = self.chosen
+        (top, left_column), (bottom, right) = self.chosen
         rows = [self._text_of(row).replace(BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
         indent = min((len(row) - len(row.lstrip()) for row in rows if row), default=0)
         strips = [Strip([Segment(row)]) for row in rows]
-        starts = [max(left, indent), *[indent] * (bottom - top)]
+        starts = [max(left_column, indent), *[indent] * (bottom - top)]
         ends = [*(strip.cell_length for strip in strips[:-1]), min(right, strips[-1].cell_length)]
         parts = (
             strip.crop(start, max(end, start)).text for strip, start, end in zip(strips, starts, ends, strict=True)
@@ -122,8 +122,8 @@ class Selection:
         x, y = self._mouse
         return min(max(y, 0), self._view.size.height - 1) + round(self._view.scroll_y), max(x, 0)
 
-    def _extend(self, place: Place) -> tuple[Place, Place]:
-        row, cell = place
+    def _extend(self, position: Place) -> tuple[Place, Place]:
+        row, cell = position
         start, end = extend_to_unit(self._text_of(row), cell, self._unit)
         return (row, start), (row, end)
 
@@ -140,7 +140,7 @@ class Selection:
         self.has_dragged = True
         self._choose()
         if not self._beyond:
-            self._rest()
+            self._stop_edge_timer()
         elif self._edge is None:
             self._edge = self._view.set_interval(EDGE, self._scroll)
 
@@ -149,7 +149,7 @@ class Selection:
         self._scroll_by(max(min(self._beyond, _FASTEST), -_FASTEST))
         self._choose()
 
-    def _rest(self) -> None:
+    def _stop_edge_timer(self) -> None:
         if self._edge is not None:
             self._edge.stop()
             self._edge = None
@@ -159,16 +159,16 @@ def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
     """Return the cell range of the character, word or row at a cell of a row."""
     if unit == "row":
         return 0, cell_len(text)
-    found = clusters(text)
-    edges = [*accumulate((cells for _, _, cells in found), initial=0)]
+    cluster_list = clusters(text)
+    edges = [*accumulate((cells for _, _, cells in cluster_list), initial=0)]
     if cell >= edges[-1]:
         return (cell, cell + 1) if unit == "character" else (edges[-1], edges[-1])
-    kinds = [_kind(text[start]) for start, _, _ in found]
+    kinds = [_kind(text[start]) for start, _, _ in cluster_list]
     first = last = bisect_right(edges, cell) - 1
     if unit == "word" and (kind := kinds[first]):
         while first and kinds[first - 1] == kind:
             first -= 1
-        while last + 1 < len(found) and kinds[last + 1] == kind:
+        while last + 1 < len(cluster_list) and kinds[last + 1] == kind:
             last += 1
     return edges[first], edges[last + 1]
 
@@ -186,5 +186,5 @@ def highlight(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
     length = strip.cell_length
     end = length if end == -1 else min(end, length)
     start = min(start, end)
-    before, chosen, after = strip.divide([start, end, length])
-    return Strip.join([before, Strip(Segment.apply_style(chosen, post_style=style), chosen.cell_length), after])
+    before, middle, after = strip.divide([start, end, length])
+    return Strip.join([before, Strip(Segment.apply_style(middle, post_style=style), middle.cell_length), after])

@@ -33,9 +33,9 @@ class RowStrips:
 
     def strip(self, row: Row, width: int) -> Strip:
         """Return a row as a strip of so many cells."""
-        known = self._made.get(id(row))
-        if known is not None and known[0] is row and known[1].cell_length == width:
-            return known[1]
+        rows = self._made.get(id(row))
+        if rows is not None and rows[0] is row and rows[1].cell_length == width:
+            return rows[1]
         segments = [*Segment.apply_style([self._margin, *row], self._base)]
         segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
         if filters := self._widget.get_line_filters():  # which take segments with a style only

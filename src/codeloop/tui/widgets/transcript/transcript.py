@@ -62,7 +62,7 @@ class Transcript(ScrollView, can_focus=False):
         self._bar = (0, 0, 0)
         """Where the scroll bar's thumb begins, and how long it is, in eighths of a row; first the bar's own rows."""
         self._strips = RowStrips(self, MARGIN)
-        self.selection = Selection(self, self._text_of, self.by)
+        self.selection = Selection(self, self._text_of, self.scroll_rows)
         self.pictures = PictureRows(self)
 
     @property
@@ -133,7 +133,7 @@ class Transcript(ScrollView, can_focus=False):
         self.follows = True
         self.scroll_to(y=self.max_scroll_y, animate=False)
 
-    def by(self, rows: float) -> None:
+    def scroll_rows(self, rows: float) -> None:
         """Scroll by some rows; up is negative."""
         self._go(self.scroll_y + rows)
 
@@ -154,8 +154,8 @@ class Transcript(ScrollView, can_focus=False):
             if not is_drawn_on(row) and (span := self.selection.span(number)) is not None:
                 strip = highlight(strip, span, _mark(self.canvas.styles))
             if self.blocks.highlights.is_on:
-                place = self.blocks.place_of(number)
-                strip = self.blocks.highlights.mark(strip, place, MARGIN, self.canvas.styles)
+                position = self.blocks.place_of(number)
+                strip = self.blocks.highlights.mark(strip, position, MARGIN, self.canvas.styles)
             strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
         return strips
 

@@ -18,10 +18,10 @@ def git_folders(root: Path) -> Iterator[Path]:
     """Yield the git directories of a work tree and of its submodules, wherever they really are."""
     top = root / ".git"
     if top.is_file():
-        named = pointer(top, "gitdir:")
-        if named is None or not (named / "HEAD").is_file() or not _leads_back(named, root):
+        path = pointer(top, "gitdir:")
+        if path is None or not (path / "HEAD").is_file() or not _leads_back(path, root):
             return  # not made by git: it must not make a folder outside writable
-        top = named
+        top = path
     if not top.is_dir():
         return
     yield top
@@ -80,9 +80,9 @@ def pointer(file: Path, start: str = "") -> Path | None:
         text = read_start(file, _POINTER).decode("utf-8", "surrogateescape")
     except OSError:
         return None
-    if not text.startswith(start) or not (named := text.removeprefix(start).strip()) or "\0" in named:
+    if not text.startswith(start) or not (target := text.removeprefix(start).strip()) or "\0" in target:
         return None
-    return Path(os.path.realpath(file.parent / named))
+    return Path(os.path.realpath(file.parent / target))
 
 
 def folders(folder: Path) -> list[Path]:

@@ -22,30 +22,30 @@ class LinkScan(NamedTuple):
     unread: tuple[Path, ...]
 
 
-def find_links_out(folder: Path, known: Collection[str] = ()) -> LinkScan:
-    """Find the links in a git directory that lead out of it. `known`: folders that are read before any other.
+def find_links_out(folder: Path, known_paths: Collection[str] = ()) -> LinkScan:
+    """Find the links in a git directory that lead out of it. `known_paths`: folders that are read before any other.
 
     Each folder is read completely, so that a link can't be hidden among many files.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     top = str(folder)
-    read: list[str] = []
+    paths_read: list[str] = []
     waiting, others = [top], list[str]()
     while waiting or others:
         each = waiting.pop() if waiting else others.pop(0)
-        if len(read) >= PLANTED_LINKS.value:
-            return LinkScan(tuple(found), tuple(read), tuple(map(Path, (each, *waiting, *others))))
-        read.append(each)
+        if len(paths_read) >= PLANTED_LINKS.value:
+            return LinkScan(tuple(paths), tuple(paths_read), tuple(map(Path, (each, *waiting, *others))))
+        paths_read.append(each)
         try:
             with os.scandir(each) as entries:
                 for entry in entries:
                     if entry.is_symlink():
-                        found += [] if _is_below(entry.path, folder) else [Path(entry.path)]
+                        paths += [] if _is_below(entry.path, folder) else [Path(entry.path)]
                     elif entry.is_dir(follow_symlinks=False) and _is_read(entry.path[len(top) + 1 :]):
-                        (waiting if entry.path in known else others).append(entry.path)
+                        (waiting if entry.path in known_paths else others).append(entry.path)
         except OSError:
             continue
-    return LinkScan(tuple(found), tuple(read), ())
+    return LinkScan(tuple(paths), tuple(paths_read), ())
 
 
 def _is_below(path: str, folder: Path) -> bool:

@@ -58,12 +58,12 @@ class _Before(NamedTuple):
 class PlantedRepositories:
     """The repositories below a project, and those that commands add.
 
-    `aside`: the folder where it is moved to; `environment`: the user's, with the home, which says what else git reads.
+    `path`: the folder where it is moved to; `environment`: the user's, with the home, which says what else git reads.
     """
 
-    def __init__(self, roots: Sequence[Path], aside: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, roots: Sequence[Path], path: Path, environment: Mapping[str, str]) -> None:
         self._roots = roots
-        self._aside = aside
+        self._aside = path
         self._environment = environment
         self._finder = RepositoryFinder(roots)
         self._own_watch = OwnWatch()
@@ -76,20 +76,20 @@ class PlantedRepositories:
 
     def list_guarded(self) -> list[Path]:
         """Return the paths in the user's repositories that no command may change, as far as they are known now."""
-        found: list[Path] = []
+        paths: list[Path] = []
         for root in self._roots:
-            found += find_named_files(itertools.islice(git_folders(root), 2), root, self._roots, self._environment)
+            paths += find_named_files(itertools.islice(git_folders(root), 2), root, self._roots, self._environment)
         kept, _ = self._list_nested()
         for entry in kept:
             if entry.parent.name == "worktrees":
-                found += [entry / name for name in WORK_TREE_NAMES]
+                paths += [entry / name for name in WORK_TREE_NAMES]
                 continue
             folder = folder_of(entry)
-            found += [entry] if entry.is_file() else [entry / name for name in GIT_NAMES]
+            paths += [entry] if entry.is_file() else [entry / name for name in GIT_NAMES]
             if folder is not None:
                 tree = entry.parent if fold(entry.name) == ".git" else entry
-                found += find_named_files([folder], tree, self._roots, self._environment)
-        return list(dict.fromkeys(found))
+                paths += find_named_files([folder], tree, self._roots, self._environment)
+        return list(dict.fromkeys(paths))
 
     def _list_nested(self) -> tuple[list[Path], list[Path]]:
         """Return the user's repositories but the project's own: those that the kernel protects, and the others.
@@ -145,8 +145,8 @@ class PlantedRepositories:
         late = here - self._of_user - self._made.keys()
         self._made |= {entry: () for entry in late if self._runs.may_have_made(entry)}
         self._of_user = here - self._made.keys()
-        known = self._list_git_folders()
-        scans = [find_links_out(folder) for folder in known]
+        git_folders = self._list_git_folders()
+        scans = [find_links_out(folder) for folder in git_folders]
         scanned = [folder for scan in scans for folder in scan.read]
         self._before = _Before(
             frozenset(link for scan in scans for link in scan.links),
@@ -157,7 +157,7 @@ class PlantedRepositories:
             },
             {entry: decisions_of(entry) for entry in self._list_nested()[1]},
         )
-        is_whole = known == expected and not self._before.unguarded
+        is_whole = git_folders == expected and not self._before.unguarded
         self._own_watch.finish(scanned, states if is_whole else None)
 
     def end(self) -> str:
@@ -191,16 +191,16 @@ class PlantedRepositories:
             self._move(scan.unread if self._before.read is not None else ())
         for path, pattern in _list_line_files(self._list_git_folders(), self._roots):
             self._clear_lines(path, pattern)
-        gone = {path: target for path, target in self._moved.items() if target is not None}
-        left = self._finder.left and _TOO_MANY.format(_name_of(Path(self._finder.left), self._roots))
-        if not gone:
-            return left
-        shown = ", ".join(_name_of(path, self._roots) for path in list(gone)[:_SHOWN]) + (
-            " ..." if len(gone) > _SHOWN else ""
+        paths = {path: target for path, target in self._moved.items() if target is not None}
+        warning = self._finder.left and _TOO_MANY.format(_name_of(Path(self._finder.left), self._roots))
+        if not paths:
+            return warning
+        paths_shown = ", ".join(_name_of(path, self._roots) for path in list(paths)[:_SHOWN]) + (
+            " ..." if len(paths) > _SHOWN else ""
         )
-        where = next(iter(gone.values())).parent
-        aside = f"Set aside, since git would run or follow it outside the sandbox: {shown}. It is kept in {where}."
-        return f"{aside} {left}".rstrip()
+        where = next(iter(paths.values())).parent
+        note = f"Set aside, since git would run or follow it outside the sandbox: {paths_shown}. It is kept in {where}."
+        return f"{note} {warning}".rstrip()
 
     def close(self) -> None:
         """Stop watching."""
@@ -208,7 +208,7 @@ class PlantedRepositories:
         self._own_watch.close()
 
     def _look(self) -> set[Path]:
-        found = self._finder.look()
+        paths = self._finder.look()
         own = _own_folders(self._roots)
         # Wherever they lie: git looks into them for the status of what they are in.
         named = [
@@ -218,16 +218,16 @@ class PlantedRepositories:
             for name in submodules(folder / "index")
         ]
         own += [path for path in named if os.path.lexists(path)]
-        return {*found, *own, *(each for folder in own for each in work_trees(folder))}
+        return {*paths, *own, *(each for folder in own for each in work_trees(folder))}
 
     def _list_git_folders(self) -> list[Path]:
         """Return the git directories of the user's: the project's own, those below it, and those of work trees."""
         below = (folder_of(entry) for entry in self._list_nested()[0])
-        found = [
+        paths = [
             *_own_folders(self._roots),
             *(folder for folder in below if folder is not None and self._is_inside(folder)),
         ]
-        return list(dict.fromkeys([*found, *(each for folder in found for each in work_trees(folder))]))
+        return list(dict.fromkeys([*paths, *(each for folder in paths for each in work_trees(folder))]))
 
     def _is_inside(self, path: Path | None) -> bool:
         """Return whether a path leads to the project, or to the git directories that it has elsewhere."""
@@ -302,42 +302,42 @@ class PlantedRepositories:
             return setting.is_plain
 
         data = _read(file)
-        text = kept = data.decode("utf-8", "surrogateescape") if len(data) < CONFIG_BYTES else "?"
+        text = original = data.decode("utf-8", "surrogateescape") if len(data) < CONFIG_BYTES else "?"
         for _ in range(_SHOWN):
-            bad = {setting.line for setting in read_settings(kept) if not is_harmless(setting)}
+            bad = {setting.line for setting in read_settings(original) if not is_harmless(setting)}
             if not bad:
                 break
-            rows = enumerate(kept.split("\n"))
-            kept = "\n".join(_header(row) if number in bad else row for number, row in rows)
+            rows = enumerate(original.split("\n"))
+            original = "\n".join(_header(row) if number in bad else row for number, row in rows)
         else:
-            kept = _MINIMAL.decode()
-        if kept != text:
-            self._moved[file] = move_away(file, self._aside, kept.encode("utf-8", "surrogateescape"))
+            original = _MINIMAL.decode()
+        if original != text:
+            self._moved[file] = move_away(file, self._aside, original.encode("utf-8", "surrogateescape"))
 
     def _clear_lines(self, path: Path, pattern: re.Pattern[bytes]) -> None:
         text = _read(path, LINES_BYTES)
         if is_cut := len(text) >= LINES_BYTES:  # what comes after that may be anything
             text = text[: text.rfind(b"\n") + 1]
-        known = self._before.lines.get(path, set())
-        if is_cut or any(line not in known for line in pattern.findall(text)):
-            rest = pattern.sub(lambda line: line[0] if line[0] in known else b"", text)
+        known_lines = self._before.lines.get(path, set())
+        if is_cut or any(line not in known_lines for line in pattern.findall(text)):
+            rest = pattern.sub(lambda line: line[0] if line[0] in known_lines else b"", text)
             self._moved[path] = move_away(path, self._aside, rest)
 
     def _move(self, paths: Iterable[Path]) -> None:
         self._moved |= {path: move_away(path, self._aside) for path in list(paths) if os.path.lexists(path)}
 
 
-def _read_states(known: Iterable[Path], more: Iterable[Path]) -> PathStates | None:
+def _read_states(paths_before: Iterable[Path], more: Iterable[Path]) -> PathStates | None:
     """Return the states of the files that `_take_stock` reads; None where a target of theirs is not watched.
 
     A write through another hard link of the same file notifies no folder.
     """
-    if any(submodules(each / "index") or (each / "modules").exists() for each in known):
+    if any(submodules(each / "index") or (each / "modules").exists() for each in paths_before):
         return None
-    read = {*more, *(each / name for each in known for name in _READ)}
-    if any(path.is_symlink() for path in read):
+    paths_read = {*more, *(each / name for each in paths_before for name in _READ)}
+    if any(path.is_symlink() for path in paths_read):
         return None
-    return PathStates(str(path) for path in read if not path.is_dir())
+    return PathStates(str(path) for path in paths_read if not path.is_dir())
 
 
 def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, re.Pattern[bytes]]]:
@@ -390,5 +390,5 @@ def _read(file: Path, most: int = CONFIG_BYTES) -> bytes:
 
 def _header(row: str) -> str:
     """Return a line of a configuration file without its setting."""
-    found = _HEAD.match(row)
-    return found[0] if found else ""
+    match = _HEAD.match(row)
+    return match[0] if match else ""

@@ -56,15 +56,15 @@ def confine(plan: Plan) -> None:
 
 
 def _give_up_rights() -> None:
-    kept = _KEPT_OF_ROOT if not os.getuid() else ()
+    capabilities = _KEPT_OF_ROOT if not os.getuid() else ()
     write_text("/proc/self/oom_score_adj", _OOM)
     for number in range(_LAST_CAPABILITY):
-        if number not in kept:
+        if number not in capabilities:
             try:
                 call("prctl", 24, number, 0, 0, 0)  # PR_CAPBSET_DROP
             except OSError:
                 break  # the last one, or not ours to drop: then there are none either
-    bits = sum(1 << number for number in kept)
+    bits = sum(1 << number for number in capabilities)
     call("capset", pack("=II", 0x20080522, 0), pack("=6I", bits, bits, 0, 0, 0, 0))
 
 
@@ -72,6 +72,6 @@ def limit(processes: int) -> None:
     """Limit how many processes there may be: of our user, and in newer systems of this sandbox."""
     if processes:
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
-        wanted = processes if most == resource.RLIM_INFINITY else min(processes, most)
-        resource.setrlimit(resource.RLIMIT_NPROC, (wanted, wanted))
+        limit = processes if most == resource.RLIM_INFINITY else min(processes, most)
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -33,16 +33,16 @@ def landlock_version() -> int:
 def restrict(plan: Plan) -> None:
     """Confine this process and its descendants to the plan. Raises OSError."""
     version = landlock_version()
-    known = (1 << _RIGHTS[min(version, len(_RIGHTS) - 1)]) - 1
-    ruleset = _ruleset(version, known, 0 if plan.network else _TCP)
+    rights = (1 << _RIGHTS[min(version, len(_RIGHTS) - 1)]) - 1
+    ruleset = _ruleset(version, rights, 0 if plan.network else _TCP)
     _allow(ruleset, "/", _READ_DIR)
     _allow_but(ruleset, "/", {*plan.hidden, *plan.replaced, *_REPLACED})
     for path in (*plan.visible, *(f"/run/{name}" for name in ("systemd/resolve", "current-system"))):
         _allow_but(ruleset, path, set(plan.hidden))
     for name in _DEVICES:
-        _allow(ruleset, f"/dev/{name}", known & ~_EXECUTE)
+        _allow(ruleset, f"/dev/{name}", rights & ~_EXECUTE)
     for path in (*plan.writable, plan.temporary):
-        _allow(ruleset, path, known & ~_MAKE_CHAR & ~_MAKE_BLOCK)
+        _allow(ruleset, path, rights & ~_MAKE_CHAR & ~_MAKE_BLOCK)
     _enforce(ruleset)
 
 

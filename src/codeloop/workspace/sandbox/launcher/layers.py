@@ -24,9 +24,9 @@ def layer_caches(plan: Plan) -> None:
     if not plan.layered:
         return
     table = [row.split(" ") for row in read_text("/proc/self/mountinfo").splitlines()]
-    done = {unescape(row[4]) for row in table if _SOURCE in row}
+    layered = {unescape(row[4]) for row in table if _SOURCE in row}
     for name, path in plan.layered:
-        if path not in done:
+        if path not in layered:
             _layer(path, f"{plan.private}/{name}")
 
 
@@ -50,13 +50,13 @@ def _layer(path: str, folder: str) -> None:
 
 def join_layer(path: str, cache: int, upper: str, work: str) -> None:
     """Mount a cache with a layer over it. By descriptors: names may hold what separates the options."""
-    opened = [os.open(each, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for each in (upper, work)]
+    descriptors = [os.open(each, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for each in (upper, work)]
     try:
-        folders = zip(("lowerdir", "upperdir", "workdir"), (cache, *opened), strict=True)
+        folders = zip(("lowerdir", "upperdir", "workdir"), (cache, *descriptors), strict=True)
         options = ",".join(("userxattr", *(f"{name}=/proc/self/fd/{fd}" for name, fd in folders)))
         _mount(_SOURCE, path, "overlay", _NOSUID | _NODEV, options)
     finally:
-        for fd in opened:
+        for fd in descriptors:
             os.close(fd)
 
 

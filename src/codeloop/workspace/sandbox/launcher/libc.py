@@ -50,7 +50,7 @@ def child_signals() -> int:
     return _libc.signalfd(-1, mask, _SFD_FLAGS)
 
 
-def _nothing(_number: int, _frame: object) -> None:
+def _ignore_signal(_number: int, _frame: object) -> None:
     """Do nothing: the handler exists so that the signal wakes the loop."""
 
 
@@ -61,7 +61,7 @@ def _make_signal_pipe() -> int:
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, _nothing)
+    signal.signal(signal.SIGCHLD, _ignore_signal)
     return reader
 
 
@@ -81,12 +81,12 @@ def read_text(path: str) -> str:
     """Return a file of /proc. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        whole = bytearray()
+        data = bytearray()
         while chunk := os.read(fd, 65536):
-            whole += chunk
+            data += chunk
     finally:
         os.close(fd)
-    return os.fsdecode(bytes(whole))
+    return os.fsdecode(bytes(data))
 
 
 def unescape(text: str) -> str:

@@ -56,9 +56,9 @@ def inside(fd: int, _mark: str) -> None:
 
 def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS) -> None:
     """Serve requests until the other end is closed; then end what is left. `bounds` are those of each command."""
-    taken, take = os.pipe()
+    taken_fd, take = os.pipe()
     events = select.poll()
-    for fd, mask in ((control.fileno(), 0), (signals, select.POLLIN), (taken, select.POLLIN)):
+    for fd, mask in ((control.fileno(), 0), (signals, select.POLLIN), (taken_fd, select.POLLIN)):
         events.register(fd, mask)
     forks: set[int] = set()
     waiting: set[int] = set()
@@ -70,8 +70,8 @@ def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS)
         ready = {fd for fd, _ in events.poll(None if waiting else _RETRY)}
         if control.fileno() in ready:
             break
-        if taken in ready:
-            for news in _NEWS.iter_unpack(os.read(taken, _NEWS.size * _BACKLOG)):
+        if taken_fd in ready:
+            for news in _NEWS.iter_unpack(os.read(taken_fd, _NEWS.size * _BACKLOG)):
                 waiting ^= {news[0]}  # it takes a request, or waits again
         if signals in ready:
             forget_signals(signals)
@@ -79,8 +79,8 @@ def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS)
             strays = strays and _end_strays(forks)
         waiting &= forks
     until = time.monotonic() + _GRACE
-    while has_children() and (left := until - time.monotonic()) > 0:
-        wait_for_child(signals, left)
+    while has_children() and (seconds_left := until - time.monotonic()) > 0:
+        wait_for_child(signals, seconds_left)
     end_descendants(signals, 0, mark)
 
 

@@ -57,7 +57,7 @@ def mount_all(plan: Plan) -> None:
     sources = {path: path for path in sorted({*plan.writable, *caches, *plan.visible})} | dict.fromkeys(
         root, plan.replica
     )
-    opened = {path: _open(source) for path, source in sources.items()}
+    descriptors = {path: _open(source) for path, source in sources.items()}
     layers = [_open(f"{plan.replica}{LAYERS}") for _ in root]
     temporary = _open(plan.temporary)
     ours = {plan.home: _open(f"{plan.private}/home")} if plan.home else {}
@@ -74,28 +74,28 @@ def mount_all(plan: Plan) -> None:
     writable |= ours.keys()
     for point in sorted(plan.replaced):
         _replace(point, ours.get(point))
-    _bind_opened(opened, writable, (*REPLACED, *plan.replaced, *root))
+    _bind_opened(descriptors, writable, (*REPLACED, *plan.replaced, *root))
     for path, target in plan.links:
         make_link(path, target)
     for fd in layers:
-        borrowed = {path: each for path, each in opened.items() if is_below(path, root) and path not in root}
+        borrowed = {path: each for path, each in descriptors.items() if is_below(path, root) and path not in root}
         writable |= _layer_borrowed(borrowed, fd)
     _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced} - writable)
     for path in find_pinned(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
         _bind(path, path)
     # As they are mounted now, writable or not: what is protected or hidden may hold some of them.
-    kept = {path: _open(path) for path in opened if is_below(path, (*plan.protected, *plan.hidden))}
+    inner = {path: _open(path) for path in descriptors if is_below(path, (*plan.protected, *plan.hidden))}
     for path in (*plan.protected, *(f"/proc/{name}" for name in PROC_READ_ONLY)):
         if os.path.lexists(path):
             _bind(path, path)
             _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _flags_of(path))
-    for path, fd in kept.items():
+    for path, fd in inner.items():
         if is_below(path, plan.protected):
             _bind(fd, path)
     for path in (*plan.hidden, *(f"/proc/{name}" for name in PROC_HIDDEN)):
         if os.path.lexists(path):
-            _hide(path, empty, {each: fd for each, fd in kept.items() if is_below(each, (path,))})
-    for fd in (*opened.values(), *kept.values(), *empty, *ours.values(), *layers, temporary):
+            _hide(path, empty, {each: fd for each, fd in inner.items() if is_below(each, (path,))})
+    for fd in (*descriptors.values(), *inner.values(), *empty, *ours.values(), *layers, temporary):
         os.close(fd)
     os.chdir("/")
 
@@ -115,9 +115,9 @@ def _layer_borrowed(borrowed: dict[str, int], layers: int) -> set[str]:
     return layered
 
 
-def _bind_opened(opened: dict[str, int], writable: Collection[str], replaced: Collection[str]) -> None:
+def _bind_opened(descriptors: dict[str, int], writable: Collection[str], replaced: Collection[str]) -> None:
     """Bind at their paths what is writable, and what lies in folders that are replaced."""
-    for path, fd in opened.items():
+    for path, fd in descriptors.items():
         is_ours = is_below(path, replaced)
         if is_ours or path in writable:
             _bind_at(path, fd, is_ours=is_ours)
@@ -128,22 +128,22 @@ def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
 
     With one of them renamed, the next sandbox would not know it at its new path.
     """
-    found: set[str] = set()
+    pinned: set[str] = set()
     for path in guarded:
         above = os.path.dirname(path)
         while above not in writable and is_below(above, writable):
-            found.add(above)
+            pinned.add(above)
             above = os.path.dirname(above)
-    return sorted(found)
+    return sorted(pinned)
 
 
-def _hide(path: str, empty: tuple[int, int], kept: dict[str, int]) -> None:
-    """Cover a path with something empty, in which only `kept` is visible."""
-    if not kept:
+def _hide(path: str, empty: tuple[int, int], inner: dict[str, int]) -> None:
+    """Cover a path with something empty, in which only `inner` is visible."""
+    if not inner:
         _bind(empty[os.path.isdir(path)], path)
         return
     _mount("tmpfs", path, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=711,size=64k")
-    for each, fd in kept.items():
+    for each, fd in inner.items():
         _bind_at(each, fd)
     _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
 
@@ -177,12 +177,12 @@ def _mount_run() -> None:
         return
     paths = [path for name in RUN if os.path.lexists(path := f"/run/{name}")]
     links = {path: os.readlink(path) for path in paths if os.path.islink(path)}
-    kept = {path: _open(path) for path in paths if path not in links}
+    descriptors = {path: _open(path) for path in paths if path not in links}
     _mount("tmpfs", "/run", "tmpfs", _NOSUID | _NODEV, "mode=755")
     for path, target in links.items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
-    for path, fd in kept.items():
+    for path, fd in descriptors.items():
         _bind_at(path, fd)
         os.close(fd)
 
@@ -233,12 +233,12 @@ def _is_reached(mount: _Mount) -> bool:
 
 
 def _mounts() -> list[_Mount]:
-    found: list[_Mount] = []
+    mounts: list[_Mount] = []
     for row in read_text("/proc/self/mountinfo").splitlines():
         number, _, _, _, point, options, *_ = row.split(" ")
         flags = sum(_FLAGS.get(option, 0) for option in options.split(","))
-        found.append(_Mount(number, unescape(point), flags))
-    return found
+        mounts.append(_Mount(number, unescape(point), flags))
+    return mounts
 
 
 def _flags_of(path: str) -> int:

@@ -21,10 +21,10 @@ def enter_network() -> None:
     """Enter a network namespace of our own, in which only `lo` is there, and up."""
     call("unshare", _NEWNET)
     lo = socket(AF_INET, SOCK_DGRAM)
-    wanted = bytearray(struct.pack("16sH22x", b"lo", 0))
-    fcntl.ioctl(lo.fileno(), _SIOCGIFFLAGS, wanted)
-    struct.pack_into("H", wanted, 16, struct.unpack_from("H", wanted, 16)[0] | _IFF_UP)
-    fcntl.ioctl(lo.fileno(), _SIOCSIFFLAGS, wanted)
+    request = bytearray(struct.pack("16sH22x", b"lo", 0))
+    fcntl.ioctl(lo.fileno(), _SIOCGIFFLAGS, request)
+    struct.pack_into("H", request, 16, struct.unpack_from("H", request, 16)[0] | _IFF_UP)
+    fcntl.ioctl(lo.fileno(), _SIOCSIFFLAGS, request)
     lo.close()
 
 
@@ -48,23 +48,23 @@ def _enter_user(more: int) -> None:
             write_text(f"/proc/self/{name}", text)
         return
     ours = os.getpid()
-    entered, enter = os.pipe()
+    entered_fd, enter = os.pipe()
     helper = os.fork()
     if not helper:
         os.close(enter)
-        _map_all(ours, entered)
-    os.close(entered)
+        _map_all(ours, entered_fd)
+    os.close(entered_fd)
     call("unshare", _NEWUSER | more)
     os.close(enter)
     if os.waitpid(helper, 0)[1]:
         raise PermissionError("users can't be mapped into a namespace")
 
 
-def _map_all(pid: int, entered: int) -> None:
+def _map_all(pid: int, entered_fd: int) -> None:
     """Map all users for a process that has entered its own namespace, which only somebody outside may. Exits."""
     code = 1
     try:
-        os.read(entered, 1)
+        os.read(entered_fd, 1)
         for name in _MAPS:
             rows = (row.split() for row in read_text(f"/proc/self/{name}").splitlines())
             write_text(f"/proc/{pid}/{name}", "\n".join(f"{first} {first} {count}" for first, _, count in rows))

@@ -29,17 +29,17 @@ def descendants(mark: str = "", spare: AbstractSet[int] = frozenset(), of: int =
     Those in `spare` and what is below them are left out.
     """
     parents = _parents() if sys.platform == "linux" else {}
-    found = set[int]() if sys.platform == "linux" else _find_marked(mark, parents)
+    descendants_found = set[int]() if sys.platform == "linux" else _find_marked(mark, parents)
     below: dict[int, list[int]] = {}
     for pid, parent in parents.items():
         below.setdefault(parent, []).append(pid)
-    waiting = [of or os.getpid(), *found]
+    waiting = [of or os.getpid(), *descendants_found]
     while waiting:
         for pid in below.get(waiting.pop(), ()):
-            if pid not in found and pid not in spare:
-                found.add(pid)
+            if pid not in descendants_found and pid not in spare:
+                descendants_found.add(pid)
                 waiting.append(pid)
-    return found - {os.getpid()}
+    return descendants_found - {os.getpid()}
 
 
 def end_descendants(signals: int, grace: float, mark: str = "") -> int:
@@ -78,11 +78,11 @@ def interrupt(shell: int, signals: int, seconds: float, mark: str = "") -> None:
     The shell is stopped meanwhile: it would go on with its next command. Filters end when what they read from does.
     """
     group = {pid for pid in descendants(mark) if _groups({pid}) == {shell}}
-    started = group - {shell} or group
-    send_signal(group - started, STOP)
-    send_signal({pid for pid in started if _name(pid) not in _FILTERS}, INT)
+    children = group - {shell} or group
+    send_signal(group - children, STOP)
+    send_signal({pid for pid in children if _name(pid) not in _FILTERS}, INT)
     until = time.monotonic() + seconds
-    while time.monotonic() < until and started & descendants(mark):
+    while time.monotonic() < until and children & descendants(mark):
         wait_for_child(signals, min(until - time.monotonic(), 0.05))
 
 
@@ -101,11 +101,11 @@ def end_all() -> None:
 
 def _groups(pids: AbstractSet[int]) -> set[int]:
     """Return the process groups of these but that of ours."""
-    found: set[int] = set()
+    groups: set[int] = set()
     for pid in pids:
         with Ignored(ProcessLookupError, PermissionError):
-            found.add(os.getpgid(pid))
-    return found - {0, os.getpgrp()}
+            groups.add(os.getpgid(pid))
+    return groups - {0, os.getpgrp()}
 
 
 def has_children() -> bool:
@@ -167,12 +167,12 @@ def _find_marked(mark: str, parents: dict[int, int]) -> set[int]:
     import subprocess  # 6 ms, and Linux needs none of it
 
     command = ["ps", "-axwwE", "-o", "pid=,ppid=,state=,command="]
-    shown = subprocess.run(command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}).stdout
-    found: set[int] = set()
-    for line in shown.decode(errors="replace").splitlines():
+    stdout = subprocess.run(command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}).stdout
+    marked: set[int] = set()
+    for line in stdout.decode(errors="replace").splitlines():
         pid, parent, state, words = (*line.split(None, 3), "")[:4]
         if not state.startswith("Z"):
             parents[int(pid)] = int(parent)
             if mark and f"{MARK}={mark}" in words:
-                found.add(int(pid))
-    return found
+                marked.add(int(pid))
+    return marked

@@ -84,16 +84,16 @@ def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
         code += [(_LEAST, 0, 1, _X32), _refuse(_ENOSYS)]
     for refusal, rows in ((_EPERM, _REFUSED), (_ENOSYS, _UNKNOWN)):
         for numbers in rows.values():
-            code += _if(numbers[column], [_refuse(refusal)])
-    code += _if(_IOCTL[column], [*_argument(1), *_equals(_TIOCSTI, _EPERM), *_equals(_TIOCLINUX, _EPERM)])
-    code += _if(_CLONE[column], [*_argument(0), *_has(_NAMESPACES)])
-    code += _if(_UNSHARE[column], [*_argument(0), *_has(_NAMESPACES | _NEWTIME)])
-    code += _if(_SOCKET[column], _sockets(unix=unix, internet=internet))
+            code += _jump_if(numbers[column], [_refuse(refusal)])
+    code += _jump_if(_IOCTL[column], [*_argument(1), *_equals(_TIOCSTI, _EPERM), *_equals(_TIOCLINUX, _EPERM)])
+    code += _jump_if(_CLONE[column], [*_argument(0), *_has(_NAMESPACES)])
+    code += _jump_if(_UNSHARE[column], [*_argument(0), *_has(_NAMESPACES | _NEWTIME)])
+    code += _jump_if(_SOCKET[column], _sockets(unix=unix, internet=internet))
     if not truncate:
-        code += _if(_TRUNCATE[column], [_refuse(_EPERM)]) + _if(_OPENAT2[column], [_refuse(_ENOSYS)])
+        code += _jump_if(_TRUNCATE[column], [_refuse(_EPERM)]) + _jump_if(_OPENAT2[column], [_refuse(_ENOSYS)])
         for numbers, at in ((_OPEN, 1), (_OPENAT, 2)):
             cut = [*_argument(at), (_AND, 0, 0, _O_TRUNC | _O_ACCMODE), *_equals(_O_TRUNC, _EPERM)]
-            code += _if(numbers[column], cut) if numbers[column] >= 0 else []
+            code += _jump_if(numbers[column], cut) if numbers[column] >= 0 else []
     code += [(_RETURN, 0, 0, _ALLOW)]
     program = ctypes.create_string_buffer(b"".join(pack("=HBBI", *each) for each in code))
     head = pack("@HP", len(code), ctypes.addressof(program))
@@ -109,7 +109,7 @@ def _sockets(*, unix: bool, internet: bool) -> _Code:
     return [*code, _refuse(_EAFNOSUPPORT)]
 
 
-def _if(number: int, then: _Code) -> _Code:
+def _jump_if(number: int, then: _Code) -> _Code:
     """Return the instructions for one system call; the next ones load the call's number again."""
     return [(_EQUAL, 0, len(then) + 1, number), *then, (_LOAD, 0, 0, _NUMBER)]
 

@@ -58,13 +58,13 @@ def descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
 
 
 def _read(channel: socket, size: int) -> bytes:
-    whole = bytearray()
-    while len(whole) < size:
-        chunk = channel.recv(min(size - len(whole), _PIECE), MSG_WAITALL)
+    data = bytearray()
+    while len(data) < size:
+        chunk = channel.recv(min(size - len(data), _PIECE), MSG_WAITALL)
         if not chunk:
             raise EOFError
-        whole += chunk
-    return bytes(whole)
+        data += chunk
+    return bytes(data)
 
 
 def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
@@ -87,8 +87,8 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
     watch = UsageWatch(bounds)
     while True:
         ready, _, _ = select.select([channel, signals], [], [], watch.pause)
-        if bound := watch.find_exceeded():
-            _say(channel, f"stopped {bound}\n")
+        if exceeded := watch.find_exceeded():
+            _say(channel, f"stopped {exceeded}\n")
             count = _end(signals, 0, request.mark, bounds)
             _say(channel, f"exit {-KILL}\nended {count}\n")
             return False

@@ -45,10 +45,10 @@ class Bounds:
 
 def read_limits() -> tuple[object, ...]:
     """Return the resource limits, the priority and the processors of this process."""
-    found: list[object] = [*map(resource.getrlimit, _LIMITS), os.getpriority(os.PRIO_PROCESS, 0)]
+    limits: list[object] = [*map(resource.getrlimit, _LIMITS), os.getpriority(os.PRIO_PROCESS, 0)]
     if sys.platform == "linux":
-        found += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
-    return tuple(found)
+        limits += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
+    return tuple(limits)
 
 
 class UsageWatch:
@@ -70,13 +70,13 @@ class UsageWatch:
             return ""
         pids = descendants()
         used = [_sizes(f"/proc/{pid}/status", ("Threads:", "VmRSS:", "VmSwap:")) for pid in pids]
-        found = ""
+        exceeded = ""
         if self._bounds.processes and sum(row[0] for row in used) > self._bounds.processes:
-            found = f"{self._bounds.processes} processes"
+            exceeded = f"{self._bounds.processes} processes"
         elif self._is_more(sum(row[1] + row[2] for row in used)) and self._is_more(_measure_unshared(pids)):
-            found = f"{self._bounds.memory // 1_000_000} memory"
+            exceeded = f"{self._bounds.memory // 1_000_000} memory"
         self._next = time.monotonic() + max(_PAUSE, _SHARE * (time.monotonic() - began))
-        return found
+        return exceeded
 
     def _is_more(self, memory: int) -> bool:
         return 0 < self._bounds.memory < memory * _KILO
@@ -84,12 +84,12 @@ class UsageWatch:
 
 def _measure_unshared(pids: AbstractSet[int]) -> int:
     """Measure the memory of processes in KiB, shared pages counted once: it takes longer to find out."""
-    whole = 0
+    total = 0
     for pid in pids:
         share, swapped = _sizes(f"/proc/{pid}/smaps_rollup", ("Pss:", "SwapPss:"))
         own, _ = (share, swapped) if share else _sizes(f"/proc/{pid}/status", ("RssAnon:", "VmSwap:"))
-        whole += own + swapped
-    return whole
+        total += own + swapped
+    return total
 
 
 def _sizes(path: str, names: tuple[str, ...]) -> list[int]:

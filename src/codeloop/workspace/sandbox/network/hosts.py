@@ -6,7 +6,7 @@ from ipaddress import IPv6Address, ip_address
 
 from msgspec import Struct
 
-from codeloop.net.address import concern
+from codeloop.net.address import why_not_public
 from codeloop.net.origin import add_brackets, is_loopback
 
 PORTS = frozenset({80, 443})
@@ -82,12 +82,14 @@ class HostRule(Struct, frozen=True):
 
     def fits(self, target: HostPort) -> bool:
         """Return whether the entry names the target."""
-        named = target.host.endswith(f".{self.name}") and not target.literal if self.below else target.host == self.name
-        return named and (target.port in PORTS if self.port is None else target.port == self.port)
+        is_named = (
+            target.host.endswith(f".{self.name}") and not target.literal if self.below else target.host == self.name
+        )
+        return is_named and (target.port in PORTS if self.port is None else target.port == self.port)
 
-    def concern(self, address: str) -> str | None:
+    def why_refused(self, address: str) -> str | None:
         """Return why an address that the target's name has must not be connected to; None when it may."""
-        what = concern(address)
+        what = why_not_public(address)
         if what in _STAND_INS or (self.own and not self.below and what in _PRIVATE):
             return None
         return what

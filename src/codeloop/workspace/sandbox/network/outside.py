@@ -43,7 +43,7 @@ class Outside(Struct, frozen=True):
         through = proxy_for(scheme, target.host, target.port, self.environment)
         addresses = await self._addresses(target, rule, through is not None)
         if through is not None:
-            return await self._through(urlsplit(through), request)
+            return await self._connect_by_proxy(urlsplit(through), request)
         trouble = "it has no address"
         for address in addresses[: WEB_ADDRESSES.value]:
             try:
@@ -67,24 +67,24 @@ class Outside(Struct, frozen=True):
                 if not is_indirect:
                     raise Unreachable(f"{target.host} can't be resolved: {_reason(error)}.") from None
         for address in addresses:
-            if what := rule.concern(address):
+            if what := rule.why_refused(address):
                 raise Blocked(target.authority, f"whose address {address} is not public ({what})")
         return addresses
 
-    async def _through(self, proxy: SplitResult, request: ProxyRequest) -> Stream:
+    async def _connect_by_proxy(self, proxy: SplitResult, request: ProxyRequest) -> Stream:
         """Connect through the user's own proxy. Raises Unreachable."""
         try:
             if proxy.scheme not in _SCHEMES:
                 raise ValueError(f"the scheme {proxy.scheme} is not known")
             tls = tls_context() if proxy.scheme == "https" else None
             server = await _open(proxy.hostname or "", proxy.port or _SCHEMES[proxy.scheme], tls)
-            asked = False
+            is_asked = False
             try:
                 async with asyncio.timeout(PROXY_CONNECT.seconds):
                     await _ask_proxy(server, proxy, request)
-                asked = True
+                is_asked = True
             finally:
-                if not asked:
+                if not is_asked:
                     server.writer.transport.abort()
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             what = f"the proxy {proxy.hostname} of your environment did not connect: {_reason(error)}"

@@ -102,8 +102,8 @@ class HostProxy:
             rule = self._hosts.rule_for(request.target)
             server = await self._outside.connect(request, rule)
         except Blocked as blocked:
-            said = self._note(client, blocked)
-            _say(client, f"403 {said}", f"{said}.\n{_HOW}")
+            answer = self._note(client, blocked)
+            _say(client, f"403 {answer}", f"{answer}.\n{_HOW}")
             return
         except asyncio.LimitOverrunError:
             _say(client, "431 Too long", f"The head of the request exceeds {PROXY_HEAD.value} bytes.\n")
@@ -170,8 +170,8 @@ async def _relay(client: Stream, server: Stream, sent: AsyncIterator[bytes]) -> 
     back = asyncio.create_task(pump(_all_of(server), client))
     try:
         while not back.done() and clock() < last + PROXY_IDLE.seconds:
-            waited = {back} if there.done() else {back, there}
-            await asyncio.wait(waited, timeout=last + PROXY_IDLE.seconds - clock(), return_when=asyncio.FIRST_COMPLETED)
+            pumps = {back} if there.done() else {back, there}
+            await asyncio.wait(pumps, timeout=last + PROXY_IDLE.seconds - clock(), return_when=asyncio.FIRST_COMPLETED)
             if there.done() and there.exception() is not None:
                 return
     finally:

@@ -22,10 +22,10 @@ _JAVA_OPTIONS = ("MAVEN_OPTS", "GRADLE_OPTS")
 
 def proxy_environment(port: int, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables for a command whose proxy listens on a port of its `localhost`; they replace the user's."""
-    found = {name: value.format(port=port) for value, names in _SPELLINGS.items() for name in names}
+    variables = {name: value.format(port=port) for value, names in _SPELLINGS.items() for name in names}
     java = _JAVA.format(port=port)
-    found |= {name: f"{environment.get(name, '')} {java}".strip() for name in _JAVA_OPTIONS}
-    given = environment.get("GIT_CONFIG_COUNT", "")
-    count = int(given) if given.isascii() and given.isdecimal() else 0
-    git = {f"GIT_CONFIG_KEY_{count}": "http.proxy", f"GIT_CONFIG_VALUE_{count}": found["HTTP_PROXY"]}
-    return found | git | {"GIT_CONFIG_COUNT": str(count + 1)}
+    variables |= {name: f"{environment.get(name, '')} {java}".strip() for name in _JAVA_OPTIONS}
+    config = environment.get("GIT_CONFIG_COUNT", "")
+    count = int(config) if config.isascii() and config.isdecimal() else 0
+    git = {f"GIT_CONFIG_KEY_{count}": "http.proxy", f"GIT_CONFIG_VALUE_{count}": variables["HTTP_PROXY"]}
+    return variables | git | {"GIT_CONFIG_COUNT": str(count + 1)}

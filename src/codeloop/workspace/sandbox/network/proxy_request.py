@@ -54,27 +54,27 @@ def read_request(data: bytes) -> ProxyRequest:
         target, path = read_host_port(absolute[1], 80), absolute[2] or "/"
     headers = _headers(lines, target)
     hosts = [value for name, value in headers if name.lower() == "host"]
-    if len(hosts) > 1 or any(not _same(host, target) for host in hosts):
+    if len(hosts) > 1 or any(not _names_target(host, target) for host in hosts):
         raise Blocked(target.authority, f"the header Host names another host: {escape_text(', '.join(hosts))}")
     length = _body_length(headers, target, minor)
     if not path:
         return ProxyRequest(target)
     host = add_brackets(target.host) if target.port == 80 else target.authority
     sent = [f"{method} {'/' if path.startswith('?') else ''}{path} HTTP/1.1", f"Host: {host}", "Connection: close"]
-    named = {
+    hop_by_hop = {
         each.strip().lower() for name, value in headers if name.lower() == "connection" for each in value.split(",")
     }
-    sent += [f"{name}: {value}" for name, value in headers if name.lower() not in _HOP_BY_HOP | named - _FRAMING]
+    sent += [f"{name}: {value}" for name, value in headers if name.lower() not in _HOP_BY_HOP | hop_by_hop - _FRAMING]
     return ProxyRequest(target, "\r\n".join((*sent, "", "")).encode("latin-1"), length)
 
 
 def _headers(lines: list[str], target: HostPort) -> list[tuple[str, str]]:
-    found = [_HEADER.fullmatch(line) for line in lines]
+    matches = [_HEADER.fullmatch(line) for line in lines]
     if len(lines) > PROXY_HEADERS.value:
         raise Blocked(target.authority, f"the request has more than {PROXY_HEADERS.value} headers")
-    if None in found:
+    if None in matches:
         raise Blocked(target.authority, "a header of the request is malformed")
-    return [(header[1], header[2].strip()) for header in found if header is not None]
+    return [(header[1], header[2].strip()) for header in matches if header is not None]
 
 
 def _body_length(headers: list[tuple[str, str]], target: HostPort, minor: str) -> int | None:
@@ -90,7 +90,7 @@ def _body_length(headers: list[tuple[str, str]], target: HostPort, minor: str) -
     return None if codings else int(lengths[0]) if lengths else 0
 
 
-def _same(host: str, target: HostPort) -> bool:
+def _names_target(host: str, target: HostPort) -> bool:
     """Return whether a header `Host` names the target; it may leave the port out."""
     try:
         return read_host_port(host, target.port) == target
@@ -141,8 +141,8 @@ def _client_hello(data: bytes, target: HostPort) -> bytes | None:
         message, at = message + data[at + 5 : at + 5 + size], at + 5 + size
         if message[0] != _CLIENT_HELLO:
             raise Blocked(target.authority, "what is sent through it does not begin as TLS does")
-        whole = 4 + int.from_bytes(message[1:4], "big")
-        if len(message) >= max(whole, 4):
+        length = 4 + int.from_bytes(message[1:4], "big")
+        if len(message) >= max(length, 4):
             return message[4:]
     else:
         raise Blocked(target.authority, f"its first TLS message comes in more than {_RECORDS} records")

@@ -54,8 +54,8 @@ class Candidates:
         if now.kind == "arguments":
             return [_command(row) for row in self.commands if row.name == now.query and row.arguments], -1
         if now.kind == "command":
-            known = {row.name: row for row in self.commands}
-            return [_command(known[name]) for name in rank(now.query, known)], 0
+            prompt_commands = {row.name: row for row in self.commands}
+            return [_command(prompt_commands[name]) for name in rank(now.query, prompt_commands)], 0
         return self._mentions(now), 0
 
     async def load(self, now: Trigger) -> None:
@@ -72,9 +72,9 @@ class Candidates:
 
     async def values(self, now: Trigger, *, is_wanted: bool = False) -> None:
         """Load the values of the typed argument; `is_wanted`: also from a server that is not connected."""
-        found = await self._completer.arguments(now.query, now.typed, is_wanted=is_wanted)
-        base = now.typed[: len(now.typed) - len(found.replaces)]
-        self._values = ArgumentValues(now.query, now.typed, base, found.argument, tuple(found.values))
+        completion = await self._completer.arguments(now.query, now.typed, is_wanted=is_wanted)
+        base = now.typed[: len(now.typed) - len(completion.replaces)]
+        self._values = ArgumentValues(now.query, now.typed, base, completion.argument, tuple(completion.values))
 
     async def search(self, query: str) -> None:
         """Ask for files and symbols."""
@@ -88,9 +88,9 @@ class Candidates:
         self._values = ArgumentValues()
 
     def _mentions(self, now: Trigger) -> list[CompletionRow]:
-        known = {row.label: row for row in self._agents}
-        agents = [known[name] for name in rank(now.query, known)]
-        names = list(dict.fromkeys([*self._list_used(now.query, known), *self._files]))
+        completion_rows = {row.label: row for row in self._agents}
+        agents = [completion_rows[name] for name in rank(now.query, completion_rows)]
+        names = list(dict.fromkeys([*self._list_used(now.query, completion_rows), *self._files]))
         order = {name: at - 2 * min(self._store.weight(name), _USED) for at, name in enumerate(names)}
         files = [
             CompletionRow(mention(name, now.range), "folder" if name.endswith("/") else "file", name)

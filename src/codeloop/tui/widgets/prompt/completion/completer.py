@@ -74,7 +74,7 @@ class Completer(Protocol):
         """Return the commands, those of the program first."""
         ...
 
-    async def arguments(self, command: str, typed: str, *, is_wanted: bool) -> McpPromptCompletion:
+    async def arguments(self, command: str, typed_text: str, *, is_wanted: bool) -> McpPromptCompletion:
         """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
         ...
 
@@ -99,25 +99,25 @@ class ClientCompleter:
     async def files(self, query: str) -> list[str]:
         """Return the paths that fit, best first."""
         with suppress(CodeloopError):
-            asked = FindFiles(query=query[: FILES_QUERY.value], limit=PROMPT_FOUND.value)
-            return await self._client.call(FIND_FILES, asked)
+            find_files = FindFiles(query=query[: FILES_QUERY.value], limit=PROMPT_FOUND.value)
+            return await self._client.call(FIND_FILES, find_files)
         return []
 
     async def symbols(self, query: str) -> list[CompletionRow]:
         """Return the symbols that fit; a mention names the lines of the file where one is."""
         with suppress(CodeloopError):
-            found = await self._client.call(FIND_SYMBOLS, FindSymbols(query=query))
-            rows = (_symbol(symbol.name, symbol.location, self._directory) for symbol in found)
+            symbols = await self._client.call(FIND_SYMBOLS, FindSymbols(query=query))
+            rows = (_symbol(symbol.name, symbol.location, self._directory) for symbol in symbols)
             return [row for row in rows if row is not None]
         return []
 
     async def agents(self) -> list[CompletionRow]:
         """Return the subagents that a prompt can mention."""
         with suppress(CodeloopError):
-            found = await self._client.call(AGENT_LIST, NoArguments())
+            agents = await self._client.call(AGENT_LIST, NoArguments())
             return [
                 CompletionRow(f"@{agent.name}", "agent", agent.name, agent.description or "")
-                for agent in found
+                for agent in agents
                 if agent.mode != "primary" and not agent.hidden
             ]
         return []
@@ -125,10 +125,10 @@ class ClientCompleter:
     async def resources(self) -> list[CompletionRow]:
         """Return the known resources of servers."""
         with suppress(CodeloopError):
-            found = await self._client.call(RESOURCE_LIST, NoArguments())
+            mcp_resources = await self._client.call(RESOURCE_LIST, NoArguments())
             return [
                 CompletionRow(mention(name), "resource", name, each.description or each.name)
-                for name, each in found.items()
+                for name, each in mcp_resources.items()
             ]
         return []
 
@@ -136,19 +136,19 @@ class ClientCompleter:
         """Return the program's commands, then the server's."""
         names = {row.name for row in self._own}
         with suppress(CodeloopError):
-            found = await self._client.call(COMMAND_LIST, NoArguments())
+            commands = await self._client.call(COMMAND_LIST, NoArguments())
             theirs = [
                 PromptCommand(row.name, " ".join(row.hints), row.description or row.source or "", row.source == "mcp")
-                for row in found
+                for row in commands
             ]
             return [*self._own, *(row for row in theirs if row.name not in names)]
         return list(self._own)
 
-    async def arguments(self, command: str, typed: str, *, is_wanted: bool) -> McpPromptCompletion:
+    async def arguments(self, command: str, typed_text: str, *, is_wanted: bool) -> McpPromptCompletion:
         """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
         with suppress(CodeloopError):
-            asked = CompleteMcpPrompt(command=command, typed=typed, connect=is_wanted)
-            return await self._client.call(MCP_COMPLETE, asked)
+            complete_mcp_prompt = CompleteMcpPrompt(command=command, typed=typed_text, connect=is_wanted)
+            return await self._client.call(MCP_COMPLETE, complete_mcp_prompt)
         return McpPromptCompletion()
 
     async def find_mentions(

@@ -72,11 +72,11 @@ class Completions:
         if self._trigger is None or self._is_closed:
             self._popup.show(())
             return
-        rows, chosen = self._candidates.rows(self._trigger)
+        rows, index = self._candidates.rows(self._trigger)
         if self._is_moved and self._popup.rows and self._popup.chosen >= 0:
-            kept = self._popup.rows[self._popup.chosen]
-            chosen = rows.index(kept) if kept in rows else 0
-        self._popup.show(rows, chosen)
+            selected_row = self._popup.rows[self._popup.chosen]
+            index = rows.index(selected_row) if selected_row in rows else 0
+        self._popup.show(rows, index)
 
     async def _load(self, now: Trigger) -> None:
         await self._candidates.load(now)
@@ -134,14 +134,14 @@ class Completions:
 
     def _enter(self) -> bool:
         """Accept the choice; a fully typed one, or a command without required arguments, is sent."""
-        now, chosen = self._trigger, self._popup.chosen
-        if now is None or not self._popup.rows or chosen < 0:
+        now, index = self._trigger, self._popup.chosen
+        if now is None or not self._popup.rows or index < 0:
             return False
-        row = self._popup.rows[chosen]
+        row = self._popup.rows[index]
         if not self._is_moved and self._editor.buffer.text[now.start : now.end] == row.text:
             return False
         command = next((each for each in self._candidates.commands if f"/{each.name}" == row.text), None)
-        self.take(chosen)
+        self.take(index)
         return command is None or bool(command.arguments and not command.arguments.startswith("["))
 
     def take(self, index: int) -> bool:

@@ -51,12 +51,12 @@ class CompletionPopup(Widget):
         self.chosen = -1
         self._top = 0
 
-    def show(self, rows: Sequence[CompletionRow], chosen: int = 0) -> None:
+    def show(self, rows: Sequence[CompletionRow], index: int = 0) -> None:
         """Show rows; none closes the list."""
-        if tuple(rows) == self.rows and chosen == self.chosen:
+        if tuple(rows) == self.rows and index == self.chosen:
             return
         is_as_high = min(len(rows), ROWS) == min(len(self.rows), ROWS)
-        self.rows, self.chosen = tuple(rows), min(chosen, len(rows) - 1)
+        self.rows, self.chosen = tuple(rows), min(index, len(rows) - 1)
         self._top = 0
         self._follow()
         self.display = bool(rows)
@@ -93,16 +93,16 @@ class CompletionPopup(Widget):
         if index == self.chosen:
             style = faint = base + self.get_component_rich_style("popup--chosen", partial=True)
         label = _label(row, cells)
-        column = min(max((width(_label(each, cells)) for each in self._visible()), default=0) + 2, cells // 2)
+        column = min(max((width(_label(each, cells)) for each in self._visible_rows()), default=0) + 2, cells // 2)
         segments = [Segment(label, style), Segment(" " * max(column - width(label), 2), style)]
         room = cells - sum(width(each.text) for each in segments)
         if row.detail and room > 8:
             segments.append(Segment(one_line(row.detail, room), faint))
         strip = Strip(segments)
         if y == ROWS - 1 and len(self.rows) > ROWS:  # which of how many is chosen, at the end of the last row
-            place = f" {max(self.chosen, 0) + 1} of {len(self.rows)} {self._arrows}"
-            strip = strip.adjust_cell_length(max(cells - len(place), 0), style)
-            strip = Strip([*strip, Segment(place, faint)])
+            position = f" {max(self.chosen, 0) + 1} of {len(self.rows)} {self._arrows}"
+            strip = strip.adjust_cell_length(max(cells - len(position), 0), style)
+            strip = Strip([*strip, Segment(position, faint)])
         return strip.adjust_cell_length(cells, style)
 
     @property
@@ -111,7 +111,7 @@ class CompletionPopup(Widget):
         is_below = self._top + ROWS < len(self.rows)
         return "↕" if self._top and is_below else "↓" if is_below else "↑"
 
-    def _visible(self) -> tuple[CompletionRow, ...]:
+    def _visible_rows(self) -> tuple[CompletionRow, ...]:
         return self.rows[self._top : self._top + ROWS]
 
 

@@ -31,17 +31,17 @@ def trigger(text: str, cursor: int) -> Trigger | None:
     """Return the text at the cursor that can be completed, with its kind; None: there is none."""
     if text.startswith("/"):
         head = text[:cursor] if cursor < _WINDOW else text[:_WINDOW]
-        if (found := _COMMAND.match(head)) is not None:
-            return Trigger("command", 0, cursor, found[1])
-        if (found := _ARGUMENTS.match(head)) is not None and "\n" not in head and "@" not in head:
-            return Trigger("arguments", 0, cursor, found[1], typed=text[found.end() : cursor])
+        if (match := _COMMAND.match(head)) is not None:
+            return Trigger("command", 0, cursor, match[1])
+        if (match := _ARGUMENTS.match(head)) is not None and "\n" not in head and "@" not in head:
+            return Trigger("arguments", 0, cursor, match[1], typed=text[match.end() : cursor])
     start = max(cursor - _WINDOW, 0)
-    if (found := _MENTION.search(text[start:cursor])) is None:
+    if (match := _MENTION.search(text[start:cursor])) is None:
         return None
-    typed = found[1] if found[1] is not None else found[2]
-    span = _RANGE.search(typed)
-    query, lines = (typed[: span.start()], span[0]) if span else (typed, "")
-    return Trigger("mention", start + found.start(), cursor, query, lines)
+    typed_text = match[1] if match[1] is not None else match[2]
+    span = _RANGE.search(typed_text)
+    query, lines = (typed_text[: span.start()], span[0]) if span else (typed_text, "")
+    return Trigger("mention", start + match.start(), cursor, query, lines)
 
 
 def mention(path: str, lines: str = "") -> str:

@@ -31,10 +31,10 @@ class DraftFiles:
     def load(self, key: str) -> StoredPrompt | None:
         """Return the draft of a session in this process; None: there is none."""
         try:
-            found = msgspec.json.decode(read_start(self._path(key), PROMPT_BLOB.value), type=StoredPrompt)
+            prompt = msgspec.json.decode(read_start(self._path(key), PROMPT_BLOB.value), type=StoredPrompt)
         except (OSError, msgspec.MsgspecError):
             return None
-        return self._contents.unpack(found)
+        return self._contents.unpack(prompt)
 
     def save_queue(self, key: str, prompts: list[PromptEntry]) -> None:
         """Keep the prompts that wait in a session for the end of its turn. Raises OSError."""
@@ -57,8 +57,8 @@ class DraftFiles:
         own = self._path(key)
         if own.exists() or not self._folder.is_dir():
             return False
-        left = [path for path in self._folder.glob(f"{key}.*.json") if _is_left(path)]
-        for path in sorted(left, key=_modification_time, reverse=True):
+        paths = [path for path in self._folder.glob(f"{key}.*.json") if _is_left(path)]
+        for path in sorted(paths, key=_modification_time, reverse=True):
             with suppress(OSError):
                 self._show_life()
                 path.rename(own)

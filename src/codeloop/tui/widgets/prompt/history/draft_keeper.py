@@ -46,12 +46,12 @@ class DraftKeeper:
     def write(self) -> None:
         """Write the draft now, if it changed."""
         self._is_due = False
-        kept = self._editor.stored_prompt
-        if kept == self._written:
+        prompt = self._editor.stored_prompt
+        if prompt == self._written:
             return
         try:
-            self._store.drafts.save(self.session, kept)
-            self._written = kept
+            self._store.drafts.save(self.session, prompt)
+            self._written = prompt
         except OSError as error:
             if not self._has_failed:
                 self._note(f"What you type can't be kept in {self._store.folder}: {error.strerror or error}.")
@@ -62,8 +62,8 @@ class DraftKeeper:
 
         Text typed before a session existed (while one is opened at the start) is carried over.
         """
-        typed = self._editor.stored_prompt
-        is_new = (typed.text, typed.mode) != (self._loaded.text, self._loaded.mode)
+        prompt = self._editor.stored_prompt
+        is_new = (prompt.text, prompt.mode) != (self._loaded.text, self._loaded.mode)
         is_carried = is_new and session != self.session == NEW
         if is_carried:
             self._editor.load(self._loaded)
@@ -78,7 +78,7 @@ class DraftKeeper:
             self._note(RESTORED)
         if is_carried:
             self.push()
-            self._editor.load(typed)
+            self._editor.load(prompt)
 
     def rename(self, session: str) -> None:
         """Keep the draft for a session that has just got its id."""
@@ -92,52 +92,52 @@ class DraftKeeper:
 
     def push(self) -> bool:
         """Push the draft onto the stash."""
-        kept = self._editor.stored_prompt
-        if not kept.text.strip():
+        prompt = self._editor.stored_prompt
+        if not prompt.text.strip():
             return False
-        if self._put_aside(kept):
+        if self._put_aside(prompt):
             self._editor.load(_EMPTY)
         return True
 
     def pop(self, index: int = -1) -> bool:
         """Pop a prompt from the stash; the current draft is stashed instead."""
         try:
-            found = self._store.pop(index)
+            prompt = self._store.pop(index)
         except OSError as error:
             self._note(f"The stashed prompt can't be taken from {self._store.folder}: {error.strerror or error}.")
             return True
-        if found is None:
+        if prompt is None:
             self._note("No prompt is stashed.")
             return True
-        self.put(StoredPrompt(found.text, found.mode, found.chips))
+        self.put(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         return True
 
-    def put(self, kept: StoredPrompt) -> None:
+    def put(self, prompt: StoredPrompt) -> None:
         """Put a prompt into the editor. The draft is stashed, or if that fails, follows the prompt."""
         self.push()
         if self._editor.buffer.text.strip():
-            self._precede(kept)
+            self._precede(prompt)
         else:
-            self._editor.load(kept)
+            self._editor.load(prompt)
 
-    def give_back(self, kept: StoredPrompt) -> None:
+    def give_back(self, prompt: StoredPrompt) -> None:
         """Return an unsent prompt to the editor; if there is a draft, the prompt is stashed."""
         if not self._editor.buffer.text.strip():
-            self._editor.load(kept)
-        elif not self._put_aside(kept):
-            self._precede(kept)
+            self._editor.load(prompt)
+        elif not self._put_aside(prompt):
+            self._precede(prompt)
 
-    def _precede(self, kept: StoredPrompt) -> None:
+    def _precede(self, prompt: StoredPrompt) -> None:
         buffer = self._editor.buffer
-        buffer.replace(0, 0, adopt_chips(buffer.chips, kept.text, kept.chips) + "\n")
+        buffer.replace(0, 0, adopt_chips(buffer.chips, prompt.text, prompt.chips) + "\n")
         self._editor.update()
 
-    def _put_aside(self, kept: StoredPrompt) -> bool:
+    def _put_aside(self, prompt: StoredPrompt) -> bool:
         """Stash a prompt; return whether it was stored."""
         try:
-            self._store.push(kept)
+            self._store.push(prompt)
         except OSError as error:
             self._note(f"It can't be stashed in {self._store.folder}: {error.strerror or error}.")
             return False
-        self._note(f"Stashed: {one_line(kept.text, 40)}")
+        self._note(f"Stashed: {one_line(prompt.text, 40)}")
         return True

@@ -58,8 +58,8 @@ class HistorySearch:
             return False
         self._changed[self._at] = self._editor.stored_prompt
         self._at += step
-        wanted = self._changed.get(self._at) or self._store.contents.unpack(self._history[-self._at])
-        self._editor.load(StoredPrompt(wanted.text, wanted.mode, wanted.chips))
+        prompt = self._changed.get(self._at) or self._store.contents.unpack(self._history[-self._at])
+        self._editor.load(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         return True
 
     def _search(self) -> bool:
@@ -76,13 +76,13 @@ class HistorySearch:
 
     def update(self) -> None:
         """Show the matching prompts."""
-        typed = self._editor.buffer.text.lower()
-        words = typed.split()
+        query_text = self._editor.buffer.text.lower()
+        words = query_text.split()
         seen: dict[str, StoredPrompt] = {}
         for prompt in reversed(self._history):
-            shown = expand_chips(_labels(prompt), prompt.text)
-            if shown not in seen and all(word in shown.lower() for word in words):
-                seen[shown] = prompt
+            text = expand_chips(_labels(prompt), prompt.text)
+            if text not in seen and all(word in text.lower() for word in words):
+                seen[text] = prompt
                 if len(seen) == _SHOWN:
                     break
         self._hits = list(seen.values())
@@ -96,10 +96,10 @@ class HistorySearch:
 
     def accept(self, index: int) -> bool:
         """Put a hit into the prompt, or the typed text if there is none, without sending."""
-        found = self._store.contents.unpack(self._hits[max(index, 0)]) if self._hits else None
+        prompt = self._store.contents.unpack(self._hits[max(index, 0)]) if self._hits else None
         self.end_search()
-        if found is not None:
-            self._editor.load(StoredPrompt(found.text, found.mode, found.chips))
+        if prompt is not None:
+            self._editor.load(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         return True
 
     def cancel(self) -> bool:

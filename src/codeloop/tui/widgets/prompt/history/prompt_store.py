@@ -53,14 +53,14 @@ class PromptStore:
     def remember(self, prompt: StoredPrompt) -> None:
         """Add a prompt to the history, unless it repeats the last one. Raises OSError."""
         before = self.history()
-        if not prompt.text.strip() or (before and _same(before[-1], prompt)):
+        if not prompt.text.strip() or (before and _is_same_prompt(before[-1], prompt)):
             return
         make_private(self.folder)
         path = self.folder / "history.jsonl"
         with self._lock():
             _append(path, msgspec.json.encode(self.contents.pack(_with_time(prompt))))
-            if len(kept := _lines(path)) > PROMPT_HISTORY.value * 5 // 4:
-                _write_lines(path, kept[-PROMPT_HISTORY.value :])
+            if len(prompts := _lines(path)) > PROMPT_HISTORY.value * 5 // 4:
+                _write_lines(path, prompts[-PROMPT_HISTORY.value :])
 
     def stash(self) -> list[StoredPrompt]:
         """Return the stashed prompts, the latest last."""
@@ -70,32 +70,32 @@ class PromptStore:
         """Push a prompt onto the stash. Raises OSError."""
         make_private(self.folder)
         with self._lock():
-            kept = [*self.stash(), self.contents.pack(_with_time(prompt))][-PROMPT_STASH.value :]
-            _write_lines(self.folder / "stash.jsonl", kept)
+            prompts = [*self.stash(), self.contents.pack(_with_time(prompt))][-PROMPT_STASH.value :]
+            _write_lines(self.folder / "stash.jsonl", prompts)
 
     def pop(self, index: int = -1) -> StoredPrompt | None:
         """Pop a prompt from the stash; the latest unless an index is given. Raises OSError."""
         if not self.stash():
             return None
         with self._lock():
-            kept = self.stash()
-            if not -len(kept) <= index < len(kept):
+            prompts = self.stash()
+            if not -len(prompts) <= index < len(prompts):
                 return None
-            found = kept.pop(index)
-            _write_lines(self.folder / "stash.jsonl", kept)
-        return self.contents.unpack(found)
+            prompt = prompts.pop(index)
+            _write_lines(self.folder / "stash.jsonl", prompts)
+        return self.contents.unpack(prompt)
 
     def mention(self, name: str) -> None:
         """Count a mention of a file, an agent or a command. Raises OSError."""
         make_private(self.folder)
         path = self.folder / "mentions.json"
         with self._lock():
-            known = dict(self.mentions())
-            known[name] = self.weight(name) + 1.0, now_ms()
-            if len(known) > PROMPT_MENTIONS.value:
-                least = min(known, key=self.weight)
-                known.pop(least if least != name else "", None)
-            write_atomically(path, msgspec.json.encode(known))
+            mentions = dict(self.mentions())
+            mentions[name] = self.weight(name) + 1.0, now_ms()
+            if len(mentions) > PROMPT_MENTIONS.value:
+                least = min(mentions, key=self.weight)
+                mentions.pop(least if least != name else "", None)
+            write_atomically(path, msgspec.json.encode(mentions))
         self._mentions = (None, {})
 
     def weight(self, name: str) -> float:
@@ -127,7 +127,7 @@ def _with_time(prompt: StoredPrompt) -> StoredPrompt:
     return msgspec.structs.replace(prompt, at=prompt.at or now_ms())
 
 
-def _same(one: StoredPrompt, other: StoredPrompt) -> bool:
+def _is_same_prompt(one: StoredPrompt, other: StoredPrompt) -> bool:
     def labels(prompt: StoredPrompt) -> list[tuple[str, str]]:
         return [(char, chip.label) for char, chip in prompt.chips.items()]
 
