@@ -1,15 +1,12 @@
-"""Closes what a crash or a cancel left open, logs failures, and switches to a fallback model.
+"""Closes what a crash or a cancel left open, and switches to a fallback model.
 
 No tool call is ever repeated automatically.
 """
 
-from logging import ERROR, INFO, Logger
-
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import FallBack, open_calls
 from codeloop.kit import fault_injection
-from codeloop.kit.terminal_text import one_line
-from codeloop.schema.errors import APIError, ErrorText, MessageAbortedError, MessageError, error_message
+from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
 from codeloop.schema.event import (
     PermissionAnswer,
     PermissionReplied,
@@ -37,11 +34,6 @@ from codeloop.schema.part import (
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
-
-_IDS = ("request-id", "x-request-id", "x-amzn-requestid", "cf-ray")
-"""Headers with a service's request id."""
-_LONGEST = 300
-"""Characters of a message: it may quote what a command printed."""
 
 NOT_STARTED = "Interrupted before the call's arguments were complete. It was not run."
 INTERRUPTED = "Interrupted: the call was started, but how far it got is unknown."
@@ -101,26 +93,6 @@ def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> Too
         input=call.state.input, error=why, metadata=metadata, time=ToolTime(start=start, end=max(now, start))
     )
     return replace(call, state=state)
-
-
-def log_failure(log: Logger, session_id: str, error: MessageError) -> None:
-    """Log why a turn failed: with the status of the answer and the id of the request, where there are any."""
-    if not log.hasHandlers():
-        return
-    found = ""
-    if isinstance(error, APIError):
-        headers = error.data.response_headers or {}
-        request = next((headers[name] for name in _IDS if name in headers), "")
-        found = f" (status {error.data.status_code or 'none'}{f', request {request}' if request else ''})"
-    kind = type(error).__name__
-    level = INFO if isinstance(error, MessageAbortedError) else ERROR
-    log.log(level, "%s: turn failed: %s%s: %s", session_id, kind, found, one_line(error_message(error), _LONGEST))
-
-
-def log_call(log: Logger, session_id: str, tool: str, error: str) -> None:
-    """Log why a tool's call failed."""
-    if log.hasHandlers():
-        log.warning("%s: tool %s failed: %s", session_id, tool, one_line(error, _LONGEST))
 
 
 def fall_back(engine: Engine, move: FallBack) -> None:

@@ -12,7 +12,7 @@ from codeloop.agent.answer.draft import Draft
 from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Delegate, models_left
-from codeloop.agent.recovery import ABORTED, closing, log_failure
+from codeloop.agent.recovery import ABORTED, closing
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.request.projection import CHANGED_FILES, describe_changed_files
 from codeloop.agent.tool_calls import ToolCalls
@@ -32,7 +32,7 @@ from codeloop.model.chat import (
 )
 from codeloop.permission.defaults import UNATTENDED
 from codeloop.schema.agent import Agent
-from codeloop.schema.errors import MessageError, UnknownData, UnknownError
+from codeloop.schema.errors import MessageAbortedError, MessageError, UnknownData, UnknownError, describe_failure
 from codeloop.schema.event import StoredEvent, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import MODEL_FALLBACK_ATTEMPTS
@@ -204,7 +204,9 @@ def show_status(engine: Engine, session_id: str, status: Status) -> None:
 
 def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
     """Show every client why a turn failed, and log it."""
-    log_failure(_LOG, session_id, error)
+    if _LOG.hasHandlers():
+        level = logging.INFO if isinstance(error, MessageAbortedError) else logging.ERROR
+        _LOG.log(level, "%s: turn failed: %s", session_id, describe_failure(error))
     engine.store.publish_live(SessionErrored(properties=SessionFailure(session_id=session_id, error=error)))
 
 

@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
-from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, log_call, mark_interrupted
+from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, mark_interrupted
 from codeloop.kit import fault_injection
+from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
-from codeloop.schema.errors import HookRefused
+from codeloop.schema.errors import LOGGED, HookRefused
 from codeloop.schema.event import part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import REPEATED_CALLS
@@ -290,7 +291,8 @@ class ToolCalls:
 
     def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
         time = ToolTime(start=start, end=max(now_ms(), start))
-        log_call(_LOG, part.session_id, part.tool, error)
+        if _LOG.hasHandlers():
+            _LOG.warning("%s: tool %s failed: %s", part.session_id, part.tool, one_line(error, LOGGED))
         note, loop = self._repeats(part, error)
         if note:
             data = metadata or {}

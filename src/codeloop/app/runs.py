@@ -30,7 +30,7 @@ First = Callable[[], Awaitable[None]]
 
 
 class Rounds(Protocol):
-    """Sends the model on until a goal is reached: `agent.answer.goal.rounds.GoalRounds`, which few turns need."""
+    """Sends the model on until a goal is reached: `agent.goal.rounds.GoalRounds`, which few turns need."""
 
     async def begin(self, engine: Engine, session_id: str) -> None:
         """Look at what there is before the work begins."""

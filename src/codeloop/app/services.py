@@ -20,7 +20,7 @@ from codeloop.tool.toolbox import ServerTools
 from codeloop.workspace.workspace import Running, Workspace
 
 if TYPE_CHECKING:
-    from codeloop.agent.answer.goal.rounds import GoalRounds
+    from codeloop.agent.goal.rounds import GoalRounds
     from codeloop.agent.request.budget import SharedBudget
     from codeloop.app.models.own_sign_in import OwnSignIns
     from codeloop.app.models.provider_list import ProviderList

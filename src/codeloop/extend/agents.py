@@ -1,19 +1,20 @@
 """The agents of a project: built-in ones with the configuration's changes, and configured ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.config.trust.restrict import Overlaps, build_rules
+from codeloop.config.trust.restrict import Overlaps, change_rule, restricting
 from codeloop.kit.terminal_text import one_line
+from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import agent_rules
 from codeloop.permission.rules import last_match
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import SUBAGENT_LISTING
 from codeloop.schema.message import ModelRef
-from codeloop.schema.permission import Ruleset
+from codeloop.schema.permission import PermissionRule, Ruleset
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import Describe
 
@@ -55,6 +56,42 @@ def agents_of(
         if agent.model is not None and not agent.model.model_id:
             agents[name] = replace(agent, model=newest(agent.model.provider_id))
     return {name: agent for name, agent in agents.items() if name not in config.agent or not config.agent[name].disable}
+
+
+def build_rules(
+    config: Config, agent: str, base: Ruleset, built_in: Ruleset = (), overlaps: Overlaps | None = None
+) -> Ruleset:
+    """Return the rules that follow `base` for an agent: built-in ones, the configuration's, its own configured ones.
+
+    The restrictions of an untrusted project end them; with them no verdict on `base` and these rules is looser.
+    `overlaps`: what the agents of a project have in common.
+    """
+    own = config.agent.get(agent, AgentConfig())
+    rules = (*built_in, *config.permission, *own.permission)
+    if own.only is not None:
+        rules = (*rules, *_limit((*base, *rules), own.only))
+    return (*rules, *restricting((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
+
+
+_BESIDE_TOOLS = [
+    *("external_directory", "webfetch_private", "sandbox", "mcp_changed", "mcp_sampling", "doom_loop", "subagents")
+]
+"""Permissions that calls of any tool may need besides the tool's own."""
+
+
+def _limit(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
+    """Yield the rules that follow `rules` so that all but some permissions, whose verdicts stay, is denied.
+
+    A name in `only` may be a wildcard.
+    """
+    names = dict.fromkeys((*only, *_BESIDE_TOOLS))
+    yield PermissionRule(permission="*", pattern="*", action="deny")
+    for rule in rules:
+        for name in names:
+            if matches(name, rule.permission):
+                yield change_rule(rule, name, rule.pattern, rule.action)
+            elif matches(rule.permission, name):
+                yield rule
 
 
 def _is_empty(own: AgentConfig) -> bool:

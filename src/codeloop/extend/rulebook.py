@@ -5,8 +5,7 @@ from pathlib import Path
 
 from codeloop.config.load import Loaded
 from codeloop.config.sources import format_keys
-from codeloop.config.trust.restrict import build_rules
-from codeloop.extend.agents import agents_of
+from codeloop.extend.agents import agents_of, build_rules
 from codeloop.kit.jsonc import Keys
 from codeloop.permission.defaults import agent_rules, base_rules, firm_agent_rules, firm_rules
 from codeloop.permission.rules import RuleLayer, RuleLayers

@@ -6,7 +6,7 @@ Every function is linear in the text, and never takes more than text times patte
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,6 +15,8 @@ WORDS = "\ue001"
 MARKS = frozenset((ANY, WORDS))
 
 _MOST_ALTERNATIVES = 64
+_LARGEST_TABLE = 16 * 1024
+"""Cells of the table by which an overlap is found."""
 
 
 class _Piece:
@@ -181,3 +183,90 @@ def smart_pattern(query: str, between: str = r"\s+") -> re.Pattern[str]:
     """
     words = between.join(map(re.escape, query.split()))
     return re.compile(words, 0 if any(map(str.isupper, query)) else re.IGNORECASE)
+
+
+class TooManyOverlaps(Exception):
+    """Two wildcards overlap in more ways than are worth writing down."""
+
+
+def overlap(one: str, other: str, most: int, spend: Callable[[int], None] = lambda _: None) -> tuple[str, ...]:
+    """Return wildcards that together match exactly the texts that both wildcards match.
+
+    Raises TooManyOverlaps for more than `most` on the way. `spend` is told the number of steps before they are taken.
+    """
+    if other in {one, "*"}:
+        return (one,)
+    if one == "*":
+        return (other,)
+    overlaps: set[str] = set()
+    for pattern in _spell_out_ending(one):
+        for right in _spell_out_ending(other):
+            overlaps |= _overlap_plain(pattern, right, most, spend)
+    return tuple(sorted(_restore_stars(overlaps)))
+
+
+def _spell_out_ending(pattern: str) -> tuple[str, ...]:
+    """Spell out that a final ` *` may be missing altogether."""
+    return (pattern, pattern[:-2]) if pattern.endswith(" *") else (pattern,)
+
+
+def _restore_stars(plain: Iterable[str]) -> set[str]:
+    """Undo `_spell_out_ending`: two final stars keep a final ` *` from also matching without it."""
+    plain = set(plain)
+    patterns: set[str] = set()
+    for pattern in plain:
+        if pattern.endswith(" *"):
+            patterns.add(pattern if pattern[:-2] in plain else pattern + "*")
+        elif pattern + " *" not in plain:
+            patterns.add(pattern)
+    return patterns
+
+
+def _differ(one: str, other: str) -> bool:
+    """Return whether two wildcards begin or end with different letters: then no text matches both."""
+    for left, right in ((one, other), (one[::-1], other[::-1])):
+        first = next((at for at, pair in enumerate(zip(left, right, strict=False)) if pair[0] != pair[1]), None)
+        if first is not None and not {"*", "?"} & {*left[: first + 1], *right[: first + 1]}:
+            return True
+    return False
+
+
+def _overlap_plain(one: str, other: str, most: int, spend: Callable[[int], None]) -> set[str]:
+    """Return the overlap of two wildcards in which a star is only a star, by dynamic programming from their ends."""
+    if len(one) * len(other) > _LARGEST_TABLE:
+        raise TooManyOverlaps
+    if _differ(one, other):
+        return set()
+    below: list[set[str]] = []
+    for i in range(len(one), -1, -1):
+        row: list[set[str]] = [set() for _ in range(len(other) + 1)]
+        spend(len(other) + sum(map(len, below)) * (len(one) + len(other)) // 64)
+        for j in range(len(other), -1, -1):
+            row[j] = _cell(one[i:], other[j:], below, row, j)
+            if len(row[j]) > most:
+                raise TooManyOverlaps
+        below = row
+    return below[0]
+
+
+def _cell(one: str, other: str, below: list[set[str]], row: list[set[str]], j: int) -> set[str]:
+    """Return one cell of the table in `_overlap_plain`.
+
+    `below[j]` is the overlap without the first character of `one`, `row[j + 1]` without that of `other`.
+    """
+    if not one or not other:
+        return {""} if not (one + other).strip("*") else set()
+    first, second = one[0], other[0]
+    if first == second == "*":
+        return {_add_star(rest) for rest in below[j] | row[j + 1]}
+    if first == "*":
+        return below[j] | {second + rest for rest in row[j + 1]}
+    if second == "*":
+        return row[j + 1] | {first + rest for rest in below[j]}
+    if first in {"?", second} or second == "?":
+        return {(second if first == "?" else first) + rest for rest in below[j + 1]}
+    return set()
+
+
+def _add_star(rest: str) -> str:
+    return rest if rest.startswith("*") else "*" + rest

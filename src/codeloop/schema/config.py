@@ -307,7 +307,7 @@ class Config(Wire, rename=None):
     `lsp_warnings`: the result of an edit tells new warnings of language servers too, not only errors.
     `hooks` holds the commands of all trusted layers in their order; `hook_timeout` (ms) is for an extension's answers.
     `restrictions` holds those of untrusted project layers: they can only make a verdict stricter, and mean nothing
-    until `config.trust.restrict.build_rules` has put them together with all others.
+    until `extend.agents.build_rules` has put them together with all others.
     """
 
     model: str | None = None

@@ -2,7 +2,13 @@
 
 from typing import Literal
 
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.wire import Wire
+
+LOGGED = 300
+"""Characters of an error in the log: it may quote what a command printed."""
+_REQUEST_IDS = ("request-id", "x-request-id", "x-amzn-requestid", "cf-ray")
+"""Headers with a service's id of a request."""
 
 
 class ErrorText(Wire):
@@ -112,6 +118,16 @@ MessageError = (
     | ContentFilterError
     | UnknownError
 )
+
+
+def describe_failure(error: MessageError) -> str:
+    """Return a line for the log: an error's kind, the status and the request's id where there are any, its text."""
+    found = ""
+    if isinstance(error, APIError):
+        headers = error.data.response_headers or {}
+        request = next((headers[name] for name in _REQUEST_IDS if name in headers), "")
+        found = f" (status {error.data.status_code or 'none'}{f', request {request}' if request else ''})"
+    return f"{type(error).__name__}{found}: {one_line(error_message(error), LOGGED)}"
 
 
 def error_message(error: MessageError) -> str:

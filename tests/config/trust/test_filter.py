@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.config.load import Loaded
-from codeloop.config.trust.restrict import build_rules
+from codeloop.extend.agents import build_rules
 from codeloop.permission.rules import decide
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError

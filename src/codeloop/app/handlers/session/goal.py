@@ -1,6 +1,6 @@
 """Prompts with a goal: the rounds of the turn, and the outcome for clients."""
 
-from codeloop.agent.answer.goal.rounds import GoalRounds, check_goal, describe_goal
+from codeloop.agent.goal.rounds import GoalRounds, check_goal, describe_goal
 from codeloop.app.project import Project
 from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import MessageWithParts, PartInput, Prompt, TextPartInput
