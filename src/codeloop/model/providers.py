@@ -41,7 +41,7 @@ from codeloop.model.provider import (
     settings_of,
 )
 from codeloop.net.origin import is_loopback
-from codeloop.schema.config import Config
+from codeloop.schema.config import Config, ModelConfig
 from codeloop.schema.wire import replace
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ class Providers:
 
             model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(most)))
         model = RetryingModel(model)  # a request waiting for a retry holds no slot
-        return model if through else _with_true_context(model, info, endpoint)
+        return model if through else _with_true_context(model, info, endpoint, provider.config.models.get(info.id))
 
     async def default(self, configured: str | None = None) -> str:
         """Return the default `provider/model`: `configured` (the configured one) if there is.
@@ -355,7 +355,7 @@ def hints_of(
     return ProviderHints(provider, info, *known, lambda: providers.models(provider.id), is_signed_in)
 
 
-def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: "Endpoint") -> ChatModel:
+def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: "Endpoint", row: ModelConfig | None) -> ChatModel:
     """Return the model, which asks its server for its context where that is on this machine."""
     if not is_loopback(urlsplit(endpoint.base_url).hostname or ""):
         return model
@@ -364,9 +364,12 @@ def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: "Endpoint") 
     reader = reader_of(info.provider_id, endpoint.base_url)
     if reader is None:
         return model
-    from codeloop.model.local.model import LocalModel
+    from codeloop.model.local.model import ContextWish, LocalModel
+    from codeloop.model.local.raising import raise_of
 
-    return LocalModel(model, reader, endpoint.base_url)
+    limit = row.limit if row is not None else None
+    wish = ContextWish(raise_of(info.provider_id, endpoint.base_url), limit.context or 0 if limit is not None else 0)
+    return LocalModel(model, reader, endpoint.base_url, wish)
 
 
 def is_signed_in(providers: Providers, provider: Provider) -> bool:

@@ -46,14 +46,14 @@ class ResourceDeployments:
         Return what to tell the user. What the configuration says of a model stays.
         """
         chosen = [each for each in self._found if each.name == name] if name else self._found
+        names = [each.name for each in self._found]
+        if name and names and not chosen:
+            return f"The resource lists no deployment `{name}`, but {_join(names)}."
         entries = make_entries(chosen or ([Deployment(name, name)] if name else []))
         for model, entry in entries.items():
             if name or model not in self._provider.config.models:
                 path = ("provider", self._provider.id, "models", model)
                 await asyncio.to_thread(write_value, file, path, entry)
-        names = [each.name for each in self._found]
-        if name and name not in names and self._found:
-            return f"The resource lists no deployment `{name}`, but {_join(names)}."
         if entries:
             return f"Deployed there: {_join([each.name for each in chosen] or [name])}."
         by = f"`codeloop auth login {self._provider.id} --deployment NAME`, or ctrl+k in /connect"

@@ -110,7 +110,8 @@ class TextView:
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
                 wait = max(0, p.status.next - now_ms())
                 reason = escape_controls(p.status.message)
-                self.note(f"{reason} Retrying in {duration(wait)} (attempt {p.status.attempt}).")
+                then = f" Retrying in {duration(wait)} (attempt {p.status.attempt})." if wait else ""
+                self.note(f"{reason}{then}")
             case _:
                 self._clear()
                 self._speech.show(event)

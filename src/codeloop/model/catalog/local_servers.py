@@ -12,6 +12,8 @@ from codeloop.model.wire.response import is_json_object
 from codeloop.schema.limits import DISCOVER, DISCOVER_BYTES
 from codeloop.schema.wire import JSON
 
+DERIVED = "codeloop/"
+"""What the names of models begin with that codeloop has made at Ollama, to give others more context."""
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
 
 
@@ -141,4 +143,5 @@ def _parse_answer(server: LocalServer, answer: bytes) -> DiscoveredServer | None
         data = msgspec.json.decode(_body_of(answer), type=_Models).data or []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return DiscoveredServer(server, tuple(model.id for model in data if model.id.isprintable()))
+    shown = (model.id for model in data if model.id.isprintable() and not model.id.startswith(DERIVED))
+    return DiscoveredServer(server, tuple(shown))

@@ -26,23 +26,24 @@ Reader = Callable[[str, str], Awaitable[LocalContext]]
 
 async def _read_ollama(url: str, model: str) -> LocalContext:
     """Ollama silently truncates long requests at the front; only a loaded model has a length."""
-    root = _root(url)
+    root = root_of(url)
     shown = await ask_json(f"{root}/api/show", {"model": model}, LOCAL_ASK.seconds)
     details: Any = shown.get("model_info") or {}
     most = max((value for name, value in details.items() if name.endswith(".context_length")), default=0)
-    loaded = await _find_loaded(root, model)
+    loaded = await find_loaded(root, model)
     if not loaded and shown:
         await ask_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds)  # no prompt: it is loaded
-        loaded = await _find_loaded(root, model)
+        loaded = await find_loaded(root, model)
     advised = _advised_window(most)
     remedy = (
         f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={advised} ollama serve` "
         "(in its app: Settings, Context length)."
     )
-    return LocalContext(loaded, most, remedy)
+    return LocalContext(loaded, most if loaded else 0, remedy)
 
 
-async def _find_loaded(root: str, model: str) -> int:
+async def find_loaded(root: str, model: str) -> int:
+    """Return the tokens of context that Ollama has loaded a model with; 0: it has not."""
     running = await ask_json(f"{root}/api/ps", None, LOCAL_ASK.seconds)
     names = {model, f"{model}:latest"}
     rows = (each for each in items(running.get("models")) if {text(each.get("name")), text(each.get("model"))} & names)
@@ -50,7 +51,7 @@ async def _find_loaded(root: str, model: str) -> int:
 
 
 async def _read_lmstudio(url: str, model: str) -> LocalContext:
-    answer = await ask_json(f"{_root(url)}/api/v0/models/{model}", None, LOCAL_ASK.seconds)
+    answer = await ask_json(f"{root_of(url)}/api/v0/models/{model}", None, LOCAL_ASK.seconds)
     most = count(answer, "max_context_length")
     remedy = f"Load it with a longer context: `lms load {model} --context-length {_advised_window(most)}`."
     return LocalContext(count(answer, "loaded_context_length"), most, remedy)
@@ -58,7 +59,7 @@ async def _read_lmstudio(url: str, model: str) -> LocalContext:
 
 async def _read_llama_cpp(url: str, model: str) -> LocalContext:
     del model  # one server serves one
-    answer = await ask_json(f"{_root(url)}/props", None, LOCAL_ASK.seconds)
+    answer = await ask_json(f"{root_of(url)}/props", None, LOCAL_ASK.seconds)
     loaded = count(answer, "default_generation_settings", "n_ctx") or count(answer, "n_ctx")
     return LocalContext(loaded, 0, f"Start llama-server with a longer context: `-c {ENOUGH}`.")
 
@@ -74,12 +75,19 @@ async def _read_listed(url: str, model: str) -> LocalContext:
     return LocalContext(next(lengths, 0), 0, remedy)
 
 
+async def _read_docker(url: str, model: str) -> LocalContext:
+    """Docker Model Runner does not say it, and refuses what is longer."""
+    del url
+    return LocalContext(0, 0, f"Configure a longer context: `docker model configure --context-size {ENOUGH} {model}`.")
+
+
 READERS: dict[str, Reader] = {
     "ollama": _read_ollama,
     "lmstudio": _read_lmstudio,
     "llama.cpp": _read_llama_cpp,
     "vllm": _read_listed,
     "sglang": _read_listed,
+    "docker-model-runner": _read_docker,
 }
 """By provider id."""
 PORTS = {11434: "ollama", 1234: "lmstudio"}
@@ -87,20 +95,26 @@ PORTS = {11434: "ollama", 1234: "lmstudio"}
 
 
 def reader_of(provider_id: str, url: str) -> Reader | None:
-    """Return the reader for a provider's local server; None: unknown server.
+    """Return the reader for a provider's local server; None: unknown server."""
+    return READERS.get(server_of(provider_id, url))
+
+
+def server_of(provider_id: str, url: str) -> str:
+    """Return which server a provider is, by a key of READERS; empty: unknown.
 
     A name of the user's own tells as well, such as `llamacpp`, `lm-studio` or `vllm-coder`.
     """
     letters = _letters(provider_id)
-    by_name = next((reader for name, reader in READERS.items() if _letters(name) in letters), None)
-    return by_name or READERS.get(PORTS.get(urlsplit(url).port or 0, ""))
+    by_name = next((name for name in READERS if _letters(name) in letters), "")
+    return by_name or PORTS.get(urlsplit(url).port or 0, "")
 
 
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-def _root(url: str) -> str:
+def root_of(url: str) -> str:
+    """Return the address of a server above its base URL of chat completions."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 

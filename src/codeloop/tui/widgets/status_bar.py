@@ -122,7 +122,8 @@ class StatusBar(CommandWidget):
         now = time.time()
         if isinstance(view.status, Retry):
             seconds = max(view.status.next / 1000 - now, 0)
-            words = f"retry {view.status.attempt} in {seconds:.0f} s: {one_line(view.status.message, room)}"
+            wait = f"retry {view.status.attempt} in {seconds:.0f} s: " if seconds else ""
+            words = f"{wait}{one_line(view.status.message, room)}"
             return [Segment(_cut(words, room), styles.of("warning"))]
         frame = WHEEL[int(now * TURNS) % len(WHEEL)] if self._standing.moves else "*"
         asks = "waits for you" if view.requests else f"{time.monotonic() - view.since:.0f}s"

@@ -219,6 +219,7 @@ async def test_what_is_deployed_at_azure_is_asked_of_the_resource(tmp_path: Path
         assert await azure(client, deployment="us") == "Deployed there: us."
         said = await azure(client, deployment="mine")
         assert said == "The resource lists no deployment `mine`, but eu, gpt-6-luna, us."
+        assert "mine" not in models_of(tmp_path)
         (method,) = await methods(client, "azure")
         assert prompts_of(method) == ["key?", "deployment?"]
 
