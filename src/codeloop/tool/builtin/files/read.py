@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from codeloop.kit.glob import has_magic, split_root
 from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.schema.bounds.reading import READ_OUTLINE, READ_WHOLE
 from codeloop.schema.ids import new_id
@@ -84,7 +85,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     with failures(ctx.workspace, target):
         if params.symbol and is_pattern(params.symbol) and target.real.exists():
             outline = outline_folder if target.real.is_dir() else outline_file
-            return await outline(ctx, target, params.symbol)
+            return await outline(ctx, target, params.symbol.strip().removesuffix("()"))
         if target.real.is_dir() and params.symbol:
             return await _read_symbol_below(ctx, target, params.symbol)
         if target.real.is_dir():
@@ -95,6 +96,8 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             if place := _PLACE.fullmatch(params.file_path):
                 name, start, end = place[1], int(place[2]), int(place[3])
                 return await read.run(ReadParams(name, start, max(end - start, 0) + 1), ctx)
+            if params.symbol and is_pattern(params.symbol) and has_magic(params.file_path):
+                return await read.run(ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol), ctx)
             raise ToolFailure(await missing(ctx, target)) from None
         mime = media_type(head)
         if mime is not None:
