@@ -171,6 +171,20 @@ def test_a_judge_decides_by_recorded_runs_alone(tmp_path: Path) -> None:
             assert "lint was not run" in ended["message"]
 
 
+@pytest.mark.slow
+def test_checks_that_the_model_chose_are_asked_about_each_time_they_run(tmp_path: Path) -> None:
+    desk = shop(tmp_path)
+    first = tmp_path / "first"
+    allow = json.dumps({"hookSpecificOutput": {"decision": {"behavior": "allow"}}})
+    once = f"test -e {first} || {{ touch {first}; echo '{allow}'; }}"
+    hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": once, "sandbox": False}]}
+    with serving(script(FIX, bash("make test"), DONE, judge='{"ok": true, "reason": ""}')) as server:
+        desk.use(server, permission={"bash": "ask"}, hooks={"PermissionRequest": [hook]})
+        ended = result(desk.run(*RUN, "--rounds", "1"))
+    assert first.exists(), "the model ran it once"
+    assert (ended["goal"]["status"], ended["goal"]["left"]) == ("not_done", ["`make test`: it was not allowed to run"])
+
+
 def test_options_of_a_goal_need_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     for flags in (("--check", "make"), ("--protect", "x"), ("--rounds", "2")):

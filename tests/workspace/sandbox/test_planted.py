@@ -203,19 +203,28 @@ async def test_what_stands_in_for_a_protected_file_that_was_moved_with_its_folde
 
 @pytest.mark.slow
 async def test_what_the_users_configuration_names_in_the_project_is_only_read(it: Attacked, evil: Path) -> None:
-    for name in (".githooks/pre-commit", ".husky/_/pre-commit", ".husky/pre-commit", "tools/clean.sh", "settings"):
+    for name in (
+        ".githooks/pre-commit",
+        ".husky/_/pre-commit",
+        ".husky/pre-commit",
+        "tools/clean.sh",
+        "smudge.py",
+        "settings",
+    ):
         (it.root / name).parent.mkdir(parents=True, exist_ok=True)
         (it.root / name).write_text("# mine")
     for setting in (
         ("core.hooksPath", ".husky/_"),
         ("filter.x.clean", "./tools/clean.sh %f"),
+        ("filter.x.smudge", "python3 smudge.py"),
         ("include.path", "../settings"),
     ):
         git(it, it.root, "config", *setting)
     await it.run(
-        "for f in .husky/_/pre-commit .husky/pre-commit tools/clean.sh; do echo x > $f; done; echo x > settings"
+        "for f in .husky/_/pre-commit .husky/pre-commit tools/clean.sh smudge.py; do echo x > $f; done;"
+        " echo x > settings"
     )
-    for name in (".husky/_/pre-commit", ".husky/pre-commit", "tools/clean.sh", "settings"):
+    for name in (".husky/_/pre-commit", ".husky/pre-commit", "tools/clean.sh", "smudge.py", "settings"):
         assert (it.root / name).read_text() == "# mine", name
 
 

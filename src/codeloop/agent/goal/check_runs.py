@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from codeloop.agent.engine import Engine
 from codeloop.agent.step import new_message
 from codeloop.agent.tool_context import CallContext
+from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
@@ -29,18 +30,28 @@ from codeloop.tool.truncate import truncate
 
 TOLD = "codeloop ran the checks of the goal itself; the results below are what they printed."
 
+_CHECKS = ".checks"
+"""Added to a session's id for the shell of its checks."""
+
 
 class CheckContext(CallContext):
-    """The context of a check: the user gave its command, so nobody is asked.
+    """The context of a check. Nobody is asked about a command that the user gave; one of the model's has to be allowed.
 
     Its shell is separate from the session's, whose directory and variables the model may have set.
     """
 
     is_recorded = True
+    is_given = True
 
-    async def ask(self, *_needs: Need) -> bool:
-        """Return that nobody was asked."""
-        return False
+    async def ask(self, *needs: Need) -> bool:
+        """Return whether somebody was asked. Raises Denied, Rejected."""
+        if self.is_given:
+            return False
+        shell, self.session_id = self.session_id, self.session_id.removesuffix(_CHECKS)
+        try:
+            return await super().ask(*needs)
+        finally:
+            self.session_id = shell
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress, unless nothing of the run is stored."""
@@ -54,8 +65,11 @@ async def run_unrecorded(engine: Engine, session_id: str, agent: str, commands: 
     return [await _run(engine, agent, part, is_recorded=False) for part in parts]
 
 
-async def run_recorded(engine: Engine, session_id: str, commands: Sequence[str]) -> list[ToolPart]:
-    """Run checks, and store them in an answer of their own that the model sees; a cancel leaves it completed."""
+async def run_recorded(engine: Engine, session_id: str, commands: Sequence[str], *, is_given: bool) -> list[ToolPart]:
+    """Run checks, and store them in an answer of their own that the model sees; a cancel leaves it completed.
+
+    `is_given`: the user gave the commands.
+    """
     message = next_prompt(engine.store.context_view(session_id))
     words = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=TOLD, synthetic=True)
     engine.store.append(message_updated(message), part_updated(words))
@@ -67,7 +81,7 @@ async def run_recorded(engine: Engine, session_id: str, commands: Sequence[str])
             part = _make_part(session_id, info.id, command)
             engine.store.append(part_updated(part))
             try:
-                part = await _run(engine, info.agent, part)
+                part = await _run(engine, info.agent, part, is_given=is_given)
             except asyncio.CancelledError:
                 engine.store.append(part_updated(_complete(part, "", {"exit": None, "interrupted": True})))
                 raise
@@ -89,16 +103,18 @@ def _make_part(session_id: str, message_id: str, command: str) -> ToolPart:
     )
 
 
-async def _run(engine: Engine, agent: str, part: ToolPart, *, is_recorded: bool = True) -> ToolPart:
+async def _run(
+    engine: Engine, agent: str, part: ToolPart, *, is_recorded: bool = True, is_given: bool = True
+) -> ToolPart:
     context = CheckContext(engine, engine.agent(agent), part)
-    context.is_recorded = is_recorded
-    context.session_id = f"{part.session_id}.checks"
+    context.is_recorded, context.is_given = is_recorded, is_given
+    context.session_id = f"{part.session_id}{_CHECKS}"
     work = engine.workspace
     command = str(part.state.input["command"])
     params = BashParams(command=command, timeout=SHELL_TIMEOUT_MAX.value, reset=True, workdir=str(work.directory))
     try:
         result = await bash.run(params, context)
-    except ToolFailure as error:
+    except (ToolFailure, Denied, Rejected) as error:
         time = ToolTime(start=_start_of(part), end=max(now_ms(), _start_of(part)))
         return replace(part, state=ToolStateError(input=part.state.input, error=str(error), time=time))
     finally:

@@ -185,7 +185,8 @@ class GoalRounds:
         """Run the checks; return what each gave, and what is left."""
         changes = list_changes(self._files, await self._hash(engine))
         commands = self.goal.checks or self._find_own_checks(engine, session_id)
-        parts = await run_recorded(engine, session_id, commands) if commands else []
+        given = bool(self.goal.checks)
+        parts = await run_recorded(engine, session_id, commands, is_given=given) if commands else []
         if not changes:  # a check, too, may have changed them
             changes = list_changes(self._files, await self._hash(engine))
         checks = [self._judge(part) for part in parts]
@@ -203,7 +204,8 @@ class GoalRounds:
         command = str(part.state.input["command"])
         state = part.state
         if not isinstance(state, ToolStateCompleted):
-            return GoalCheck(command=command, exit_code=None, problem="it could not be run")
+            problem = "it could not be run" if self.goal.checks else "it was not allowed to run"
+            return GoalCheck(command=command, exit_code=None, problem=problem)
         code = state.metadata.get("exit")
         if state.metadata.get("timedOut"):
             problem = "it was ended after its timeout"

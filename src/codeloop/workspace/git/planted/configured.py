@@ -14,6 +14,8 @@ _FILES = 20
 """The most configuration files read for one repository, includes counted."""
 _PATHS = ("core.hookspath", "core.attributesfile", "init.templatedir")
 _BORDERS = re.compile(r"[\s;|&()<>\"'`$!]+")
+_SCRIPT = re.compile(r"[\w.-]+\.(?:[cm]?[jt]s|bash|lua|php|pl|ps1|py|r|rb|sh|zsh)", re.IGNORECASE)
+"""A file that an interpreter is given by its name alone, as in `python3 clean.py`."""
 
 
 def user_files(home: Path, environment: Mapping[str, str]) -> list[Path]:
@@ -74,9 +76,9 @@ def find_named_files(
         if setting.is_plain:
             continue
         is_path = included is not None or setting.name in _PATHS
-        words = (
-            [setting.value] if is_path else [word for word in _BORDERS.split(setting.value.lstrip(" !")) if "/" in word]
-        )
+        line = [setting.value] if is_path else _BORDERS.split(setting.value.lstrip(" !"))
+        scripts = [word for word in line[1:] if _SCRIPT.fullmatch(word)]
+        words = line if is_path else [word for word in line if "/" in word or word in scripts]
         for number, word in enumerate(words):
             path = Path(os.path.realpath(included or tree / at_home(word, home)))
             is_program = is_path or word.startswith(("./", "../")) or (not number and "://" not in word)
