@@ -133,9 +133,13 @@ class GitHubServer(HostServer):
         return self._fresh(self._known(self.pulls, match))
 
     def _fresh(self, pull: Row) -> Row:
-        if pull["head"]["repo"]["full_name"] == REPOSITORY:
+        repository = pull["head"]["repo"]  # none: the fork was deleted
+        if repository and repository["full_name"] == REPOSITORY and self.has_branch(pull["head"]["ref"]):
             pull["head"]["sha"] = self.sha(pull["head"]["ref"])
         return pull
+
+    def has_branch(self, name: str) -> bool:
+        return any(row == name for row in self.git("branch", "--format=%(refname:short)").splitlines())
 
     def _known(self, rows: dict[int, Row], match: re.Match[str]) -> Row:
         if int(match[1]) not in rows:

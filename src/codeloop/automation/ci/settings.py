@@ -89,8 +89,10 @@ def read_event(name: HostName, options: Asked, environment: Mapping[str, str]) -
             return read_github_event(event, _read_json(Path(path)) if path else {}, key, task)
         path = options.event_path or environment.get("TRIGGER_PAYLOAD")
         return read_gitlab_event(environment, _read_json(Path(path)) if path else None, task)
-    except (KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
         raise UsageProblem(f"The event has no {error} where one is expected, so it is none of {name}'s.") from None
+    except (TypeError, AttributeError):
+        raise UsageProblem(f"The event has another shape than those of {name}.") from None
 
 
 def run_of(name: HostName, environment: Mapping[str, str]) -> str:

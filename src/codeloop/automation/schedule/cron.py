@@ -89,8 +89,11 @@ def local_time(ms: int) -> datetime:
 def parse_cron(text: str) -> CronTime:
     """Read five fields, or a name such as `@daily`. Raises UsageProblem."""
     fields = ALIASES.get(text.strip().lower(), text).split()
+    if text.strip().startswith("@") and len(fields) == 1:
+        raise UsageProblem(f"{text.strip()} is none of {', '.join(ALIASES)}.")
     if len(fields) != len(_FIELDS):
-        raise UsageProblem(f"{text!r} has {len(fields)} fields, not minute, hour, day, month and weekday: {EXAMPLE}.")
+        count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+        raise UsageProblem(f"{text!r} has {count}, not minute, hour, day, month and weekday: {EXAMPLE}.")
     minutes, hours, days, months, weekdays = (_parse(field, *row) for field, row in zip(fields, _FIELDS, strict=True))
     is_either = not fields[2].startswith("*") and not fields[4].startswith("*")
     weekdays = tuple(sorted({each % 7 for each in weekdays}))

@@ -58,7 +58,8 @@ def check_stream_flags(options: Options) -> None:
                 raise UsageProblem(f"{name} needs --input-format stream-json. Add that, or leave it out.")
     elif options.message or options.command or options.files or options.goal:
         raise UsageProblem(
-            "With --input-format stream-json, the messages come from stdin. Leave MESSAGE, --command and --file out."
+            "With --input-format stream-json, the messages come from stdin. "
+            "Leave MESSAGE, --command, --file and --goal out."
         )
 
 

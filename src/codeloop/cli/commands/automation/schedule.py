@@ -213,4 +213,5 @@ def _row(run: ScheduledRun, *, is_running: bool) -> list[str]:
 
 
 def _sums(run: ScheduledRun) -> str:
-    return " · ".join([f"{run.steps} steps", f"${run.cost:.2f}", duration(run.duration_ms), run.session_id])
+    steps = "1 step" if run.steps == 1 else f"{run.steps} steps"
+    return " · ".join([steps, f"${run.cost:.2f}", duration(run.duration_ms), run.session_id])
