@@ -70,13 +70,14 @@ class EditorSession:
         self._told: JSON = {}
         """The modes and options that the editor knows."""
         self._commands: list[Command] = []
+        self._last_step: StepFinishPart | None = None
 
     def state(self) -> JSON:
         """Return the session's modes and options, in the editor's version."""
         return self._link.version.state(state_of(self.session, self.choices, self.available))
 
     async def announce(self) -> None:
-        """Send the editor the commands that there are."""
+        """Send the editor the commands that there are, and how full the context of an older session is."""
         self._told = state_of(self.session, self.choices, self.available)
         self._commands = await self.client.call(COMMAND_LIST, NoArguments())
         rows: list[JSON] = [{"name": name, "description": text} for name, text in OWN_COMMANDS.items()]
@@ -84,6 +85,12 @@ class EditorSession:
             row: JSON = {"name": command.name, "description": command.description or f"Runs /{command.name}."}
             rows.append({**row, "input": {"hint": " ".join(command.hints)}} if command.hints else row)
         self._update({"sessionUpdate": "available_commands_update", "availableCommands": rows})
+        if self.session.time.updated > self.session.time.created:
+            newest = await self.client.call(SESSION_MESSAGES, ListMessages(session_id=self.session.id, limit=1))
+            steps = [part for message in newest for part in message.parts if isinstance(part, StepFinishPart)]
+            if steps:
+                self._last_step = steps[-1]
+                self._send_usage()
 
     async def replay(self) -> None:
         """Send the conversation so far."""
@@ -210,7 +217,8 @@ class EditorSession:
             case PartUpdated(properties=p):
                 self._shown.take_part(p.part)
                 if isinstance(p.part, StepFinishPart):
-                    self._send_usage(p.part)
+                    self._last_step = p.part
+                    self._send_usage()
             case PartDelta(properties=p):
                 self._shown.take_delta(p)
             case TodoUpdated(properties=p):
@@ -243,10 +251,16 @@ class EditorSession:
         if session.title != before.title:
             at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
             self._update({"sessionUpdate": "session_info_update", "title": session.title, "updatedAt": at})
+        if session.cost != before.cost:
+            self._send_usage()
         if (session.agent, session.model, session.metadata) != (before.agent, before.model, before.metadata):
             self.report_options()
 
-    def _send_usage(self, part: StepFinishPart) -> None:
+    def _send_usage(self) -> None:
+        """Send how full the context was in the last step, and what the session has cost."""
+        part = self._last_step
+        if part is None:
+            return
         details = self.available.find_model(self.choices.model_of(self.session, self.available))
         if details is None or not details.limit.context:
             return
