@@ -14,6 +14,7 @@ from codeloop.schema.bounds.program import COMMIT_LEFT
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolTime
 from codeloop.tool.builtin.shell.bash import BashParams, bash
+from codeloop.tool.builtin.shell.bash_output import BashOutputParams, bash_output
 from codeloop.tool.tool import ToolFailure
 from codeloop.workspace.sandbox.sandbox import Backend, Sandboxes, SandboxRefused
 from tests.tool.context import TestContext, make_context
@@ -66,6 +67,7 @@ async def run(ctx: TestContext, command: str, **more: Any) -> str:
 async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     made = make_context(tmp_path)
     made.workspace.environment = {**made.workspace.environment, "PROJECT": str(made.workspace.root)}
+    made.workspace.sandbox = SandboxConfig(mode="auto", network="off")
     yield made
     await made.workspace.shells.close()
 
@@ -129,6 +131,20 @@ async def test_a_copy_is_removed_when_the_command_is_aborted_or_was_killed(ctx: 
     with pytest.raises(asyncio.CancelledError):
         await task
     assert list_copies(ctx) == [folder / "fresh"], f"copies older than {COMMIT_LEFT.seconds} s were left by somebody"
+
+
+@pytest.mark.slow
+async def test_a_copy_that_fails_leaves_running_commands_alone(ctx: TestContext) -> None:
+    root = ctx.workspace.root
+    commit_and_change(root)
+    started = await bash.run(BashParams(command="sleep 60", run_in_background=True), ctx)
+    blob = subprocess.run(["git", "rev-parse", "HEAD:src/a.txt"], cwd=root, check=True, capture_output=True, text=True)
+    (root / ".git/objects" / blob.stdout[:2] / blob.stdout.strip()[2:]).unlink()
+    with pytest.raises(ToolFailure, match="git"):
+        await run(ctx, "true")
+    assert list_copies(ctx) == []
+    shown = await bash_output.run(BashOutputParams(id=started.metadata["id"]), ctx)
+    assert shown.metadata["status"] == "running"
 
 
 async def test_what_has_no_last_commit_is_refused(ctx: TestContext) -> None:

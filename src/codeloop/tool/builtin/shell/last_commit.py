@@ -60,7 +60,7 @@ async def run_unchanged(
     root, shells = Path(os.path.realpath(ctx.workspace.root)), ctx.workspace.shells
     git = Git(root, ctx.workspace.environment)
     top = ctx.workspace.scratch.with_name(f"{ctx.workspace.scratch.name}.commit")
-    policy = command.policy
+    policy, own = command.policy, None
     try:
         commit = await _look_at(git)
         copy = await asyncio.to_thread(_make_folder, top)
@@ -72,15 +72,15 @@ async def run_unchanged(
                 await asyncio.to_thread(
                     _remove, [copy / each.relative_to(root) for each in policy.hidden if root in each.parents]
                 )
-                policy = _set_replica(policy, copy, borrowed, is_mounted=is_mounted)
+                own = _set_replica(policy, copy, borrowed, is_mounted=is_mounted)
             if not is_mounted:
                 _link(root, copy, borrowed)
             inside = root if is_mounted else copy
             directory = _find_directory(command.directory or shells.directory(context), root, copy, inside)
-            apart = replace(command, policy=policy, directory=directory, is_apart=True)
+            apart = replace(command, policy=own, directory=directory, is_apart=True)
             outcome = await shells.run(context, apart, show)
         finally:
-            await to_the_end(_clean(shells, policy, copy))
+            await to_the_end(_clean(shells, own, copy))
     except GitFailed as error:
         raise ToolFailure(str(error)) from error
     where = f"It ran on the last commit, {commit.name}, without the changes since."
@@ -180,6 +180,7 @@ def _find_directory(wanted: Path, root: Path, copy: Path, inside: Path) -> Path:
 
 
 async def _clean(shells: Shells, policy: SandboxPolicy | None, copy: Path) -> None:
+    """End the sandbox that had the copy, and remove it. `policy`: that sandbox's own; None: there was none."""
     if policy is not None:
         await shells.sandboxes.leave(policy)
     await asyncio.to_thread(_remove, [copy, Path(f"{copy}{LAYERS}"), Path(f"{copy}.index")])
