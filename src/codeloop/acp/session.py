@@ -60,7 +60,6 @@ class EditorSession:
         self.choices = SessionChoices()
         shown = link.able.session
         self._link = link
-        self._shows_notices = shown is not None and shown.notices is not None
         self._states = SessionStates(self._update) if link.version.is_prompt_answered_at_once else None
         self._turns = SessionTurns(client, session.id, self._states)
         shows_compaction = shown is not None and shown.compaction is not None
@@ -195,7 +194,8 @@ class EditorSession:
 
     def notify(self, severity: str, title: str, description: str = "") -> None:
         """Show the user something that is no part of the conversation, where the editor can."""
-        if self._shows_notices:
+        shown = self._link.able.session
+        if shown is not None and shown.notices is not None:
             severity = severity if severity in {"info", "warning", "error"} else "info"
             more = {"description": description} if description else {}
             self._update({"sessionUpdate": "notice", "severity": severity, "title": title, **more})
