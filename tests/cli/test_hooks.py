@@ -238,10 +238,16 @@ def test_hooks_of_a_project_are_sandboxed_as_commands_are_and_the_users_in_their
     theirs = f"echo x > inside; echo x > {outside}/project"
     (desk.work / "codeloop.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [row(theirs)]}}))
     mine = f"echo x > {desk.work}/mine; echo x > {outside}/mine; env > $HOME/env; cat $HOME/env"
-    rows = [row(mine, allowedEnvVars=["MY_TOKEN"]), row(f"echo x > {outside}/own", sandbox=False)]
+    active = desk.work / ".venv/bin"
+    active.mkdir(parents=True)
+    (active / "python3").write_text(f"#!/bin/sh\necho x > {outside}/planted\n")
+    (active / "python3").chmod(0o755)
+    own = row(f"echo x > {outside}/own; python3 -c pass", sandbox=False)
+    rows = [row(mine, allowedEnvVars=["MY_TOKEN"]), own]
     with serving([DONE]) as server:
         desk.use(server, hooks={"UserPromptSubmit": rows})
-        desk.run("run", "--trust", "go", MY_TOKEN="my-token", OTHER_TOKEN="another-token")
+        tokens = {"MY_TOKEN": "my-token", "OTHER_TOKEN": "another-token"}
+        desk.run("run", "--trust", "go", **tokens, PATH=f"{active}:{os.environ['PATH']}")
         told = str(server.requests[0].json["messages"])
         assert (desk.work / "inside").exists()
         assert not (desk.work / "mine").exists()

@@ -8,11 +8,11 @@ _SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
 _PLAIN = re.compile(
     r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commitgraph|compression|eol|filemode|ignorecase"
-    r"|logallrefupdates|longpaths|multipackindex|precomposeunicode|preloadindex|protecthfs|protectntfs|quotepath"
+    r"|logallrefupdates|longpaths|multipackindex|precomposeunicode|preloadindex|quotepath"
     r"|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks|trustctime"
     r"|untrackedcache|whitespace)"
     r"|remote\..*\.(fetch|push|tagopt|prune|prunetags|mirror|promisor|partialclonefilter|skipdefaultupdate|skipfetchall)"
-    r"|branch\..*\.(remote|merge|rebase|pushremote|description)"
+    r"|branch\..*\.(merge|rebase|description)"
     r"|submodule\..*\.(active|branch|ignore|shallow|fetchrecursesubmodules)|submodule\.active"
     r"|extensions\.(compatobjectformat|objectformat|partialclone|preciousobjects|refstorage|relativeworktrees"
     r"|worktreeconfig)"
@@ -25,9 +25,12 @@ _PLAIN = re.compile(
 _PARTS = re.compile(r"\\.|.")
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 _BY_VALUE = {
-    re.compile(r"remote\..*\.(url|pushurl)|submodule\..*\.url"): re.compile(r"(?!-|\w+::).*"),
+    re.compile(r"remote\..*\.(url|pushurl)|submodule\..*\.url|branch\..*\.(remote|pushremote)"): re.compile(
+        r"(?!-|\w+::).*"
+    ),
     re.compile(r"submodule\..*\.update"): re.compile(r"checkout|rebase|merge|none"),
     re.compile(r"core\.fsmonitor"): re.compile(r"false|no|off|0", re.IGNORECASE),
+    re.compile(r"core\.protect(hfs|ntfs)"): re.compile(r"true|yes|on|1", re.IGNORECASE),
     re.compile(r"core\.hookspath"): re.compile(r"/dev/null"),
 }
 

@@ -129,7 +129,7 @@ def _environment(row: CommandHookConfig, scope: HookScope, *, is_boxed: bool) ->
         places["CLAUDE_PLUGIN_ROOT"] = row.plugin_root
     variables = for_bash(workspace.environment)
     if not is_boxed:
-        return {**(variables if scope.is_trusted else with_absolute_path(variables)), **places}
+        return {**with_absolute_path(variables), **places}
     named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}
     kept_from = () if scope.is_trusted else (workspace.root, workspace.directory)
     return tool_environment(variables, {**named_variables, **places}, kept_from)

@@ -1,0 +1,24 @@
+"""Which settings can make git run a program or follow a path."""
+
+import pytest
+
+from codeloop.workspace.git.settings import read_settings
+
+
+@pytest.mark.parametrize(
+    ("text", "is_plain"),
+    [
+        ('[branch "a"]\nremote = origin', True),
+        ('[branch "a"]\nremote = ext::sh -c evil', False),
+        ('[branch "a"]\npushRemote = ext::sh -c evil', False),
+        ('[remote "a"]\nurl = https://example.com/x.git', True),
+        ('[remote "a"]\nurl = ext::sh -c evil', False),
+        ('[remote "a"]\nuploadpack = evil', False),
+        ("[core]\nprotectHFS = true", True),
+        ("[core]\nprotectHFS = false", False),  # a tree's `.g\u200cit` would be written as `.git` on a Mac
+        ("[core]\nfsmonitor = evil", False),
+        ('[hook "a"]\ncommand = evil', False),
+    ],
+)
+def test_what_can_run_a_program_is_not_plain(text: str, is_plain: bool) -> None:
+    assert [setting.is_plain for setting in read_settings(text)] == [is_plain]
