@@ -231,7 +231,7 @@ def quirks_of(info: ModelInfo) -> Quirks:
     for family in FAMILIES:
         if any(matches(name, pattern) for pattern in family.models):
             row = replace(row, **family.changes)
-    return row
+    return replace(row, sampling=False) if ADAPTIVE_MODELS.search(name) else row
 
 
 def cache_life(provider_id: str) -> int:

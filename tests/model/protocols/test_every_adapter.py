@@ -69,6 +69,22 @@ def results(turn: Any) -> ToolTurn:
     return ToolTurn(tuple(ResultPiece(call.id, call.name, f"result of {call.id}") for call in calls))
 
 
+async def test_a_proxy_is_asked_unless_no_proxy_names_the_service(
+    row: AdapterRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "http://models.invalid:81"
+    async with ModelServer([Answer(text="by proxy")], validate=False) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        model = row.open(f"{url}/v1")
+        assert (await ask(model)).text == "by proxy"
+        assert proxy.requests[0].path.startswith(f"{url}{row.base}/")
+        monkeypatch.setenv("NO_PROXY", "models.invalid")
+        got = await ask(row.open(f"{url}/v1"))
+        assert got.end.error is not None
+        assert len(proxy.requests) == 1
+        await model.aclose()
+
+
 async def test_text_streams(row: AdapterRow, opened: Open) -> None:
     async with ModelServer([Answer(text="größe 漢字 🎉, and so on", deltas=5, pieces=7)]) as server:
         got = await ask(opened(row, server), tools=(TOOL,), max_tokens=500)

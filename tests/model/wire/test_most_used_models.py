@@ -1,0 +1,54 @@
+"""Each of the models that are used most is asked as the table of docs/models.md says, by a server that is strict."""
+
+import json
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from codeloop.kit.lazy import load
+from codeloop.model.catalog.services import protocol_of
+from codeloop.model.catalog.variants import variants_of
+from codeloop.model.chat import ModelInfo, ToolSpec
+from codeloop.model.providers import ADAPTERS
+from codeloop.model.quirks import quirks_of
+from codeloop.model.wire.endpoint import Endpoint
+from codeloop.tool.toolbox import edits_by_patch
+from scripts.build_models import describe_cache, find_models, takes_temperature
+from tests.support.answers import Answer
+from tests.support.models import ask
+from tests.support.provider import ModelServer
+from tests.support.rows import KEY, ROWS
+
+TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string", "minLength": 1}}})
+BASES = {row.protocol: row.base for row in ROWS.values()}
+MODELS = find_models()
+ASKED: dict[str, Any] = {"tools": (TOOL,), "max_tokens": 4_000, "session_id": "ses_1"}
+
+
+def keys_of(value: Any) -> set[str]:
+    """Return the names of all fields in a JSON value."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {*(value if isinstance(value, dict) else ()), *(name for each in inner for name in keys_of(each))}
+
+
+@pytest.mark.parametrize("info", MODELS, ids=[info.ref for info in MODELS])
+async def test_each_model_is_asked_as_its_row_says_with_every_effort(info: ModelInfo) -> None:
+    protocol, quirks = protocol_of(info), quirks_of(info)
+    assert protocol is not None
+    async with ModelServer([Answer(text="ok")]) as server:
+        endpoint = Endpoint(server.url.removesuffix("/v1") + BASES[protocol], key=KEY)
+        model: Any = load(ADAPTERS[protocol])(info, endpoint, quirks)
+        for options in ({}, *variants_of(info).values()):
+            got = await ask(model, **ASKED, temperature=0.5, options=options)
+            assert got.text == "ok", got.end.error
+        await model.aclose()
+    sent = server.requests[0]
+    named, tools = keys_of(sent.json), sent.json.get("tools") or sent.json["toolConfig"]
+    assert ("temperature" in named) == takes_temperature(info, quirks)
+    assert not quirks.refused_keywords & keys_of(tools)
+    assert info.id in unquote(sent.path) + json.dumps(sent.json)
+    cache = describe_cache(info, quirks)
+    assert (cache == "marks") == bool({"cache_control", "cachePoint"} & named)
+    assert (cache == "`prompt_cache_key`") == ("prompt_cache_key" in named)
+    assert edits_by_patch(info.id) == ("gpt-" in info.id and "gpt-oss" not in info.id)
