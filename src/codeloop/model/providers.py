@@ -337,11 +337,14 @@ class Providers:
 
 
 def choices_of(providers: Providers, provider_id: str) -> dict[str, ModelInfo]:
-    """Return the models that may be used without being named: the configured ones where they are deployed first."""
-    models = providers.models(provider_id)
-    if provider_id not in DEPLOYED:
+    """Return the models that may be used without being named.
+
+    Where models are deployed first, and on this machine, where each has to be loaded: the configured ones.
+    """
+    models, provider = providers.models(provider_id), providers.provider(provider_id)
+    if provider_id not in DEPLOYED and not provider.open_ended:
         return models
-    return {name: models[name] for name in providers.provider(provider_id).config.models if name in models}
+    return {name: models[name] for name in provider.config.models if name in models}
 
 
 def hints_of(

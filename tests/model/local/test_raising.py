@@ -54,7 +54,9 @@ async def test_ollama_gets_a_model_of_its_own_with_more_context(tmp_path: Path) 
         assert model.info.limits.context == 32_768
     assert server.models == {"qwen3:8b": None, "codeloop/qwen3:8b-32768": 32_768}
     assert server.asked == ["codeloop/qwen3:8b-32768"] * 2
-    assert notices(one, two) == ["ollama/qwen3:8b is loaded with a context of 4,096 tokens; it is loaded with 32,768."]
+    assert notices(one, two) == [
+        "ollama/qwen3:8b is loaded with a context of 4,096 tokens; it is now loaded with 32,768."
+    ]
 
 
 async def test_lmstudio_loads_the_model_anew_in_place_of_what_is_loaded(tmp_path: Path) -> None:
