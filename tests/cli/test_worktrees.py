@@ -74,6 +74,20 @@ def test_the_words_of_a_prompt_name_the_tree(desk: Desk) -> None:
     assert desk.git("show", "codeloop/fix-login-page:login-m.txt") == "m\n"
 
 
+def test_with_attach_the_server_makes_the_work_tree(desk: Desk) -> None:
+    server = desk.start("serve", "--port", "0")
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().split()[-1]
+        done = desk.run("run", "--attach", url, "--dir", str(desk.work), "--worktree", "far", "try it")
+        assert (done.returncode, done.stdout) == (0, "Done by m.\n"), done.stderr
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
+    assert overview(desk)["far"]["changed"] == ["try-m.txt"]
+    assert not (desk.work / "try-m.txt").exists()
+
+
 def test_models_are_compared_side_by_side_and_one_file_is_kept(desk: Desk) -> None:
     done = desk.run("compare", "-m", "local/m", "-m", "local/n", "--check", "test -f try-n.txt", "--json", "try it")
     assert done.returncode == 0, done.stderr

@@ -55,6 +55,7 @@ QUESTION = {
     ]
 }
 CLOCK = "for n in $(seq 1 500); do echo tick-$n; sleep 0.2; done"
+PLAN = "# The total\n\n- round half even\n- no new tests\n"
 TODOS = [
     {"content": "Find out why the total is wrong", "status": "completed", "priority": "high"},
     {"content": "Mend cart.py", "status": "in_progress", "priority": "high"},
@@ -93,6 +94,16 @@ WORK: dict[str, tuple[Answer, ...]] = {
         Answer(text="It ticks in the background."),
     ),
     "say one word": (Answer(text="Certainly."),),
+    "mend it quietly": (
+        Answer(calls=(call("edit", filePath="cart.py", oldString=WRONG, newString=RIGHT),)),
+        Answer(text="It is mended."),
+    ),
+    "write a plan": (
+        Answer(calls=(call("write", filePath=".codeloop/plans/total.md", content=PLAN),)),
+        Answer(calls=(call("plan_exit"),)),
+        Answer(calls=(call("plan_exit", answers=[{"thread": 1, "answer": "Half up now."}]),)),
+        Answer(text="I plan on."),
+    ),
 }
 """What is answered to a prompt that holds these words: the first answer, then one after each step's results."""
 

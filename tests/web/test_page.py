@@ -15,24 +15,37 @@ import pytest
 from tests.e2e.desk import EndToEnd, end_to_end
 from tests.extend.mcp.remote import serving
 from tests.extend.mcp.world import PLAIN
-from tests.support.programs import CODELOOP, configure
+from tests.support.programs import CODELOOP, configure, provider_at
 
 pytestmark = pytest.mark.e2e
 READY = "Open in a browser: "
-PROGRAMS = ("speed", "work", "tabs", "audit", "payloads", "restart", "share", "settings", "agree")  # the longest first
+PROGRAMS = (
+    "speed",
+    "work",
+    "tabs",
+    "audit",
+    "payloads",
+    "restart",
+    "share",
+    "settings",
+    "agree",
+    "several",
+)  # the longest first
 SECONDS = 240
 
 
 @contextmanager
 def configured(folder: Path, *, has_servers: bool) -> Generator[EndToEnd]:
-    """Yield a project; with two MCP servers where they are wanted: a program, and one that users sign in at."""
+    """Yield a project; where they are wanted with two MCP servers, one that users sign in at, and a second model."""
     with ExitStack() as stack:
         desk = stack.enter_context(end_to_end(folder))
         if has_servers:
             (folder / "oauth").mkdir()
             url = stack.enter_context(serving("oauth", str(folder / "oauth")))
             notes = {"type": "local", "command": [sys.executable, str(PLAIN)]}
-            configure(desk.home, desk.config | {"mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}}})
+            provider = {"mine": provider_at(desk.model_url, "coder", "thinker")}
+            more = {"mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}}, "provider": provider}
+            configure(desk.home, desk.config | more)
         yield desk
 
 
@@ -87,7 +100,11 @@ def chromium() -> str:
 def test_a_visit(program: str, source: Path, chromium: str, tmp_path: Path) -> None:
     if program == "agree" and shutil.which("tmux") is None:
         pytest.skip("there is no tmux on the PATH: apt-get install tmux")
-    here = visit_with_restarts(tmp_path) if program == "restart" else visit(tmp_path, has_servers=program == "settings")
+    here = (
+        visit_with_restarts(tmp_path)
+        if program == "restart"
+        else visit(tmp_path, has_servers=program in {"settings", "several"})
+    )
     with here as given:
         done = subprocess.run(
             ["node", f"e2e/{program}.mjs"],

@@ -79,6 +79,9 @@ FORK = "fork"
 """The key in a fork's metadata of what it was made from: `sessionID`, and `messageID`, the first that was left out."""
 MOVED = "moved"
 """The key in the metadata of a session that was moved to another place: `to`, the file, and `at`, ms since 1970."""
+GOAL = "goal"
+"""The key in the metadata of a session whose latest goal is told: `text`, `checks`, `status` (`working`, `done`,
+`not_done`), `rounds`, `left` and `reason`. Where no turn runs, one that is `working` was interrupted."""
 NO_VARIANT = "default"
 """What clients call the variant of a model when none was chosen."""
 

@@ -2,7 +2,7 @@
 import { post, ask, get } from "../wire/api";
 import type { FileOutcome, ModelRef, Part, Pty, Session } from "../wire/types";
 import { go } from "./route";
-import { changed, conversationOf, current, offers, place, sessions } from "./store";
+import { changed, conversationOf, current, offers, place, questions, sessions } from "./store";
 import { sendThreads } from "./threads";
 import { attempt, chosenAgent, chosenModel, fail, isTerminalOpen, tell, wantedTerminal } from "./ui";
 
@@ -76,9 +76,24 @@ export async function send(text: string, attachments: readonly Attachment[], fil
   return "";
 }
 
-/** Send the comments that were not sent yet as one prompt. */
+/** Have the model work until the checks of a goal pass. Throws Refused; then nothing was sent. */
+export async function sendGoal(text: string, goal: { checks: string[]; rounds?: number }): Promise<void> {
+  const { id, directory } = await ensureSession();
+  const model = currentModel();
+  const agent = currentAgent();
+  await post(`/session/${id}/prompt_async`, { messageID: newMessageID(), parts: [{ type: "text", text }], goal, ...(model ? { model } : {}), ...(agent ? { agent } : {}) }, directory);
+}
+
+/** Send the comments that were not sent yet: to a plan that waits for a yes, or as one prompt. */
 export async function sendComments(): Promise<void> {
-  const isDone = await attempt(() => sendThreads((text, files) => send(text, [], files)));
+  const plan = questions.value.find((request) => request.sessionID === place.value.sessionID && request.questions[0]?.header === "Plan");
+  const isDone = await attempt(() =>
+    sendThreads(async (text, files) => {
+      if (!plan) return send(text, [], files);
+      await post(`/question/${plan.id}/reply`, { answers: [[text]] }, place.value.directory);
+      return plan.id;
+    }),
+  );
   if (isDone) tell("Your comments are sent");
 }
 

@@ -77,6 +77,25 @@ export async function sendThreads(send: (text: string, files: ReadonlySet<string
   write(list.map((thread) => ({ ...thread, remarks: thread.remarks.map((remark) => (remark.promptID ? remark : { ...remark, promptID })) })));
 }
 
+/** A comment on a plan as the model has it: open while it has no answer. */
+export interface PlanThread {
+  text: string;
+  file: string;
+  line: number;
+  answer: string;
+}
+
+/** The model's answer to a comment on a plan, which a call of `plan_exit` holds. */
+function findPlanAnswer(text: string, file: string, line: number): { at: number; id: string } | undefined {
+  for (const view of conversationOf(place.value.sessionID).messages.value) {
+    for (const { value: part } of view.parts.value) {
+      const threads = part.tool === "plan_exit" ? ((part.state?.metadata?.["threads"] ?? []) as PlanThread[]) : [];
+      if (threads.some((each) => each.answer && each.file === file && each.line === line && each.text.includes(text))) return { at: part.state?.time?.end ?? Date.now(), id: view.info.value.id };
+    }
+  }
+  return undefined;
+}
+
 /** What answered a prompt: the first complete answer behind it. */
 function findAnswer(promptID: string): { at: number; id: string } | undefined {
   const { messages, byId } = conversationOf(place.value.sessionID);
@@ -95,7 +114,8 @@ effect(() => {
   const next = held.value.threads.map((thread) => ({
     ...thread,
     remarks: thread.remarks.map((remark) => {
-      const answer = remark.promptID && !remark.answeredAt ? findAnswer(remark.promptID) : undefined;
+      const find = thread.file.startsWith(".codeloop/plans/") ? () => findPlanAnswer(remark.text, thread.file, thread.line) : findAnswer;
+      const answer = remark.promptID && !remark.answeredAt ? find(remark.promptID) : undefined;
       isChanged ||= answer !== undefined;
       return answer ? { ...remark, answeredAt: answer.at, answerID: answer.id } : remark;
     }),

@@ -1,15 +1,16 @@
 // The page: sessions to the left, the conversation in the middle, a review to the right when it is open.
-import { useSignalEffect } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { announcement } from "../state/announce";
 import { conversationOf, current, place, waiting } from "../state/store";
-import { dialog, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
+import { dialog, fail, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
 import { baseName } from "../text/format";
 import { isSignedOut } from "../wire/api";
 import { connection } from "../wire/stream";
 import { Asks } from "./asks";
 import { ConversationView } from "./conversation";
 import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
+import { GoalBar, GoalDialog } from "./dialogs/goal";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
 import { SettingsDialog } from "./dialogs/settings";
 import { ShareDialog } from "./dialogs/share";
@@ -36,7 +37,16 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   settings: SettingsDialog,
   find: FindDialog,
   timeline: TimelineDialog,
+  goal: GoalDialog,
+  compare: CompareDialog,
 };
+
+/** Few compare models: what that needs is read when it is opened. */
+function CompareDialog() {
+  const found = useSignal<{ View: () => preact.JSX.Element } | null>(null);
+  useEffect(() => void import("./dialogs/compare").then((module) => (found.value = { View: module.CompareDialog }), fail), []);
+  return found.value ? <found.value.View /> : <></>;
+}
 
 /** The todo list, while any of it is open. */
 function OpenTodos() {
@@ -118,6 +128,7 @@ export function App({ onSignedIn }: { onSignedIn: () => void }) {
         <div class="dock">
           <Asks />
           {sessionID && <OpenTodos />}
+          {sessionID && <GoalBar />}
           <Prompt key={sessionID || directory} />
         </div>
         {isTerminalOpen.value && <TerminalPanel key={directory} />}

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { answerPermission, answerQuestion, rejectQuestion } from "../state/actions";
 import { permissions, place, questions, rootOf, sessions } from "../state/store";
+import { panel } from "../state/ui";
 import type { PermissionRequest, Question, QuestionRequest } from "../wire/types";
 import { showHidden } from "../text/format";
 import { Diff } from "./diff";
@@ -128,6 +129,11 @@ function QuestionView({ request }: { request: QuestionRequest }) {
         <button type="button" class="button" onClick={() => void rejectQuestion(request)}>
           Dismiss
         </button>
+        {request.questions[0]?.header === "Plan" && (
+          <button type="button" class="link" onClick={() => (panel.value = "review")}>
+            Comment on its lines
+          </button>
+        )}
       </div>
     </form>
   );

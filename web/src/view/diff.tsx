@@ -101,8 +101,13 @@ function Rows({ rows, language, isSplit }: { rows: Row[]; language: string; isSp
   return <>{chunks.rows.map((some, index) => <Chunk key={index} count={some.length} isFirst={index === 0}>{() => some.map((row, at) => <UnifiedRow key={at} row={row} language={language} />)}</Chunk>)}</>;
 }
 
-/** One hunk; `actions` stand in its header. */
-export function HunkView({ hunk, file, actions }: { hunk: Hunk; file: string; actions?: preact.ComponentChildren }) {
+/** One hunk; `actions` stand in its header, `onLine`: a line's number (as it is after the change) was clicked. */
+export function HunkView({ hunk, file, actions, onLine }: { hunk: Hunk; file: string; actions?: preact.ComponentChildren; onLine?: (line: number) => void }) {
+  const onClick = (event: MouseEvent): void => {
+    const number = event.target instanceof HTMLElement && event.target.closest(".row:not(.del) > .number, .side:not(.del) > .number");
+    const line = Number(number && number.getAttribute("data-number"));
+    if (line > 0) onLine?.(line);
+  };
   const [isWhole, setWhole] = useState(false);
   const language = languageOf(file);
   const rows = useMemo(() => (isWhole ? hunk.rows : hunk.rows.slice(0, FIRST_ROWS)), [hunk, isWhole]);
@@ -112,7 +117,7 @@ export function HunkView({ hunk, file, actions }: { hunk: Hunk; file: string; ac
         <span>{hunk.header}</span>
         {actions}
       </div>
-      <div class={`rows ${diffStyle.value}`} tabindex={0} role="group" aria-label={`Changes of ${file}`}>
+      <div class={`rows ${diffStyle.value} ${onLine ? "numbered" : ""}`} onClick={onClick} tabindex={0} role="group" aria-label={`Changes of ${file}`}>
         <Rows rows={rows} language={language} isSplit={diffStyle.value === "split"} />
       </div>
       {rows.length < hunk.rows.length && (

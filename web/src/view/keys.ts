@@ -51,6 +51,8 @@ const actions = {
   timeline: { title: "Go to a prompt", key: "g", slash: "timeline", run: open("timeline") },
   share: { title: "Share the session as a file", slash: "share", run: () => (place.value.sessionID ? open("share")() : tell("There is nothing to share yet.")) },
   find: { title: "Find in the conversation", key: "f", slash: "find", run: open("find") },
+  goal: { title: "Work for a goal", slash: "goal", run: open("goal") },
+  compare: { title: "Compare models", slash: "compare", run: open("compare") },
   review: { title: "Review changed files", key: "v", slash: "diff", run: () => (panel.value = panel.value === "review" ? "none" : "review") },
   terminal: { title: "Show or hide terminals", key: "k", slash: "terminal", run: () => (isTerminalOpen.value = !isTerminalOpen.value) },
   details: { title: "Show or hide details of calls", key: "d", slash: "details", run: () => (hasDetails.value = hasDetails.value === "yes" ? "no" : "yes") },

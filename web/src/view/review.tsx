@@ -17,7 +17,8 @@ import { CommentForm, ThreadView } from "./threads";
 
 type Scope = "session" | "turn" | "tree";
 
-const MOST_EXCERPT = 40;
+/** Rows of an excerpt before and after the line that is commented on. */
+const AROUND = 4;
 const SCOPES: Record<Scope, string> = { session: "Session", turn: "Last turn", tree: "Work tree" };
 
 function readDiffs(scope: Scope): Promise<FileDiff[]> {
@@ -48,16 +49,17 @@ async function undoHunk(hunk: Hunk, file: string): Promise<void> {
 }
 
 function ReviewHunk({ hunk, file, canUndo }: { hunk: Hunk; file: string; canUndo: boolean }) {
-  const isCommenting = useSignal(false);
+  const commenting = useSignal(0);
   const line = hunk.rows.find((row) => row.kind !== "same" && row.after !== null)?.after ?? hunk.rows.find((row) => row.after !== null)?.after ?? 1;
   return (
     <>
       <HunkView
         hunk={hunk}
         file={file}
+        onLine={(number) => (commenting.value = number)}
         actions={
           <span class="hunk-actions">
-            <button type="button" class="link" onClick={() => (isCommenting.value = !isCommenting.value)}>
+            <button type="button" class="link" onClick={() => (commenting.value = commenting.value ? 0 : line)}>
               Comment
             </button>
             <EditorLink file={file} line={line} />
@@ -70,16 +72,24 @@ function ReviewHunk({ hunk, file, canUndo }: { hunk: Hunk; file: string; canUndo
         }
       />
       {threads.value.filter((thread) => thread.file === file && isWithin(thread.line, hunk)).map((thread) => <ThreadView key={thread.id} thread={thread} />)}
-      {isCommenting.value && (
+      {commenting.value > 0 && (
         <CommentForm
-          label="Comment"
+          key={commenting.value}
+          label={`Comment on line ${commenting.value}`}
           placeholder="What should be different here?"
-          onClose={() => (isCommenting.value = false)}
-          onSubmit={(text) => addThread(file, line, hunk.source.split("\n").slice(0, MOST_EXCERPT).join("\n"), text)}
+          onClose={() => (commenting.value = 0)}
+          onSubmit={(text) => addThread(file, commenting.value, excerptOf(hunk, commenting.value), text)}
         />
       )}
     </>
   );
+}
+
+/** The rows of a hunk around a line. */
+function excerptOf(hunk: Hunk, line: number): string {
+  const at = Math.max(hunk.rows.findIndex((row) => row.after === line), 0);
+  const around = hunk.rows.slice(Math.max(at - AROUND, 0), at + AROUND + 1);
+  return around.map((row) => `${{ same: " ", add: "+", del: "-" }[row.kind]}${row.text}`).join("\n");
 }
 
 /** Whether a line of the file stands in a hunk, as it is after the change. */

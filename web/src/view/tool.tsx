@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { watchOutput } from "../state/actions";
 import { addressOf } from "../state/route";
 import { place, statuses } from "../state/store";
+import type { PlanThread } from "../state/threads";
 import { hasDetails, isReadOnly } from "../state/ui";
 import { formatDuration, formatNumber, plainOutput, shortenPath, showHidden } from "../text/format";
 import type { Part, Todo, ToolState } from "../wire/types";
@@ -63,6 +64,8 @@ function describe(tool: string, state: ToolState): Row {
       return { icon: "list", verb: "Planned", subject: todoSummary(input["todos"]) };
     case "question":
       return { icon: "question", verb: "Asked", subject: questionSummary(input["questions"]), note: answerNote(metadata["answers"]) };
+    case "plan_exit":
+      return { icon: "question", verb: "Plan", subject: state.status === "completed" ? "approved" : "carry it out?", note: threadNote(metadata["threads"]) };
     case "skill":
       return { icon: "tool", verb: "Loaded skill", subject: text(input["name"]) };
     default:
@@ -72,6 +75,29 @@ function describe(tool: string, state: ToolState): Row {
 
 const questionSummary = (questions: unknown): string => (Array.isArray(questions) ? (questions as { question: string }[]).map((each) => each.question).join(" ") : "");
 const answerNote = (answers: unknown): ComponentChildren => (Array.isArray(answers) ? <span class="answer-note">{answers.flat().join(", ")}</span> : undefined);
+function threadNote(value: unknown): ComponentChildren {
+  const threads = Array.isArray(value) ? (value as PlanThread[]) : [];
+  const open = threads.filter((thread) => !thread.answer).length;
+  return threads.length === 0 ? undefined : open > 0 ? <span class="bad">{open} of {formatNumber(threads.length, "comment")} open</span> : `${formatNumber(threads.length, "comment")} answered`;
+}
+
+/** Comments on a plan, each with the model's answer, or open. */
+function PlanThreads({ threads }: { threads: readonly PlanThread[] }) {
+  return (
+    <ul class="plan-threads">
+      {threads.map((thread, index) => (
+        <li key={index}>
+          <p>
+            {thread.line > 0 && <span class="quiet">line {thread.line} </span>}
+            {thread.text}
+          </p>
+          <p class="remark-state">{thread.answer ? <span class="done">{thread.answer}</span> : <span class="waits">Open</span>}</p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 const exitNote = (exit: unknown): ComponentChildren => (typeof exit === "number" && exit !== 0 ? <span class="bad">exit code {exit}</span> : undefined);
 const countNote = (count: unknown): ComponentChildren => (typeof count === "number" ? formatNumber(count, "match").replace(/matchs$/, "matches") : undefined);
 
@@ -129,6 +155,7 @@ function Details({ tool, state }: { tool: string; state: ToolState }) {
   }
   if (diff) return <Diff patch={diff.patch} file={diff.file} />;
   if (tool === "todowrite" && Array.isArray(state.input["todos"])) return <Todos todos={state.input["todos"] as Todo[]} />;
+  if (tool === "plan_exit") return <PlanThreads threads={(metadata["threads"] ?? []) as PlanThread[]} />;
   if (tool === "write") return <Output>{text(state.input["content"])}</Output>;
   if (tool === "task") return <Markdown text={taskResult(state.output ?? text(state.input["prompt"]))} />;
   return (
@@ -150,7 +177,7 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
   const isRunning = state.status === "running" || state.status === "pending";
   const log = tool === "bash" && state.input["run_in_background"] === true ? text(state.metadata?.["outputPath"]) : "";
   const child = text(state.metadata?.["sessionId"]);
-  const open = isOpen ?? (hasDetails.value === "yes" || (tool === "edit" && !!fileDiff(state)));
+  const open = isOpen ?? (hasDetails.value === "yes" || (tool === "edit" && !!fileDiff(state)) || (tool === "plan_exit" && !!state.metadata?.["threads"]));
   const took = state.time?.end ? state.time.end - state.time.start : 0;
   return (
     <div class={`tool ${state.status}`}>

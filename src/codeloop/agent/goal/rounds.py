@@ -21,7 +21,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import Goal, GoalCheck, GoalEnd
 from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_ROUNDS, GOAL_STUCK
 from codeloop.schema.live_events import Toast, ToastShown
-from codeloop.schema.message import AssistantMessage, describe_move
+from codeloop.schema.message import GOAL, AssistantMessage, describe_move
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
@@ -103,6 +103,7 @@ class GoalRounds:
             engine.store.publish_live(ToastShown(properties=Toast(message=FIRST_RUN, variant="info")))
         for part in await run_unrecorded(engine, session_id, agent, self.goal.checks):
             self._before[str(part.state.input["command"])] = _results_of(part)
+        self._record(engine, session_id)
 
     def limit_engine(self, engine: Engine, session_id: str) -> Engine:
         """Return the engine of the next round, limited to the steps that all rounds have left."""
@@ -113,6 +114,11 @@ class GoalRounds:
 
     async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
         """Run the checks after the model stopped; return how the turn ends. None: it continues."""
+        ended = await self._end_round(engine, session_id, stop)
+        self._record(engine, session_id)
+        return ended
+
+    async def _end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
         if moved := describe_move(engine.store.context_view(session_id).session):
             self._finish("not_done", moved)
             return Stop("moved", moved)
@@ -134,6 +140,19 @@ class GoalRounds:
             self._finish("not_done", reason)
         assert self.end is not None
         return self.end
+
+    def _record(self, engine: Engine, session_id: str) -> None:
+        """Store how far the goal is, so that every user interface can show it."""
+        goal = {
+            "text": self._words,
+            "checks": self.goal.checks,
+            "status": self.end.status if self.end is not None else "working",
+            "rounds": self._rounds,
+            "left": self._last.left if self._rounds else [],
+            "reason": self.end.reason if self.end is not None else "",
+        }
+        store = engine.store
+        store.update_session(session_id, lambda own: replace(own, metadata={**(own.metadata or {}), GOAL: goal}))
 
     def _find_end(self, engine: Engine, session_id: str, stop: Stop) -> str:
         """Return why the work ends without reaching the goal; "": it continues."""

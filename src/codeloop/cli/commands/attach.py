@@ -9,6 +9,7 @@ import click
 from codeloop.cli.chat.start import converse, has_screen
 from codeloop.cli.options import (
     AGENT,
+    BASE,
     CONTINUE,
     DIRECTORY,
     FORK,
@@ -19,6 +20,7 @@ from codeloop.cli.options import (
     SESSION,
     THINKING,
     USERNAME,
+    WORKTREE,
     Options,
 )
 from codeloop.cli.target.remote import open_remote
@@ -37,12 +39,18 @@ from codeloop.cli.target.remote import open_remote
 @PROFILE
 @THINKING
 @PLAIN
+@WORKTREE
+@BASE
 def attach(url: str, **flags: Any) -> None:
     """Start a conversation on the server at URL: type a prompt, or /help for other commands.
 
     Without a terminal, each line of stdin is a prompt, answered before the next one is sent.
     """
     options = Options(message=(), attach=url, **flags)
+    if options.worktree is not None or options.base is not None:
+        from codeloop.cli.target.worktree import in_worktree
+
+        options = in_worktree(options)
     if has_screen(options):
         from codeloop.cli.terminal_ui import show_terminal_ui
 

@@ -1,6 +1,9 @@
 """`--worktree`: a work tree of its own for what follows, made or found before anything else is opened."""
 
 import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
@@ -9,12 +12,14 @@ from codeloop.app.project import open_project
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import has_terminal
 from codeloop.cli.target.local import startup_of
+from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.slash.worktrees import enter_worktree, made_lines
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.schema.api.project import Worktree
+from codeloop.schema.api.project import PathInfo, Worktree
 from codeloop.schema.api.worktrees import CopyToWorktree, GenerateCopyName
 from codeloop.schema.errors import UsageProblem
+from codeloop.schema.operation import PATH_GET, PROJECT_CURRENT, NoArguments
 from codeloop.schema.server_operation import COPY_NAME, WORKTREE_COPY
 from codeloop.schema.wire import replace
 
@@ -30,10 +35,10 @@ def split_worktree(options: Options) -> Options:
 def in_worktree(options: Options) -> Options:
     """Return the options of a run in the work tree that they name: made if there is none, told on stderr.
 
+    With `--attach` the server makes it, on its machine.
+
     Raises CodeloopError: no repository, no commit, a name that is taken by something else.
     """
-    if options.attach is not None:
-        raise UsageProblem("--worktree makes a work tree on this machine. Leave --attach out, or make it there.")
     if options.worktree is None:
         if options.base is not None:
             raise UsageProblem("--base says where a work tree begins. Add --worktree, or leave it out.")
@@ -42,26 +47,42 @@ def in_worktree(options: Options) -> Options:
 
 
 async def _enter(options: Options) -> Path:
-    project = await open_project(startup_of(replace(options, record=None, replay=None), None))
-    try:
-        client, project_root = LocalClient(project), project.settings.place
+    opened = options if options.attach is not None else replace(options, record=None, replay=None)
+    async with _open(opened) as (client, paths):
         name = options.worktree or ""
         if not name and options.message:
-            words = " ".join(options.message)
-            generate_copy_name = GenerateCopyName(project_id=project_root.project_id, context=words)
+            project = await client.call(PROJECT_CURRENT, NoArguments())
+            generate_copy_name = GenerateCopyName(project_id=project.id, context=" ".join(options.message))
             name = (await client.call(COPY_NAME, generate_copy_name)).name
         tree, is_new = await enter_worktree(client, name, options.base)
         for line in made_lines(tree if not has_terminal() else replace(tree, asks=[]), is_new=is_new):
             click.echo(f"codeloop: {escape_controls(line)}", err=True)
         if has_terminal():
             await _ask_to_copy(client, tree)
-        inside = Path(tree.directory, project_root.path)
-        return inside if inside.is_dir() else Path(tree.directory)
+        below = os.path.relpath(paths.directory, paths.worktree)
+        inside = Path(tree.directory, below)
+        is_there = below == "." or options.attach is not None or inside.is_dir()
+        return inside if is_there else Path(tree.directory)
+
+
+@asynccontextmanager
+async def _open(options: Options) -> AsyncGenerator[tuple[Client, PathInfo]]:
+    """Open the project of this machine, or connect to the server, which makes the work tree where it runs."""
+    if options.attach is not None:
+        from codeloop.cli.target.remote import open_remote
+
+        async with open_remote(options) as target:
+            yield target.client, await target.client.call(PATH_GET, NoArguments())
+        return
+    project = await open_project(startup_of(options, None))
+    try:
+        client = LocalClient(project)
+        yield client, await client.call(PATH_GET, NoArguments())
     finally:
         await project.close()
 
 
-async def _ask_to_copy(client: LocalClient, tree: Worktree) -> None:
+async def _ask_to_copy(client: Client, tree: Worktree) -> None:
     """Ask for each file that may hold secrets whether it shall be in the work tree, too."""
     for name in tree.asks:
         question = f"codeloop: {escape_controls(name)} is not in the work tree, as it may hold secrets. Copy it there?"

@@ -19,7 +19,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.event import session_created, session_deleted
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import Status
-from codeloop.schema.message import MOVED, NO_TOKENS, ModelRef, Session, SessionTime, Todo
+from codeloop.schema.message import GOAL, MOVED, NO_TOKENS, ModelRef, Session, SessionTime, Todo
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
@@ -131,12 +131,12 @@ async def update(project: Project, args: UpdateSession) -> Session:
 def _metadata(session: Session, data: JSON | None) -> JSON:
     """Return the field to replace: what a client sent, with what it may not know of.
 
-    That is the profile, the ceilings, and where the session was moved (null forgets that).
+    That is the profile, the ceilings, the state of its goal, and where it was moved (null forgets that).
     """
     if data is None:
         return {}
     own = session.metadata or {}
-    kept = {name: own[name] for name in (PROFILE, MOVED) if name in own} | data
+    kept = {name: own[name] for name in (PROFILE, MOVED, GOAL) if name in own} | data
     if kept.get(MOVED, ...) is None:
         del kept[MOVED]
     return {"metadata": with_ceilings(kept, read_ceilings(session))}
