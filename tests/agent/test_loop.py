@@ -234,8 +234,8 @@ async def test_an_error_of_the_service_is_stored_and_ends_the_turn(tmp_path: Pat
 async def test_a_fault_of_the_model_itself_ends_the_turn_instead_of_hanging(tmp_path: Path) -> None:
     class Breaks(ScriptedModel):
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-            if not self._given:
-                self._given = 1
+            if not self._answer_count:
+                self._answer_count = 1
                 yield TextDelta("half")
                 raise ZeroDivisionError("a fault of ours")
             async for event in super().stream(request):

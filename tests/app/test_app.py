@@ -55,7 +55,7 @@ async def test_a_directory_has_one_project_however_it_is_named_and_however_often
         named = [it.directory(None), it.directory(""), it.directory("."), tmp_path / "link", it.directory("../work")]
         found = await asyncio.gather(*(it.project(directory) for directory in named))
         assert len({id(project) for project in found}) == 1
-        assert found[0].settings.place.directory == tmp_path / "work"
+        assert found[0].settings.project_root.directory == tmp_path / "work"
 
 
 async def test_a_directory_that_is_missing_is_refused_and_tried_anew(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_a_session_of_a_project_that_is_not_open_is_found(tmp_path: Path) 
     try:
         answer: MessageWithParts = await within(carry_out(again, PROMPT, saying(session), tmp_path / "second"), 20)
         assert answer.info.session_id == session.id
-        assert (await again.project_of(session.id, tmp_path / "second")).settings.place.vcs == "git"
+        assert (await again.project_of(session.id, tmp_path / "second")).settings.project_root.vcs == "git"
         with pytest.raises(CodeloopError, match="Session not found"):
             await carry_out(again, PROMPT, Prompt(session_id="ses_none", parts=[]), tmp_path / "second")
     finally:
@@ -220,7 +220,7 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
         it.keep_open_while(lambda directory: directory in watched)
         it.idle = 0
         await it.tidy()
-        assert {project.settings.place.directory for project in it.projects} == {work, inner}
+        assert {project.settings.project_root.directory for project in it.projects} == {work, inner}
         (work / "go").touch()
         await within(turn, 20)
         await until(lambda: not any(project.is_busy for project in it.projects))

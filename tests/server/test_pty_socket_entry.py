@@ -47,7 +47,7 @@ async def test_a_ticket_is_for_its_terminal_and_directory(tmp_path: Path) -> Non
         given = await ticket(it, pty_id)
         assert (await refused(it, pty_id, f"?ticket={given}&directory={other}", {}))[0] == 403
         assert (await refused(it, pty_id, f"?ticket={given}&directory=/nowhere", {}))[0] == 403
-        assert other not in {project.settings.place.directory for project in it.app.projects}, (
+        assert other not in {project.settings.project_root.directory for project in it.app.projects}, (
             "a stranger opens nothing"
         )
         async with connected(it, pty_id, f"?ticket={given}&directory={it.work}", {}):

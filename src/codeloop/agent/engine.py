@@ -45,7 +45,7 @@ class Models(Protocol):
         ...
 
     def small_model(self, ref: str) -> str | None:
-        """Return the small model to use beside `ref` for titles, if there is one."""
+        """Return the small model that goes with `ref`, for titles, if there is one."""
         ...
 
     def cheapest(self, ref: str) -> str | None:

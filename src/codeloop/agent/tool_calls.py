@@ -88,14 +88,14 @@ class ToolCalls:
         self._agent = agent
         self._info = info
         self._recorder = recorder
-        self._begun: dict[str, list[ToolPart]] = {}
+        self._started_parts: dict[str, list[ToolPart]] = {}
         self._running: list[RunningCall] = []
         self._rejected = ""
         """The reason why later calls are not run."""
         self.offered: frozenset[str] | None = None
         """The tools that the model was offered; None: unknown."""
         self._any = False
-        self._made: list[CallReady] = []
+        self._ready_calls: list[CallReady] = []
 
     @property
     def any_made(self) -> bool:
@@ -113,7 +113,7 @@ class ToolCalls:
             tool=name,
             state=ToolStatePending(input={}, raw=""),
         )
-        self._begun.setdefault(call_id, []).append(part)
+        self._started_parts.setdefault(call_id, []).append(part)
         self._engine.store.append(part_updated(part))
         return part.id
 
@@ -138,16 +138,16 @@ class ToolCalls:
 
     def ready(self, call: CallReady, note: str = "") -> None:
         """Start a complete call; one that was sent twice is run once. `note`: for the model."""
-        parts = self._begun.get(call.id)
-        if call.id and call in self._made:
+        parts = self._started_parts.get(call.id)
+        if call.id and call in self._ready_calls:
             if parts:
                 part = parts.pop(0)
                 self._engine.store.append(part_updated(replace(part, state=_make_error(TWICE))))
             return
-        self._made.append(call)
-        if not self._begun.get(call.id):
+        self._ready_calls.append(call)
+        if not self._started_parts.get(call.id):
             self.open_call(call.id, call.name)
-        part = self._begun[call.id].pop(0)
+        part = self._started_parts[call.id].pop(0)
         prepared = self._toolbox.prepare(call.name, call.arguments, self.offered)
         if isinstance(prepared, InvalidToolCall):
             self._engine.store.append(part_updated(refuse(part, prepared)))
@@ -162,7 +162,7 @@ class ToolCalls:
 
     def forget(self) -> None:
         """Drop the started calls: the request is sent again."""
-        self._begun.clear()
+        self._started_parts.clear()
         self._any = bool(self._running)
 
     async def join(self, finished: Finished) -> None:

@@ -36,22 +36,22 @@ class KnownRules:
     """The rules for a call, cached from the store until it asks."""
 
     def __init__(self, engine: Engine, session_id: str, agent: Agent) -> None:
-        self._read = partial(engine.call_rules, session_id, agent)
-        self._known: CallRules | None = None
+        self._read_rules = partial(engine.call_rules, session_id, agent)
+        self._rules: CallRules | None = None
 
     @property
     def now(self) -> CallRules:
         """The cached rules."""
-        return self._known or self.renew()
+        return self._rules or self.renew()
 
     def renew(self) -> CallRules:
         """Read them again."""
-        self._known = self._read()
-        return self._known
+        self._rules = self._read_rules()
+        return self._rules
 
     def forget(self) -> None:
         """Drop the cache: the next access reads them again."""
-        self._known = None
+        self._rules = None
 
 
 class CallContext:

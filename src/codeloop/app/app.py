@@ -25,15 +25,15 @@ from codeloop.store.stores import Stores
 class App:
     """The projects of one process. Close it: that closes them, with their turns and child processes.
 
-    `startup`: what the process was started with; its directory is meant where a request names none. `models` stands
-    in for the provider table. `idle`: seconds after which a project that nobody asks for or follows is closed.
+    `startup`: what the process was started with; its directory is meant where a request names none. `models` replaces
+    the provider table. `idle`: seconds after which a project that nobody asks for or follows is closed.
     """
 
     def __init__(self, startup: Startup, models: Source | None = None, *, idle: float = PROJECT_IDLE.seconds) -> None:
         self.startup = startup
         self.stores = Stores()
         self._watchers: list[Callable[[Path], bool]] = []
-        self._watched: WeakSet[Project] = WeakSet()
+        self._watched_projects: WeakSet[Project] = WeakSet()
         self._models = models
         self.idle = idle
         self._opening: dict[Path, asyncio.Task[None]] = {}
@@ -64,7 +64,7 @@ class App:
                 self._opening[directory] = asyncio.create_task(self._open(directory))
             await asyncio.shield(self._opening[directory])
         if project.refresh():
-            await self.renew(project.settings.place.directory)
+            await self.renew(project.settings.project_root.directory)
             return await self.project(directory)
         self._used[project] = time.monotonic()
         return project
@@ -74,7 +74,7 @@ class App:
             is_own = directory == self.startup.directory.resolve()  # what clients name is not trusted along with it
             startup = replace(self.startup, directory=directory, trust=self.startup.trust and is_own)
             settings: ProjectSettings = await asyncio.to_thread(find_settings, startup)
-            real = settings.place.directory
+            real = settings.project_root.directory
             if real not in self._projects:
                 await self._make_room()
             self._projects[directory] = self._projects.get(real) or await self._open_project(settings)
@@ -82,10 +82,10 @@ class App:
             del self._opening[directory]
 
     async def _open_project(self, settings: ProjectSettings) -> Project:
-        real = settings.place.directory
+        real = settings.project_root.directory
         project = await open_project(settings, self._models, stores=self.stores, renew=partial(self.renew, real))
         for old in self._leaving:
-            if old.settings.place.directory == real and old.workspace.terminals.all():
+            if old.settings.project_root.directory == real and old.workspace.terminals.all():
                 project.workspace.take_terminals(old.workspace.give_up_terminals())
                 break
         self._projects[real] = project
@@ -104,7 +104,7 @@ class App:
                 return project
         current = await self.project(directory)
         session = current.store.find_session(session_id) or await self._find_elsewhere(session_id)
-        if session is None or session.directory == str(current.settings.place.directory):
+        if session is None or session.directory == str(current.settings.project_root.directory):
             return current
         return await self.project(Path(session.directory)) if _is_there(session.directory) else current
 
@@ -129,7 +129,7 @@ class App:
         if project is None:
             return
         self._retire(project)
-        place = str(project.settings.place.directory)
+        place = str(project.settings.project_root.directory)
         project.publish_live(InstanceDisposed(properties=DirectoryRef(directory=place)))
         await self._close_idle(self._leaving)
 
@@ -160,12 +160,12 @@ class App:
         """Watch the files of projects with followers. Call when followers have changed."""
         for project in self.projects:
             is_wanted = self._is_watched(project)
-            if is_wanted != (project in self._watched):
+            if is_wanted != (project in self._watched_projects):
                 project.watch(on=is_wanted)
-                (self._watched.add if is_wanted else self._watched.discard)(project)
+                (self._watched_projects.add if is_wanted else self._watched_projects.discard)(project)
 
     def _is_watched(self, project: Project) -> bool:
-        return any(is_watched(project.settings.place.directory) for is_watched in self._watchers)
+        return any(is_watched(project.settings.project_root.directory) for is_watched in self._watchers)
 
     async def tidy(self) -> None:
         """Close projects unused for a while, and replaced ones that have finished their turns."""

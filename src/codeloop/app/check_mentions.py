@@ -24,7 +24,7 @@ from codeloop.workspace.workspace import ResolvedPath
 async def check_mentions(
     project: Project, agent: Agent, message: UserMessage, parts: Sequence[PartInput]
 ) -> list[PartInput]:
-    """Return the parts of a prompt; for a mentioned file that may not be read, a line that says so stands there.
+    """Return the parts of a prompt; a mentioned file that may not be read is replaced by a line that says so.
 
     A mention has a `source`: its range in the text. A file attached by the user needs no question.
     """

@@ -49,7 +49,7 @@ async def open_project(
 ) -> "Project":
     """Open a directory's project, from its settings if they were read before.
 
-    `models` stands in for the provider table. `stores`: those of the process, when it opens more than one project.
+    `models` replaces the provider table. `stores`: those of the process, when it opens more than one project.
     `renew` has the project opened again when its configuration changes.
     Raises CodeloopError: bad configuration, a data directory that can't be written.
     """
@@ -60,7 +60,7 @@ async def open_project(
     store = stores.open(settings.home / "codeloop.db")
     with ExitStack() as on_failure:
         on_failure.callback(stores.release, store)
-        record_root(settings.home, settings.place)
+        record_root(settings.home, settings.project_root)
         project = Project(settings, store, providers, models, renew, lambda: stores.release(store))
         on_failure.pop_all()
     for notes in (project.workspace.notes, project.snapshots.notes):
@@ -73,7 +73,7 @@ async def open_project(
     if (hooks := project.engine.hooks.runner) is not None and hooks.wants("notification"):
         from codeloop.extend.hooks.follow import notify
 
-        project.in_background(notify(hooks, project.store, settings.place.directory))
+        project.in_background(notify(hooks, project.store, settings.project_root.directory))
     return project
 
 
@@ -106,7 +106,7 @@ class Project:
         renew: Renew | None = None,
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        project_root, paths = settings.place, settings.paths
+        project_root, paths = settings.project_root, settings.paths
         self.settings = settings
         self.providers = providers
         self.models = models
@@ -131,7 +131,7 @@ class Project:
             self._closing.push_async_callback(close)
 
     def _engine(self, store: Store) -> Engine:
-        settings, project_root = self.settings, self.settings.place
+        settings, project_root = self.settings, self.settings.project_root
         scratch = project_root.scratch(settings.home)
         environment = {
             name: value for name, value in self.providers.child_environment().items() if name not in SEARCH_KEYS
@@ -250,12 +250,12 @@ class Project:
     def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
         """Write a message to the log, and show it to everybody who follows."""
         level = logging.ERROR if variant == "error" else logging.INFO
-        _LOG.log(level, "%s: %s", self.settings.place.directory, message)
+        _LOG.log(level, "%s: %s", self.settings.project_root.directory, message)
         self.publish_live(ToastShown(properties=Toast(message=message, variant=variant)))
 
     def warn(self, message: str) -> None:
         """Write a warning to the log, and show it to everybody who follows: from the first prompt on somebody does."""
-        _LOG.info("%s: %s", self.settings.place.directory, message)  # a warning would be on stderr besides
+        _LOG.info("%s: %s", self.settings.project_root.directory, message)  # a warning would be on stderr besides
         held_warnings = self.services.warnings
         if message not in held_warnings.messages:
             held_warnings.messages.append(message)
@@ -289,7 +289,7 @@ class Project:
 
     def publish_live(self, event: LiveEvent) -> None:
         """Show followers a live event of this directory."""
-        self.store.publish_live(event, str(self.settings.place.directory))
+        self.store.publish_live(event, str(self.settings.project_root.directory))
 
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
@@ -316,5 +316,5 @@ def _tools(settings: ProjectSettings) -> tuple[Tool, ...]:
 
 
 def _instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:
-    instructions = instruction_files(settings.place, settings.paths, settings.config, trusted=settings.trusted)
+    instructions = instruction_files(settings.project_root, settings.paths, settings.config, trusted=settings.trusted)
     return tuple((each.path, each.text) for each in instructions)

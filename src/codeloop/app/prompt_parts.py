@@ -130,7 +130,7 @@ def _picture(part: FilePart, data: bytes) -> list[Part]:
 
 
 def _note(part: FilePart, text: str) -> TextPart:
-    """Make a note about a file for the model, beside the user's own words."""
+    """Make a note about a file for the model, in addition to the user's text."""
     return TextPart(id=new_id("prt"), session_id=part.session_id, message_id=part.message_id, text=text, synthetic=True)
 
 
@@ -139,7 +139,7 @@ def _with_data(part: FilePart, mime: str, data: bytes) -> FilePart:
 
 
 def _describe_left_out(part: FilePart, reason: str) -> TextPart:
-    """Return the line that stands for an image that no service takes, so that the prompt is answered all the same."""
+    """Return the line that replaces an image that no service accepts, so that the prompt is answered without it."""
     return TextPart(
         id=part.id,
         session_id=part.session_id,

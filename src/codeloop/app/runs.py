@@ -71,7 +71,7 @@ class Runs:
 
     def __init__(self, engine: Engine, on_end: Callable[[], None] = lambda: None) -> None:
         self._engine = engine
-        self._ended = on_end
+        self._on_end = on_end
         self.toolbox_of: Callable[[str], Toolbox] = lambda _: engine.toolbox
         """The tools that a turn of a session begins with."""
         self._runs: WeakValueDictionary[str, SessionRun] = WeakValueDictionary()
@@ -140,7 +140,7 @@ class Runs:
     async def lock(self, session_id: str, *, forgets: bool = False) -> AsyncGenerator[None]:
         """Keep turns from a session, here and in other processes, while its files are put back.
 
-        `forgets`: its conversation goes back along with them, so its model is not told of them.
+        `forgets`: its conversation is undone with them, so its model needs no note of them.
         Raises OperationError (SessionBusyError) when something works on it.
         """
         self.check_free(session_id)
@@ -260,7 +260,7 @@ class Runs:
                 self._engine.store.leases.drop(session_id)
             show_status(self._engine, session_id, Idle())
             self._engine.store.publish_live(SessionIdle(properties=SessionRef(session_id=session_id)))
-            self._ended()
+            self._on_end()
 
     async def _stop_when_asked(self, session_id: str) -> None:
         stop_file = self._engine.stop_file

@@ -1,4 +1,4 @@
-"""The services of an open project: what it has beside its store, its work tree and its turns."""
+"""The services of an open project: all but its store, its work tree and its turns."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property
@@ -229,7 +229,7 @@ class Services(ToolServices):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something runs here beside turns."""
+        """Whether something other than a turn runs here."""
         return any(service.is_busy for service in self._running)
 
     async def close(self) -> None:

@@ -72,7 +72,7 @@ class ProjectSettings(Struct, frozen=True):
 
     startup: Startup
     paths: Paths
-    place: ProjectRoot
+    project_root: ProjectRoot
     loaded: Loaded
     trusted: bool
     skills: Skills = struct_field(default_factory=Skills)
@@ -97,7 +97,7 @@ class ProjectSettings(Struct, frozen=True):
     @property
     def home(self) -> Path:
         """The project's own folder, with its database."""
-        return self.paths.project(self.place.project_id)
+        return self.paths.project(self.project_root.project_id)
 
     def is_same(self, other: "ProjectSettings") -> bool:
         """Return whether nothing that counts differs."""
@@ -143,7 +143,9 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
     plain = (
         _find_settings(replace(startup, settings={}), more) if startup.settings else settings
     )  # a flag is for one run
-    file, layer = load_answer(settings.paths.state / "extensions" / "config", plain.loaded, names, settings.place.root)
+    file, layer = load_answer(
+        settings.paths.state / "extensions" / "config", plain.loaded, names, settings.project_root.root
+    )
     if layer is not None:
         try:
             settings = _find_settings(startup, (*more, layer))
@@ -248,4 +250,4 @@ def _surroundings(settings: ProjectSettings) -> str:
     """Return a digest of what the extensions of a project are loaded in."""
     from codeloop.extend.host.known import surroundings_of
 
-    return surroundings_of(settings.place, settings.paths, settings.environment)
+    return surroundings_of(settings.project_root, settings.paths, settings.environment)

@@ -117,7 +117,7 @@ class _Row(Struct, frozen=True):
 
 def has_language_server(settings: ProjectSettings) -> bool:
     """Return whether a server can run for what lies in a project, in its upper folders. Only looks: none is started."""
-    configured, project_root = settings.config.lsp, settings.place
+    configured, project_root = settings.config.lsp, settings.project_root
     if configured is False:
         return False
     tops = dict.fromkeys((project_root.directory, project_root.root))

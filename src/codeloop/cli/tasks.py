@@ -1,4 +1,4 @@
-"""Tasks that run beside the work: stopped together, and their failures heard."""
+"""Background tasks: stopped together, and their failures reported."""
 
 import asyncio
 from collections.abc import Callable, Iterable

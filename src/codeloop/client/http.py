@@ -290,7 +290,7 @@ class HttpClient:
 
 
 def _request(operation: AnyOperation, args: msgspec.Struct) -> tuple[str, bytes | None]:
-    """Return path with query, and body. Raises OperationError when a field can't stand in the path."""
+    """Return path with query, and body. Raises OperationError when a field can't be part of the path."""
     fields: JSON = msgspec.to_builtins(args)
 
     def fill(match: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ Look = Literal["bold", "dim", "italic", "underline", "red", "green", "yellow", "
 """How a text stands out in a plain terminal."""
 
 
-def duration(ms: float) -> str:
+def format_duration(ms: float) -> str:
     """Return a duration as people read it: 12 ms, 1.4 s, 3 min 5 s."""
     if ms < 1_000:
         return f"{ms:.0f} ms"
@@ -21,12 +21,12 @@ def duration(ms: float) -> str:
     return f"{ms // 60_000:.0f} min {ms % 60_000 / 1000:.0f} s"
 
 
-def span(start: int, end: int) -> int:
+def elapsed_ms(start: int, end: int) -> int:
     """Return the milliseconds between two times (ms since the epoch); 0 if one of them is not known."""
     return max(end - start, 0) if start > 0 and end > 0 else 0
 
 
-def count(number: int) -> str:
+def format_count(number: int) -> str:
     """Return a count as people read it: 950, 12.3k, 128k, 1.2M."""
     if number < 1_000:
         return str(number)
@@ -35,7 +35,7 @@ def count(number: int) -> str:
     return f"{number / 1_000_000:.1f}M"
 
 
-def dollars(cost: float, tokens: Tokens | None = None) -> str:
+def format_cost(cost: float, tokens: Tokens | None = None) -> str:
     """Return a cost: four digits after the point under a dollar, else two; `~` where `tokens` are estimated."""
     return f"{_estimate_mark(tokens)}${cost:.4f}" if cost < 1 else f"{_estimate_mark(tokens)}${cost:.2f}"
 
@@ -48,8 +48,10 @@ def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
     if not tokens.all and not cost:
         return ()
     total = tokens.input + tokens.cache.read + tokens.cache.write
-    cached = f" ({count(tokens.cache.read)} cached)" if tokens.cache.read else ""
-    return f"{_estimate_mark(tokens)}{count(total)} in{cached}, {count(tokens.output)} out", dollars(cost, tokens)
+    cached = f" ({format_count(tokens.cache.read)} cached)" if tokens.cache.read else ""
+    return f"{_estimate_mark(tokens)}{format_count(total)} in{cached}, {format_count(tokens.output)} out", format_cost(
+        cost, tokens
+    )
 
 
 def _estimate_mark(tokens: Tokens | None) -> str:
@@ -89,7 +91,7 @@ def cut_to(text: str, room: int) -> str:
     return prefix + "…"
 
 
-def command_ending(metadata: Mapping[str, Any]) -> str:
+def describe_command_end(metadata: Mapping[str, Any]) -> str:
     """Return how a `bash` command went wrong, by the metadata of its call; "": it did not, or runs on."""
     code, name = metadata.get("exit"), metadata.get("signal")
     if metadata.get("interrupted"):

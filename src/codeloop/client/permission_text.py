@@ -12,7 +12,7 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from codeloop.client.numbers import Look, dollars, width_of
+from codeloop.client.numbers import Look, format_cost, width_of
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON
@@ -296,7 +296,7 @@ def _fan_out(request: PermissionRequest, _asking: Asking) -> str:
     metadata = request.metadata
     models = _list_names([str(each) for each in cast("list[object]", metadata.get("models") or [])])
     cost = metadata.get("cost")
-    price = f"about {dollars(cost)}" if isinstance(cost, int | float) else "cost not known yet"
+    price = f"about {format_cost(cost)}" if isinstance(cost, int | float) else "cost not known yet"
     return (
         f"Start {metadata.get('more')} more subagents after the first {metadata.get('started')}, with {models}; {price}"
     )

@@ -37,7 +37,7 @@ _MCP = ("type", "enabled", "timeout", "cwd")
 def redact_config(loaded: Loaded, username: str) -> JSON:
     """Return the merged configuration; `username` where none is configured.
 
-    `{env:..}` and `{file:..}` stand as they were written. Restrictions of untrusted projects are not in it: the rules
+    `{env:..}` and `{file:..}` are left as written. Restrictions of untrusted projects are not in it: the rules
     of each agent hold them.
     """
     hidden: set[str] = set()
@@ -258,7 +258,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _remove_texts(value: Any, texts: list[str]) -> Any:
-    """Return a value in which none of these texts stands, and no integer that JSON readers can't hold."""
+    """Return a value without these texts, and without integers too large for JSON readers."""
     if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
         return _LARGEST if value > 0 else -_LARGEST
     if isinstance(value, str):

@@ -25,7 +25,7 @@ COMPACT = Command(
 
 
 def commands_of(config: Config, skills: Skills) -> dict[str, Command]:
-    """Return the commands by name. A configured one stands before a skill and replaces a built-in one of its name."""
+    """Return the commands by name. Configured ones precede skills, and replace built-in ones."""
     commands = {"compact": COMPACT, **{name: _native(name, description) for name, description in NATIVES.items()}}
     commands |= {name: _make_command(name, own) for name, own in config.command.items()}
     for skill in skills.found.values():

@@ -23,14 +23,14 @@ class Rulebook:
 
     def __init__(self, loaded: Loaded, scratch: Path, readable: tuple[Path, ...] = ()) -> None:
         self._folders = (scratch, *readable)
-        self._known: dict[tuple[str, Profile], RuleLayers] = {}
+        self._cache: dict[tuple[str, Profile], RuleLayers] = {}
         self.take(loaded)
 
     def take(self, loaded: Loaded) -> None:
         """Use another configuration."""
         self._loaded = loaded
         self.profile: Profile = loaded.config.profile or "auto"
-        self._known.clear()
+        self._cache.clear()
 
     def agents(self, newest: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
         """Return the agents by name, with their rules under the configured profile. `newest`: see `agents_of`."""
@@ -38,12 +38,12 @@ class Rulebook:
 
     def layers(self, agent: str, profile: Profile) -> RuleLayers:
         """Return the rules of an agent in order: the profile's, then its own with the user's."""
-        rule_layers = self._known.get((agent, profile))
+        rule_layers = self._cache.get((agent, profile))
         if rule_layers is None:
             base = base_rules(profile, *self._folders)
             rules = build_rules(self._loaded.config, agent, base, agent_rules(agent))
             own = RuleLayer(f"agent {agent}", rules, lambda index: self._origin(agent, index))
-            rule_layers = self._known[agent, profile] = (RuleLayer(f"profile {profile}", base), own)
+            rule_layers = self._cache[agent, profile] = (RuleLayer(f"profile {profile}", base), own)
         return rule_layers
 
     def ceilings(self, agent: str, profile: Profile) -> tuple[RuleLayers, ...]:

@@ -12,7 +12,7 @@ Edit = tuple[str, int, int, int, int]
 _CONTEXT = 3
 _NEAR = 2  # unchanged lines between two changes that are named as one range
 _NAMED = 20  # ranges that are named one by one
-_LOSS = 20  # lines that a text has to lose for their number to be said: what nobody meant to remove is seen by it
+_LOSS = 20  # lines that a text has to lose for their number to be reported: it shows unintended removals
 _WORK = 300_000  # comparisons of lines; what they do not suffice for is shown as one replacement
 
 
@@ -172,7 +172,7 @@ class BoundedMatcher(SequenceMatcher[str]):
 
     def __init__(self, old: Sequence[str], new: Sequence[str], work: int) -> None:
         super().__init__(None, old, new)
-        self._left = work
+        self._work_left = work
         counts = Counter(new)
         popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)  # difflib does not look for what is more common
         self._costs = [0, *accumulate(1 + (n if (n := counts[line]) <= popular else 0) for line in old)]
@@ -180,8 +180,8 @@ class BoundedMatcher(SequenceMatcher[str]):
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
         """Return the longest part that both have; an empty one when the budget does not suffice for looking."""
         end = len(self._costs) - 1 if ahi is None else ahi
-        self._left -= self._costs[end] - self._costs[alo]
-        return super().find_longest_match(alo, ahi, blo, bhi) if self._left >= 0 else Match(alo, blo, 0)
+        self._work_left -= self._costs[end] - self._costs[alo]
+        return super().find_longest_match(alo, ahi, blo, bhi) if self._work_left >= 0 else Match(alo, blo, 0)
 
 
 def _hunks(edits: Sequence[Edit], context: int) -> Iterator[list[Edit]]:

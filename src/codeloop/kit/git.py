@@ -41,7 +41,7 @@ _ENVIRONMENT = {
     "GIT_ASKPASS": "",
     "GIT_CEILING_DIRECTORIES": "/",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "",  # stands above what a repository allows; before 2.45 git fetches what is missing
+    "GIT_ALLOW_PROTOCOL": "",  # overrides what a repository allows; before 2.45 git fetches what is missing
     "LC_ALL": "C",
 }
 _NO_SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null"}

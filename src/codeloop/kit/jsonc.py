@@ -32,7 +32,7 @@ class Position(Struct, frozen=True):
 
 
 class ValueSpan(Struct, frozen=True):
-    """Where a value stands in a text, in characters from 0: its key (itself where it has none), its start, its end."""
+    """The span of a value in a text, in characters from 0: its key (itself where it has none), its start, its end."""
 
     key: int
     start: int
@@ -66,7 +66,7 @@ class Document(Struct, frozen=True, dict=True):
 
     @cached_property
     def spans(self) -> dict[Keys, ValueSpan]:
-        """Where every value stands, by its path; () for the whole."""
+        """The position of every value, by its path; () for the document."""
         scanner = _Scanner(self.text, self.depth)
         scanner.document()
         return scanner.spans

@@ -108,7 +108,7 @@ class _Automaton:
         self.start = self.close(1)
 
     def close(self, state: int) -> int:
-        """Add the positions behind stars, which may stand for nothing."""
+        """Add the positions after stars, which may match nothing."""
         while (wider := state | ((state & self.stars) << 1)) != state:
             state = wider
         return state
@@ -179,7 +179,7 @@ def is_within(pattern: str, patterns: Sequence[str]) -> bool:
 def smart_pattern(query: str, between: str = r"\s+") -> re.Pattern[str]:
     """Compile a search pattern for typed words: case counts if there is a capital letter.
 
-    `between`: what may stand where the text has blanks.
+    `between`: what may match a blank of the text.
     """
     words = between.join(map(re.escape, query.split()))
     return re.compile(words, 0 if any(map(str.isupper, query)) else re.IGNORECASE)
@@ -192,7 +192,7 @@ class TooManyOverlaps(Exception):
 def overlap(one: str, other: str, most: int, spend: Callable[[int], None] = lambda _: None) -> tuple[str, ...]:
     """Return wildcards that together match exactly the texts that both wildcards match.
 
-    Raises TooManyOverlaps for more than `most` on the way. `spend` is told the number of steps before they are taken.
+    Raises TooManyOverlaps for more than `most` on the way. `spend` gets a number of steps before they are taken.
     """
     if other in {one, "*"}:
         return (one,)

@@ -55,14 +55,14 @@ class EventFeed:
     def start_background(
         self, work: Coroutine[object, object, None], failed: Callable[[BaseException], object]
     ) -> None:
-        """Do something beside everything else, at most until the feed is closed."""
+        """Run something in the background, at most until the feed is closed."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda task: report_failure(failed, task))
 
     async def close(self) -> None:
-        """Stop what the listeners do, the following, and everything that is done beside it."""
+        """Stop the listeners, the following, and all background work."""
         for listener in tuple(self._listeners):
             await listener.close()
         tasks = [*self._tasks, *([self._following] if self._following is not None else [])]

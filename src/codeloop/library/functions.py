@@ -185,7 +185,7 @@ class FunctionCall:
         self.options: Mapping[str, Any] = {}
         self.abort = Flag()
         self._client = client
-        self._named: dict[str, Any] = {
+        self._arguments: dict[str, Any] = {
             "session_id": session_id,
             "lease_id": client_tool_call.lease_id,
             "request_id": client_tool_call.request_id,
@@ -202,7 +202,7 @@ class FunctionCall:
     ) -> None:
         """Return when the rules or a person allow this. Raises ToolRefused: the call has ended then."""
         ask_for_tool_call = AskForToolCall(
-            **self._named,
+            **self._arguments,
             permission=permission,
             patterns=list(patterns),
             always=list(always),
@@ -214,7 +214,7 @@ class FunctionCall:
 
     def report(self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
         """Show progress; may be called from any thread."""
-        report_tool_call = ReportToolCall(**self._named, title=title, metadata=dict(metadata or {}))
+        report_tool_call = ReportToolCall(**self._arguments, title=title, metadata=dict(metadata or {}))
         asyncio.run_coroutine_threadsafe(self._client.call(TOOL_REPORT, report_tool_call), self._loop)
 
     async def operation(
@@ -257,12 +257,12 @@ class FunctionCall:
         except msgspec.ValidationError as wrong:
             return self.failure(f"{name} returned invalid attachments: {wrong}.")
         return AnswerToolCall(
-            **self._named, output=result.output, title=result.title, metadata=result.metadata, attachments=files
+            **self._arguments, output=result.output, title=result.title, metadata=result.metadata, attachments=files
         )
 
     def failure(self, why: str) -> AnswerToolCall:
         """Return an answer that says why there is no result."""
-        return AnswerToolCall(**self._named, error=why)
+        return AnswerToolCall(**self._arguments, error=why)
 
 
 def own_frames(error: BaseException) -> str:

@@ -34,7 +34,7 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
             client = LocalClient(project)
             yield Target(
                 client,
-                str(project.settings.place.directory),
+                str(project.settings.project_root.directory),
                 lambda _: client,
                 file_here,
                 tuple(project.settings.loaded.warnings),

@@ -35,7 +35,7 @@ class AgentProject:
         self.warnings = (*warnings, *warn_of_plan(options))
         """What a person should know of its configuration and options: what was ignored, and why."""
         self._worktree = path.worktree
-        self._place = session_place
+        self._session_place = session_place
         self._options = options
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class AgentProject:
     @property
     def client(self) -> Client:
         """What the command line, too, reaches a project by: `call(operation, arguments)` and `follow()`."""
-        return self._place.client
+        return self._session_place.client
 
     async def session(
         self, session_id: str | None = None, *, title: str | None = None, **options: Unpack[SessionOptions]
@@ -58,7 +58,7 @@ class AgentProject:
         session_options: SessionOptions = {**self._options, **options}
         tools_from(session_options.get("tools", ()))  # refuses a function before a session is made
         if session_id is None:
-            return AgentSession(self._place, await self._create(title, session_options), session_options)
+            return AgentSession(self._session_place, await self._create(title, session_options), session_options)
         session = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
         if session.directory != self.directory and (self._worktree == "/" or session.root != self._worktree):
             raise UsageProblem(f"Session {session_id} belongs to {session.directory}: open that directory.")
@@ -70,7 +70,7 @@ class AgentProject:
         )
         if title or changes.metadata is not None or changes.permission is not None:
             session = await self.client.call(SESSION_UPDATE, changes)
-        return AgentSession(self._place, session, session_options)
+        return AgentSession(self._session_place, session, session_options)
 
     async def last(self, **options: Unpack[SessionOptions]) -> AgentSession:
         """Resume the session of this directory that changed last. Raises CodeloopError when there is none."""
@@ -81,7 +81,7 @@ class AgentProject:
 
     async def sessions(self, limit: int = 100) -> list[AgentSession]:
         """Return the sessions of this directory, newest change first."""
-        return [AgentSession(self._place, each, self._options) for each in (await self._list_stored())[:limit]]
+        return [AgentSession(self._session_place, each, self._options) for each in (await self._list_stored())[:limit]]
 
     @overload
     async def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...

@@ -34,7 +34,7 @@ from codeloop.schema.question import QuestionInfo, QuestionRequest
 
 
 class Questions(Listener):
-    """Answers the requests of one session and of its subagents; `failed` hears what a callback raises."""
+    """Answers the requests of one session and of its subagents; `failed` is called with what a callback raises."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Questions(Listener):
         self._session_id = session_id
         self._on_permission, self._on_question = callbacks
         self._failed = failed
-        self._known: set[str] = set()
+        self._seen_ids: set[str] = set()
 
     def on_event(self, event: Event) -> None:
         """Answer a request."""
@@ -61,15 +61,15 @@ class Questions(Listener):
         self._feed.start_background(self._look(), self._failed)
 
     async def _look(self) -> None:
-        with suppress(CodeloopError):  # a server that is gone for good is told by the feed
+        with suppress(CodeloopError):  # a server that is gone for good is reported by the feed
             for request in await self._client.call(PERMISSION_LIST, NoArguments()):
                 self._answer_aside(request)
             for request in await self._client.call(QUESTION_LIST, NoArguments()):
                 self._answer_aside(request)
 
     def _answer_aside(self, request: PermissionRequest | QuestionRequest) -> None:
-        if request.id not in self._known:
-            self._known.add(request.id)
+        if request.id not in self._seen_ids:
+            self._seen_ids.add(request.id)
             self._feed.start_background(self._answer(request), self._failed)
 
     async def _answer(self, request: PermissionRequest | QuestionRequest) -> None:

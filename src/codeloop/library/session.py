@@ -42,7 +42,7 @@ Files = Sequence["str | os.PathLike[str]"]
 
 
 class SessionPlace(Struct, frozen=True):
-    """Where a session is: its client, the events of it, how a file goes along with a prompt, and what it may spend.
+    """Where a session is: its client, the events of it, how a file is attached to a prompt, and what it may spend.
 
     `is_remote`: on a server, which counts the budget itself.
     """
@@ -70,7 +70,7 @@ class AgentSession:
     """
 
     def __init__(self, session_place: SessionPlace, session: Session, options: SessionOptions) -> None:
-        self._place = session_place
+        self._session_place = session_place
         self._session = session
         self.warnings = warn_of_plan(options)
         """What is ignored of its options, and why."""
@@ -150,15 +150,15 @@ class AgentSession:
 
     async def send(self, prompt: str) -> None:
         """Add a prompt to the turn that runs, which takes it up at its next step. It is not waited for."""
-        await self._place.client.call(PROMPT_ASYNC, self._prompt(prompt, (), TurnLimits(), None))
+        await self._session_place.client.call(PROMPT_ASYNC, self._prompt(prompt, (), TurnLimits(), None))
 
     async def stop(self) -> None:
         """Stop what the session does, and wait until what there was is stored."""
-        await self._place.client.call(ABORT, SessionId(session_id=self.id))
+        await self._session_place.client.call(ABORT, SessionId(session_id=self.id))
 
     async def messages(self) -> list[SaidMessage]:
         """Return the messages so far, oldest first."""
-        messages = await self._place.client.call(SESSION_MESSAGES, ListMessages(session_id=self.id))
+        messages = await self._session_place.client.call(SESSION_MESSAGES, ListMessages(session_id=self.id))
         return [
             SaidMessage(
                 id=message.info.id,
@@ -173,38 +173,42 @@ class AgentSession:
 
     async def fork(self) -> "AgentSession":
         """Return a copy of the session, which goes its own way from here."""
-        session = await self._place.client.call(SESSION_FORK, ForkSession(session_id=self.id))
-        return AgentSession(self._place, session, self._options)
+        session = await self._session_place.client.call(SESSION_FORK, ForkSession(session_id=self.id))
+        return AgentSession(self._session_place, session, self._options)
 
     async def undo(self) -> list[str]:
         """Take back the last turn: what was said, and what it did to files. Return what was done, in lines."""
         lines: list[str] = []
-        await undo_last(self._place.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append)
+        await undo_last(
+            self._session_place.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append
+        )
         return lines
 
     async def redo(self) -> list[str]:
         """Do again what was undone last. Return what was done, in lines."""
         lines: list[str] = []
-        await redo_last(self._place.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append)
+        await redo_last(
+            self._session_place.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append
+        )
         return lines
 
     async def delete(self) -> None:
         """Delete the session with everything in it; the files of the project stay as they are."""
-        await self._place.client.call(SESSION_DELETE, SessionId(session_id=self.id))
+        await self._session_place.client.call(SESSION_DELETE, SessionId(session_id=self.id))
 
     async def _refresh(self) -> Session:
-        self._session = await self._place.client.call(SESSION_GET, SessionId(session_id=self.id))
+        self._session = await self._session_place.client.call(SESSION_GET, SessionId(session_id=self.id))
         return self._session
 
     def _make_turn(self, prompt: str, files: Files, limits: TurnLimits | None, schema: JSON | None) -> RunningTurn:
         """Return the turn of a prompt, before it is sent."""
         limits = limits or self._options.get("limits") or TurnLimits()
         sent_prompt = self._prompt(prompt, files, limits, schema)
-        return RunningTurn(self._place.client, self._place.feed, sent_prompt, limits)
+        return RunningTurn(self._session_place.client, self._session_place.feed, sent_prompt, limits)
 
     async def _events(self, turn: RunningTurn) -> AsyncGenerator[SessionEvent, None]:
         """Yield the events of a turn, once those before it have ended."""
-        client, feed = self._place.client, self._place.feed
+        client, feed = self._session_place.client, self._session_place.feed
         callbacks = self._options.get("on_permission"), self._options.get("on_question")
         listeners: list[Listener] = [turn, Questions(client, feed, self.id, callbacks, turn.on_failure)]
         async with self._turn, AsyncExitStack() as stack:
@@ -219,13 +223,16 @@ class AgentSession:
                     async for event in events:
                         yield event
             finally:
-                if self._place.budget is not None and self._place.is_remote and turn.after is not None:
-                    add_cost(self._place.budget, (turn.after.cost or 0.0) - self.cost)
+                if self._session_place.budget is not None and self._session_place.is_remote and turn.after is not None:
+                    add_cost(self._session_place.budget, (turn.after.cost or 0.0) - self.cost)
                 self._session = turn.after or self._session
 
     def _prompt(self, text: str, files: Files, limits: TurnLimits, schema: JSON | None) -> Prompt:
         check_prompt(text)
-        parts: list[PartInput] = [TextPartInput(text=text), *(self._place.attached(Path(file)) for file in files)]
+        parts: list[PartInput] = [
+            TextPartInput(text=text),
+            *(self._session_place.attached(Path(file)) for file in files),
+        ]
         return Prompt(
             session_id=self.id,
             message_id=new_id("msg"),
@@ -238,7 +245,7 @@ class AgentSession:
                 steps=limits.steps,
                 cost=limits.cost,
                 tokens=limits.tokens,
-                budget=share_of(self._place.budget),
+                budget=share_of(self._session_place.budget),
                 attended="on_question" in self._options,
             ),
         )

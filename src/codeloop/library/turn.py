@@ -60,7 +60,7 @@ class TurnReader:
         self.uses: dict[str, ToolUse] = {}
         self._answers: set[str] = set()
         """Ids of the messages of the model."""
-        self._said: dict[str, int] = {}
+        self._text_lengths: dict[str, int] = {}
         """How much of each part has been told, in characters."""
         self._thinking: set[str] = set()
 
@@ -69,8 +69,8 @@ class TurnReader:
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self._answers.add(p.info.id)
-            case PartDelta(properties=p) if p.part_id in self._said:
-                self._said[p.part_id] += len(p.delta)
+            case PartDelta(properties=p) if p.part_id in self._text_lengths:
+                self._text_lengths[p.part_id] += len(p.delta)
                 yield ThinkingAdded(p.delta) if p.part_id in self._thinking else TextAdded(p.delta)
             case PartUpdated(properties=p) if p.part.message_id in self._answers:
                 yield from self._read_part(p.part)
@@ -84,8 +84,8 @@ class TurnReader:
     def _read_part(self, part: Part) -> Iterator[SessionEvent]:
         match part:
             case TextPart(synthetic=None | False) | ReasoningPart():
-                length = self._said.get(part.id, 0)
-                self._said[part.id] = max(len(part.text), length)
+                length = self._text_lengths.get(part.id, 0)
+                self._text_lengths[part.id] = max(len(part.text), length)
                 if isinstance(part, ReasoningPart):
                     self._thinking.add(part.id)
                 if more := part.text[length:]:

@@ -36,7 +36,7 @@ class Languages:
         self.chosen = tuple(chosen_servers)
         self.top = top
         self.servers: dict[tuple[str, Path], ServerDiagnostics] = {}
-        self._house = callbacks
+        self._callbacks = callbacks
         self._restarts = restarts
         self._work: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
@@ -58,7 +58,7 @@ class Languages:
             key = (chosen_server.row.name, self.top if chosen_server.row.shared else root)
             if key not in self.servers:
                 self._make_room(chosen_server.row.name)
-                self.servers[key] = ServerDiagnostics(LanguageServer(chosen_server, root, self._house))
+                self.servers[key] = ServerDiagnostics(LanguageServer(chosen_server, root, self._callbacks))
             server = self.servers[key].server
             server.include(root)
             delay = self._restarts(server.name)
@@ -93,7 +93,7 @@ class Languages:
             await self._wait(tasks, edits)
         finally:
             self._following -= 1
-        self._house.watch(self.wants_files)
+        self._callbacks.watch(self.wants_files)
         return self._take_new([edit.path for edit in edits])
 
     def take_late(self) -> list[tuple[Path, Diagnostic]]:
@@ -151,7 +151,7 @@ class Languages:
         if tasks:
             await asyncio.wait(tasks)
         await asyncio.gather(*(news.server.stop() for news in self.servers.values()))
-        self._house.watch(self.wants_files)
+        self._callbacks.watch(self.wants_files)
 
     async def _per_server(self, edits: Sequence[FileEdit]) -> dict[ServerDiagnostics, list[FileEdit]]:
         file_edits: dict[ServerDiagnostics, list[FileEdit]] = {}
@@ -178,7 +178,7 @@ class Languages:
                     await server.stop()
                 else:
                     await server.check_memory()
-            self._house.watch(self.wants_files)
+            self._callbacks.watch(self.wants_files)
 
 
 def _patience(news: ServerDiagnostics, paths: Sequence[Path]) -> float:

@@ -49,9 +49,9 @@ class ServerDiagnostics:
         self.server = server
         self.misses = 0
         """How many edits in a row it did not answer in time."""
-        self._answered: set[Path] = set()
+        self._answered_paths: set[Path] = set()
         """The edited files with diagnostics since it was started."""
-        self._told: dict[Path, tuple[Diagnostic, ...]] = {}
+        self._reported: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting = 0
         self.looking: asyncio.Task[None] | None = None
@@ -79,7 +79,7 @@ class ServerDiagnostics:
             await asyncio.gather(*(self._learn(client, path) for path in [*client.documents]))
             for edit in edits:
                 if edit.before is None:
-                    self._told[edit.path] = ()
+                    self._reported[edit.path] = ()
 
     async def follow(self, edits: Sequence[FileEdit]) -> None:
         """Send the edits to the server and wait for its diagnostics, or for further edits."""
@@ -90,13 +90,13 @@ class ServerDiagnostics:
                 return
             for edit in edits:
                 if edit.before is None:  # a new file may have made its folder a root: nothing was requested here before
-                    self._told.setdefault(edit.path, ())
+                    self._reported.setdefault(edit.path, ())
             self._take_up_what_is_new(client)
             self._knows_all = self._knows_all or _is_at_rest(client)
             for edit in edits:
                 if edit.after is None:
                     client.close(edit.path)
-                    self._told.pop(edit.path, None)
+                    self._reported.pop(edit.path, None)
                 else:
                     self._sync(client, edit.path, edit.after)
                     client.notify_saved(edit.path)
@@ -108,7 +108,7 @@ class ServerDiagnostics:
             results = await asyncio.gather(
                 *(self._wait_for_diagnostics(client, path) for path in edited if path in client.documents)
             )
-            self._answered |= {path for path in edited if client.find_diagnostics(path) is not None}
+            self._answered_paths |= {path for path in edited if client.find_diagnostics(path) is not None}
             if results and None not in results and not self._waiting and time.monotonic() - began < LSP_WAIT.seconds:
                 self.misses = 0
             if None in results and not self._waiting:
@@ -122,7 +122,7 @@ class ServerDiagnostics:
 
     def has_answered(self, paths: Iterable[Path]) -> bool:
         """Return whether it runs, and has reported on one of these files after an edit."""
-        return self.server.client is self._client and not self._answered.isdisjoint(paths)
+        return self.server.client is self._client and not self._answered_paths.isdisjoint(paths)
 
     def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
         """Keep files open whose lines the model was shown, so that breakage in them is reported."""
@@ -158,12 +158,12 @@ class ServerDiagnostics:
                 continue
             self.server.fresh_paths.discard(path)
             found += [(path, each) for each in new]
-            self._told[path] = now
+            self._reported[path] = now
         return found
 
     def list_diagnostics(self, path: Path) -> tuple[Diagnostic, ...]:
         """Return the last known diagnostics of a file."""
-        return self._told.get(path, ())
+        return self._reported.get(path, ())
 
     @asynccontextmanager
     async def _turn(self) -> AsyncGenerator[None]:
@@ -191,9 +191,9 @@ class ServerDiagnostics:
             return None
         if client is not self._client:
             self._client = client
-            self._told.clear()
+            self._reported.clear()
             self._searched.clear()
-            self._answered.clear()
+            self._answered_paths.clear()
             self._knows_all = False
             self.misses = 0
             self.server.fresh_paths.clear()
@@ -227,13 +227,13 @@ class ServerDiagnostics:
             now = on_disk(path)
             if now is None:
                 client.close(path)
-                self._told.pop(path, None)
+                self._reported.pop(path, None)
             elif now != document.text:
                 self._sync(client, path, now)
 
     async def _learn(self, client: LanguageClient, path: Path) -> None:
         """Record a file's current diagnostics, unless known."""
-        if path in self._told or path not in client.documents:
+        if path in self._reported or path not in client.documents:
             return
         # A pulled server does answer, even if it must read the project first: without it nothing could count as new.
         now = await client.wait_for_diagnostics(path, LSP_LATE.seconds if client.pulls else _CLEAN)
@@ -242,13 +242,13 @@ class ServerDiagnostics:
         if now is None and not client.registered.work and not client.pulls and await _answers(client):
             now = ()
         if now is not None:
-            self._told[path] = now
+            self._reported[path] = now
 
     def _take_up_what_is_new(self, client: LanguageClient) -> None:
         """Record first reports on files as their state before the edit."""
         for path in list(self.server.fresh_paths):
-            if path not in self._told and (now := client.find_diagnostics(path)) is not None:
-                self._told[path] = now
+            if path not in self._reported and (now := client.find_diagnostics(path)) is not None:
+                self._reported[path] = now
                 self.server.fresh_paths.discard(path)
 
     async def _wait_for_diagnostics(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
@@ -277,7 +277,7 @@ class ServerDiagnostics:
         """Return a file's unreported diagnostics: errors, and warnings if wanted."""
         now = client.find_diagnostics(path) or ()
         least = WARNING if self.server.chosen.row.warnings else ERROR
-        before = self._told.get(path, () if self._knows_all else now)
+        before = self._reported.get(path, () if self._knows_all else now)
         return [each for each in find_new(before, now) if each.severity <= least]
 
     def _says_all(self, client: LanguageClient) -> bool:

@@ -110,7 +110,7 @@ def resolve_url(url: str, environment: Mapping[str, str]) -> str | None:
 
 
 def settings_of(provider: Provider, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment with the options of a provider that stand for variables laid over it."""
+    """Return the environment, overridden by a provider's options that replace variables."""
     options = provider.config.options
     settings = {
         name: str(options[option]).strip()

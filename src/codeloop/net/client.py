@@ -110,7 +110,7 @@ class OriginClient:
         self._first_byte = first_byte
         self._base: SplitResult = urlsplit(base_url)
         self._port = self._base.port or (443 if self._base.scheme == "https" else 80)
-        self._kept: list[tuple[Connection, float]] = []
+        self._idle: list[tuple[Connection, float]] = []
         self._proxy: ProxyClient | None = None
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
@@ -141,14 +141,14 @@ class OriginClient:
     def release(self, source: BodyStream) -> None:
         """Take back the stream that a response was read from."""
         if isinstance(source, Connection) and source.can_be_used and source.keeps_alive:
-            self._kept.append((source, time.monotonic()))
+            self._idle.append((source, time.monotonic()))
         else:
             source.close()
 
     async def aclose(self) -> None:
         """Drop the connections that are kept."""
-        while self._kept:
-            self._kept.pop()[0].close()
+        while self._idle:
+            self._idle.pop()[0].close()
         if self._proxy is not None:
             await self._proxy.aclose()
 
@@ -176,8 +176,8 @@ class OriginClient:
         return await _await_within(self._connect_seconds, opening, "connect-timeout")
 
     def _take(self) -> Connection | None:
-        while self._kept:
-            connection, since = self._kept.pop()
+        while self._idle:
+            connection, since = self._idle.pop()
             if connection.can_be_used and time.monotonic() - since < MODEL_KEEPALIVE.seconds:
                 return connection
             connection.close()

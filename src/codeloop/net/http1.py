@@ -38,19 +38,19 @@ class ChunkedBody:
     def __init__(self) -> None:
         self.done = False
         self._rest = b""
-        self._left = 0
+        self._bytes_left = 0
 
     def feed(self, data: bytes) -> bytes:
         """Take the next bytes; return what they hold of the body. Raises NetworkError when they are not chunks."""
         buffer = self._rest + data if self._rest else data
         size, at, pieces = len(buffer), 0, list[bytes]()
-        if self._left:
-            pieces.append(buffer[: max(self._left - 2, 0)])
-            if self._left > size:
-                self._left -= size
+        if self._bytes_left:
+            pieces.append(buffer[: max(self._bytes_left - 2, 0)])
+            if self._bytes_left > size:
+                self._bytes_left -= size
                 self._rest = b""
                 return pieces[0]
-            at, self._left = self._left, 0
+            at, self._bytes_left = self._bytes_left, 0
         while (end := buffer.find(b"\r\n", at)) >= 0:
             length = _chunk_length(buffer[at:end])
             if length == 0:
@@ -60,7 +60,7 @@ class ChunkedBody:
             pieces.append(buffer[start:stop])
             at = stop + 2
             if at > size:
-                self._left, at = at - size, size
+                self._bytes_left, at = at - size, size
                 break
         self._rest = buffer[at:]
         if len(self._rest) > LONGEST_CHUNK_HEAD:
@@ -98,7 +98,7 @@ class Connection:
         self._reader = reader
         self._writer = writer
         self._chunks: ChunkedBody | None = None
-        self._left: int | None = 0
+        self._bytes_left: int | None = 0
         self._loop = asyncio.get_running_loop()
 
     @classmethod
@@ -142,15 +142,17 @@ class Connection:
         """Return more of the body, b"" at its end. Raises NetworkError when the connection ends before the body."""
         while not self.complete:
             try:
-                data = await self._reader.read(READ_SIZE if self._left is None else min(self._left, READ_SIZE))
+                data = await self._reader.read(
+                    READ_SIZE if self._bytes_left is None else min(self._bytes_left, READ_SIZE)
+                )
             except OSError as error:
                 raise NetworkError("cut", _reason(error)) from None
             if not data:
                 return self._check_end()
             if self._chunks is not None:
                 data = self._chunks.feed(data)
-            elif self._left is not None:
-                self._left -= len(data)
+            elif self._bytes_left is not None:
+                self._bytes_left -= len(data)
             if data:
                 return data
         return b""
@@ -158,7 +160,7 @@ class Connection:
     @property
     def complete(self) -> bool:
         """Whether the whole body was read."""
-        return self._chunks.done if self._chunks is not None else self._left == 0
+        return self._chunks.done if self._chunks is not None else self._bytes_left == 0
 
     @property
     def can_be_used(self) -> bool:
@@ -168,7 +170,7 @@ class Connection:
 
     @property
     def keeps_alive(self) -> bool:
-        """Whether the service will hear another request on this connection after a complete answer."""
+        """Whether the service accepts another request on this connection after a complete answer."""
         framed = self._chunks is not None or "content-length" in self.headers
         return framed and self.complete and "close" not in self.headers.get("connection", "").lower()
 
@@ -178,8 +180,8 @@ class Connection:
             self._writer.transport.abort()
 
     def _check_end(self) -> bytes:
-        if self._left is None and self._chunks is None:
-            self._left = 0
+        if self._bytes_left is None and self._chunks is None:
+            self._bytes_left = 0
             return b""
         raise NetworkError("cut")
 
@@ -198,9 +200,9 @@ class Connection:
         self._chunks = ChunkedBody() if "chunked" in headers.get("transfer-encoding", "").lower() else None
         length = headers.get("content-length", "")
         is_length = self._chunks is None and LENGTH.fullmatch(length) is not None
-        self._left = int(length) if is_length else None
+        self._bytes_left = int(length) if is_length else None
         if self.status in {204, 304}:
-            self._chunks, self._left = None, 0
+            self._chunks, self._bytes_left = None, 0
 
 
 def _kind(error: OSError) -> NetworkErrorKind:

@@ -29,7 +29,7 @@ def is_local_name(host: str) -> bool:
 
 
 def add_brackets(host: str) -> str:
-    """Return a host as it stands in a URL: an IPv6 address in brackets."""
+    """Return a host as it is written in a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 

@@ -111,7 +111,7 @@ NAMED = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
 
 
 def guards(*rulesets: Ruleset) -> Ruleset:
-    """Return the rules that a call must pass beside its own.
+    """Return the rules that a call must pass in addition to its own.
 
     Secrets, protected files, private networks, leaving the sandbox, changed MCP servers and those that use the model
     are asked about. A user's `*: allow` or

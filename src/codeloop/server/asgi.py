@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def site(app: App, hub: Hub, pages: Sequence[BaseRoute] = (), web_dir: Path | None = None) -> Starlette:
     """Return the application for an App, whose events the hub streams.
 
-    `pages`: the routes of the browser UI. `web_dir`: the files of a web app, which stand where no route fits.
+    `pages`: the routes of the browser UI. `web_dir`: the files of a web app, served where no route matches.
     """
     web_app = _load_web_app(web_dir) if web_dir is not None else None
 

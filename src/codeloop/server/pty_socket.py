@@ -79,7 +79,7 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
     ticket = socket.query_params.get("ticket", "")
     real = os.path.realpath(directory)
     for project in app.projects:
-        is_meant = os.path.realpath(project.settings.place.directory) == real
+        is_meant = os.path.realpath(project.settings.project_root.directory) == real
         if is_meant and project.workspace.terminals.tickets.take(ticket, pty_id):
             return find_terminal(project, pty_id)
     raise OperationError("PtyForbiddenError", "The ticket is invalid, for another terminal, already used or too old.")

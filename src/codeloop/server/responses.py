@@ -60,7 +60,7 @@ def answer(result: Any) -> Response:
 
 
 def refusal(error: Exception) -> Response:
-    """Return the response for an error. What was not foreseen is logged under a reference and told without its text."""
+    """Return the response for an error. An unexpected one is logged under a reference and reported without its text."""
     match error:
         case BadArguments(kind=kind):
             return _answer_error(400, "BadRequest", str(error), kind=kind)

@@ -1,4 +1,4 @@
-"""The routes: one for each operation of the table, and the streams beside them."""
+"""The routes: one for each operation of the table, and the streams."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -84,7 +84,7 @@ def find_address(host: str, port: int) -> Address:
 
 
 class Server:
-    """A running server: `start` it, then it serves beside whatever else runs in the loop, until `stop`."""
+    """A running server: `start` it, then it serves in the running loop until `stop`."""
 
     def __init__(self, app: App, listening: ListenOptions) -> None:
         """Bind the socket. Raises Unprotected, CodeloopError for an address that can't be used."""

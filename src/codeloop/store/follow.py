@@ -60,7 +60,7 @@ class Follower:
         self.behind = False
 
     def offer(self, event: Stamped) -> None:
-        """Put an event in the queue and wake the reader. In a full queue a stored one takes the place of all."""
+        """Put an event in the queue and wake the reader. In a full queue a stored one replaces all others."""
         if len(self.queue) >= STORE_QUEUE.value:
             if event.seq is None:
                 return
@@ -123,7 +123,7 @@ class Followers:
                         yield item
                 if follower.behind:
                     follower.behind = False
-                    # Up to what is stored now: what comes later stands in the queue, between the live ones.
+                    # Up to what is stored now: later ones are in the queue, between the live ones.
                     for stamped_event in read_stored(self._log, last, self._log.last_seq() + 1):
                         last = stamped_event.seq or last
                         if follower.is_followed(stamped_event):

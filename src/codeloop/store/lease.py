@@ -31,7 +31,7 @@ class Leases:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._host = pid_scope()
-        self._started = start_time(os.getpid())
+        self._own_start = start_time(os.getpid())
 
     def check(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError), naming the process, when another one works on the session."""
@@ -47,7 +47,7 @@ class Leases:
         """Take or renew a session's lease. Raises as `check` does."""
         with self._db.transaction():
             self.check(session_id)
-            row = (session_id, self._host, os.getpid(), self._started, _now() + LEASE.value)
+            row = (session_id, self._host, os.getpid(), self._own_start, _now() + LEASE.value)
             sql = "INSERT OR REPLACE INTO lease (session_id, host, pid, started, until) VALUES (?, ?, ?, ?, ?)"
             self._db.execute(sql, row)
 
@@ -61,13 +61,13 @@ class Leases:
     def is_held(self, session_id: str) -> bool:
         """Return whether a living process, this one or another, works on the session."""
         sql = "SELECT 1 FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
-        own = self._db.fetch_one(sql, session_id, self._host, os.getpid(), self._started)
+        own = self._db.fetch_one(sql, session_id, self._host, os.getpid(), self._own_start)
         return own is not None or self.find_other(session_id) is not None
 
     def drop(self, session_id: str) -> None:
         """Return a lease of this process back."""
         sql = "DELETE FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
-        self._db.execute(sql, (session_id, self._host, os.getpid(), self._started))
+        self._db.execute(sql, (session_id, self._host, os.getpid(), self._own_start))
 
     def find_other(self, session_id: str) -> Holder | None:
         """Return the living process other than this one that works on the session."""
@@ -75,7 +75,7 @@ class Leases:
         if row is None:
             return None
         holder = Holder(*row)
-        if (holder.host, holder.pid, holder.started) == (self._host, os.getpid(), self._started):
+        if (holder.host, holder.pid, holder.started) == (self._host, os.getpid(), self._own_start):
             return None
         return holder if self._is_alive(holder) else None
 

@@ -60,7 +60,7 @@ JUDGED = "judgedUsage"
 
 
 class Beside(Wire):
-    """What a request beside the conversation has used; `created` in ms since the epoch."""
+    """What a request outside the conversation (a title, for example) has used; `created` in ms since the epoch."""
 
     created: int
     cost: float
@@ -70,7 +70,7 @@ class Beside(Wire):
 
 
 class RequestCount(Struct, frozen=True):
-    """What one request of a session has used, and the calls it made: a step, or one beside the conversation.
+    """What one request of a session has used, and the calls it made: a step, or one outside the conversation.
 
     `created` in ms since the epoch.
     """
@@ -143,7 +143,7 @@ class Queries:
         return [row[0] for row in self._db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])]
 
     def states(self, limit: int) -> list[SessionOverview]:
-        """Return how sessions stand, newest change first."""
+        """Return the states of sessions, newest change first."""
         from codeloop.store.session_states import read_states
 
         return read_states(self._db, limit)
@@ -221,7 +221,7 @@ class Queries:
             yield _message.decode(info), _part.decode(data)
 
     def steps(self, since: int) -> list[RequestCount]:
-        """Return every step since a time (ms since the epoch), and what was used beside them.
+        """Return every step since a time (ms since the epoch), and what requests outside the conversation used.
 
         Copies in forks are left out: they are older than the fork.
         """

@@ -50,7 +50,7 @@ _request = msgspec.json.Decoder(_Request).decode
 
 
 def read_states(db: Database, limit: int) -> list[SessionOverview]:
-    """Return the sessions that are nobody's subagents and not archived, newest change first, and how each stands."""
+    """Return the sessions that are nobody's subagents and not archived, newest change first, and the state of each."""
     leases = Leases(db)
     running = {row[0] for row in db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])}
     waiting = _read_waiting(db)

@@ -9,7 +9,7 @@ from codeloop.schema.bounds.session import STOP_LOOK
 
 
 def stop_file_of(stop_file: Path, session_id: str) -> Path:
-    """Return the file that asks for the turn of one session to stop, beside the one that asks for all."""
+    """Return the file that asks for the turn of one session to stop, in the folder of the one that asks for all."""
     return stop_file.with_name(f"{stop_file.name}-{session_id}")
 
 

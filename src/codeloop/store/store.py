@@ -59,7 +59,7 @@ class Store:
         self._outbox = Outbox(self._db)
         self._followers = Followers(self._outbox)
         self._views: OrderedDict[str, ConversationView] = OrderedDict()
-        self._seen = self.last_seq()
+        self._last_seen = self.last_seq()
 
     def close(self) -> None:
         """Close the file. Followers stop hearing of anything."""
@@ -101,7 +101,7 @@ class Store:
         first = seq - len(events) + 1
         self._catch_up(first)
         self._fold(events)
-        self._seen = seq
+        self._last_seen = seq
         self._followers.publish(first, events)
         with suppress(StoreError):  # the events are stored; old ones can also be removed the next time
             self._outbox.prune(first, seq)
@@ -205,16 +205,16 @@ class Store:
         if until is None:
             until = self.last_seq() + 1
         if not self._views:
-            self._seen = until - 1
+            self._last_seen = until - 1
             return
-        while self._seen + 1 < until:
-            batch = self.read_events(self._seen, until)
-            if not batch or (batch[0].seq or 0) > self._seen + 1:
+        while self._last_seen + 1 < until:
+            batch = self.read_events(self._last_seen, until)
+            if not batch or (batch[0].seq or 0) > self._last_seen + 1:
                 self._views.clear()
-                self._seen = until - 1
+                self._last_seen = until - 1
                 return
             self._fold(each.event for each in batch)
-            self._seen = batch[-1].seq or self._seen
+            self._last_seen = batch[-1].seq or self._last_seen
 
     def _fold(self, events: Iterable[Event]) -> None:
         if not self._views:

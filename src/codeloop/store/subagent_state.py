@@ -19,7 +19,7 @@ KEY = "task"
 
 
 class SubagentStanding(Wire):
-    """How a subagent stands since `time` (ms since the epoch); `reason`: why it failed or was cancelled.
+    """The state of a subagent since `time` (ms since the epoch); `reason`: why it failed or was cancelled.
 
     `background`: nobody waits for it.
     """

@@ -26,7 +26,7 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.prompt import PromptInput
 from codeloop.tui.widgets.prompt.settings import PromptSettings
 from codeloop.tui.widgets.session_tab import SessionTab
-from codeloop.tui.widgets.status_bar import Standing
+from codeloop.tui.widgets.status_bar import StatusContent
 
 _HERE = {"127.0.0.1", "localhost", "::1"}
 
@@ -170,7 +170,7 @@ class Choices:
         details = self.details(tab)
         return list(details.variants or {}) if details is not None else []
 
-    def status_content(self, tab: SessionTab, keys: Keymap, hint: str) -> Standing:
+    def status_content(self, tab: SessionTab, keys: Keymap, hint: str) -> StatusContent:
         """Return the status bar's content besides the session."""
         model, details = self.answering(tab), self.details(tab)
         none = "no model: /connect" if self.providers is not None else ""
@@ -180,11 +180,11 @@ class Choices:
         home = str(from_home("~"))
         hinted, words = _hint(tab, keys)
         directory_shown = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
-        return Standing(
+        return StatusContent(
             agent=self.agent_of(tab) or "",
             model=one_line(name + variant, 60),
             profile=one_line(self.profile_of(tab), 20),
-            place=one_line(f"{self._launch.server}  {directory_shown}".strip(), 100),
+            directory=one_line(f"{self._launch.server}  {directory_shown}".strip(), 100),
             window=int(details.limit.context) if details is not None else 0,
             problem=self.problem,
             hint=words,

@@ -70,7 +70,7 @@ class MainScreen(Screen[None]):
     @on(RequestPanel.Answered)
     def _send_answer(self, event: RequestPanel.Answered) -> None:
         self._ui.tab.prompt.focus()
-        for tab in self._ui.tabs:  # a subagent's question stands in its own tab, and in those above it
+        for tab in self._ui.tabs:  # a subagent's question is shown in its own tab and in those of its parents
             tab.panel.answered = event.request.id
         self._ui.start_task(send_answer(self._ui.client, event.request, event.answer))
 

@@ -154,7 +154,7 @@ class _Reader(NamedTuple):
         return data.decode("utf-8", "replace") if len(data) <= _FILE else ""
 
     def toml(self, name: str) -> dict[str, list[str]]:
-        """Return the tables of a TOML file, each with the keys that stand on lines of their own."""
+        """Return the tables of a TOML file, each with the keys that are on lines of their own."""
         tables: dict[str, list[str]] = {}
         keys: list[str] = []
         for line in self.text(name).splitlines():
@@ -166,7 +166,7 @@ class _Reader(NamedTuple):
 
 
 def _match_names(names: Iterable[str], command: str) -> Iterator[Check]:
-    """Yield a check for each kind that a script or target name stands for, the shortest names first."""
+    """Yield a check for each kind that a script or target is named after, the shortest names first."""
     usable = sorted({name for name in names if _NAME.fullmatch(name)}, key=lambda name: (len(name), name))
     for kind in KINDS:
         fitting = (name for name in usable if _WORDS.get(re.split(r"[:._-]", name, maxsplit=1)[0].lower()) == kind)

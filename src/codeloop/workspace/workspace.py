@@ -144,7 +144,7 @@ class Workspace:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether something runs here beside turns."""
+        """Return whether something other than a turn runs here."""
         return any(service.is_busy for service in self._running)
 
     async def close(self) -> None:

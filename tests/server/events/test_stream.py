@@ -65,7 +65,7 @@ async def test_a_turn_is_shown_in_order_on_both_streams(tmp_path: Path) -> None:
         assert {frozenset(event) for event in seen} == {frozenset({"id", "type", "properties"})}
         assert [event["payload"] for event in wrapped[1:]] == seen[1:]
         assert {event["directory"] for event in wrapped[1:]} == {str(it.work)}
-        assert {event["project"] for event in wrapped[1:]} == {project.settings.place.project_id}
+        assert {event["project"] for event in wrapped[1:]} == {project.settings.project_root.project_id}
         shown = types(seen)
         for earlier, later in (
             ("server.connected", "session.created"),

@@ -9,7 +9,7 @@ from codeloop.tui.actions.tabs import STOPS
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.themes import load
-from codeloop.tui.widgets.status_bar import Standing, StatusBar
+from codeloop.tui.widgets.status_bar import StatusBar, StatusContent
 from tests.tui.stage import Stage, staged
 from tests.tui.stored.client import StoredClient
 
@@ -23,10 +23,10 @@ async def test_a_long_reason_to_try_again_is_cut_and_a_little_use_is_not_none() 
     view.set_status(Retry(attempt=2, message=LONG, next=int(time.time() * 1000) + 9_500))
     bar = StatusBar(Styles(load("codeloop", "dark")))
     async with staged(Stage(bar)) as pilot:
-        bar.show(view, Standing(window=10_000_000, hint="esc twice stops"), bar.styles_of)
+        bar.show(view, StatusContent(window=10_000_000, hint="esc twice stops"), bar.styles_of)
         await pilot.pause()
         row = bar.render_line(0).text
-        bar.show(view, Standing(window=10_000_000, waiting=STOPS, hint="esc twice stops"), bar.styles_of)
+        bar.show(view, StatusContent(window=10_000_000, waiting=STOPS, hint="esc twice stops"), bar.styles_of)
         asked = bar.render_line(0).text
     assert row.startswith(" retry 2 in ")
     assert " s: local limits the rate" in row
@@ -39,6 +39,6 @@ async def test_a_turn_that_begins_between_two_drawings_has_a_time() -> None:
     view = SessionView(client.session())
     bar = StatusBar(Styles(load("codeloop", "dark")))
     async with staged(Stage(bar)):
-        bar.show(view, Standing(), bar.styles_of)
+        bar.show(view, StatusContent(), bar.styles_of)
         view.set_status(Busy())
         assert " 0s " in bar.render_line(0).text

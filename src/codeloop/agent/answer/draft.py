@@ -24,7 +24,7 @@ class Draft:
         self._pieces: list[str] = []
         self._metadata: JSON = {}
         self._stored_at = 0.0
-        self._made: list[str] = []
+        self._part_ids: list[str] = []
         self._stale: list[str] = []
 
     def text(self, delta: str, block: int, metadata: JSON) -> None:
@@ -48,13 +48,13 @@ class Draft:
     def adopt_part(self, part_id: str) -> None:
         """Add a part made elsewhere (a started call) to this attempt, so that a restart removes it."""
         self._drop_stale()
-        self._made.append(part_id)
+        self._part_ids.append(part_id)
 
     def restart(self) -> None:
         """Start a new attempt: earlier parts are removed as soon as something new comes, and stay if nothing does."""
         self.close()
-        self._stale += self._made
-        self._made = []
+        self._stale += self._part_ids
+        self._part_ids = []
 
     def close(self) -> None:
         """Store the open part as whole."""
@@ -76,7 +76,7 @@ class Draft:
             time=Span(start=now_ms()),
         )
         self._store.append(part_updated(part))
-        self._made.append(part.id)
+        self._part_ids.append(part.id)
         self._open, self._block, self._pieces, self._metadata = part, block, [], {}
         self._stored_at = time.monotonic()
 

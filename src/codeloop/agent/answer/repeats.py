@@ -1,4 +1,4 @@
-"""Calls that repeat an earlier result: the model is told, and a turn that keeps doing so is ended. Pure."""
+"""Calls that repeat an earlier result: the model gets a note, and a turn that keeps doing so is ended. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -57,7 +57,7 @@ class HookJudge:
     def __init__(self, engine: Callable[[], Engine], tell: Callable[[str], None]) -> None:
         self._engine = engine
         self._tell = tell
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._judging: set[str] = set()
         """The sessions of judging subagents, which are not judged themselves."""
 
@@ -91,8 +91,8 @@ class HookJudge:
         try:
             engine.models.open(model_name)
         except CodeloopError:
-            if row.place not in self._said:
-                self._said.add(row.place)
+            if row.place not in self._reported:
+                self._reported.add(row.place)
                 self._tell(
                     f"{row.place}: there is no model {model_name}, so {small} is asked. Name it as provider/model."
                 )

@@ -27,7 +27,7 @@ class SharedBudget:
         """A further budget that every call has to fit; None: there is none."""
         self._refusal = ""
         self._lock = Lock()
-        self._held: dict[str, tuple[str, float]] = {}
+        self._reservations: dict[str, tuple[str, float]] = {}
         """The calls in flight by session: the model, and the dollars that are kept for it."""
         self._dearest: dict[str, float] = {}
         """What the dearest call of each model has cost."""
@@ -78,7 +78,7 @@ class SharedBudget:
 
     def _end_call(self, session_id: str, cost: float | None = None) -> None:
         with self._lock:
-            call = self._held.pop(session_id, None)
+            call = self._reservations.pop(session_id, None)
             if call is None:
                 return
             if cost is not None:
@@ -92,12 +92,12 @@ class SharedBudget:
         """Reserve room for a call and return True; False: there is none, None: wait until another call ends."""
         with self._lock:
             need = self._dearest.get(model, math.inf)
-            used = self.spent + sum(amount for _, amount in self._held.values())
-            is_first = math.isinf(need) and not self._held and self.spent < self.cost
+            used = self.spent + sum(amount for _, amount in self._reservations.values())
+            is_first = math.isinf(need) and not self._reservations and self.spent < self.cost
             if not self._refusal and (is_first or used + need <= self.cost + _ROUNDING):
-                self._held[session_id] = (model, need)
+                self._reservations[session_id] = (model, need)
                 return True
-            if not self._refusal and self._held:
+            if not self._refusal and self._reservations:
                 return None
             dear = "" if math.isinf(need) else f", and a call has cost up to {dollars(need)}"
             self._refusal = f"The {self._name} of {dollars(self.cost)} is used up: {dollars(self.spent)} spent{dear}."

@@ -37,11 +37,11 @@ class RequestCache:
     def __init__(self) -> None:
         self._systems: dict[tuple[str, str], str] = {}
         self._under: tuple[object, ...] = ()
-        self._offered: tuple[ToolSpec, ...] = ()
+        self._tool_specs: tuple[ToolSpec, ...] = ()
         self._info: ModelInfo | None = None
         self._entries: tuple[Entry, ...] = ()
         self._window = Window()
-        self._shown: tuple[Entry, ...] = ()
+        self._visible_entries: tuple[Entry, ...] = ()
         self._turns: list[tuple[Turn, ...]] = []
         self._images = False
         self._rejected: frozenset[str] = frozenset()
@@ -74,8 +74,8 @@ class RequestCache:
                 tool_specs = tuple(spec for spec in tool_specs if spec.name not in NOT_FOR_SMALL)
             within = [{spec.name for spec in toolbox.specs(info.id, *rules)} for rules in ceilings]
             allowed = tuple(spec for spec in tool_specs if all(spec.name in names for names in within))
-            self._offered = toolbox.fit(allowed, info.limits.context)
-        return self._offered
+            self._tool_specs = toolbox.fit(allowed, info.limits.context)
+        return self._tool_specs
 
     def find_worth_dropping(self, view: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:
         """Return the tool parts whose output is better left out of this request already, marked so."""
@@ -95,7 +95,7 @@ class RequestCache:
         if last_compaction(view.entries, common) is not None or (self._window.place or -1) >= common:
             self._window = window(view.entries)
         entries = self._window.of(view.entries)
-        same = _common(self._shown, entries) if info is self._info else 0
+        same = _common(self._visible_entries, entries) if info is self._info else 0
         start = index_shown_from(view.entries)
         if self._superseded.update(view.entries[start:], common - start, now):
             same = 0
@@ -106,7 +106,7 @@ class RequestCache:
         new = [turns_of(entry, blind if entry.info.id in rejected else info, notes) for entry in entries[same:]]
         self._turns[same:] = new
         self._images = self._images or has_images(chain.from_iterable(new))
-        self._info, self._entries, self._shown = info, view.entries, entries
+        self._info, self._entries, self._visible_entries = info, view.entries, entries
         turns = (*self._window.head, *chain.from_iterable(self._turns))
         return limit_images(turns) if self._images else turns
 

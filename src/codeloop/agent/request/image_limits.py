@@ -12,7 +12,7 @@ from codeloop.store.conversation import Entry
 def limit_images(turns: Sequence[Turn], count: int = IMAGES.value, size: int = IMAGES_DATA.value) -> tuple[Turn, ...]:
     """Return the turns with at most `count` images and PDFs and `size` characters of base64 in all.
 
-    Those that come first stay and a line stands for each that does not fit: what was sent once is sent again byte for
+    The first ones are kept, and a line replaces each that does not fit: what was sent once is sent again byte for
     byte, so that a longer conversation still begins with the shorter one.
     """
     kept_turns: list[Turn] = []
@@ -42,7 +42,7 @@ def has_images(turns: Iterable[Turn]) -> bool:
 
 
 def find_rejected_images(entries: Iterable[Entry]) -> frozenset[str]:
-    """Return the ids of the messages whose images a service refused: from then on a line of text stands for each.
+    """Return the ids of the messages whose images a service refused: from then on a line of text replaces each.
 
     A service doesn't say which image it means, so these are all since the last answer before the refusal.
     """

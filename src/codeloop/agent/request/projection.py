@@ -62,7 +62,7 @@ def project(entries: Sequence[Entry], info: ModelInfo, notes: Mapping[str, str] 
 def turns_of(entry: Entry, info: ModelInfo, notes: Mapping[str, str] = NONE) -> tuple[Turn, ...]:
     """Return the turns of one entry: a user's one, or an assistant's with the results of its calls.
 
-    `notes`: by the id of a tool part, the line that stands in place of its output.
+    `notes`: by the id of a tool part, the line that replaces its output.
     """
     match entry.info:
         case UserMessage():
@@ -97,7 +97,7 @@ def _assistant_turns(
 
 
 def describe_changed_files(part: TextPart) -> tuple[UserTurn, ...]:
-    """Return a line naming files that were read and have changed, to stand before an answer; () for none.
+    """Return a line naming files that were read and have changed, to be put before an answer; () for none.
 
     It derives from a stored part, so each later request has it at the same place.
     """

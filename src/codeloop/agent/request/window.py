@@ -56,7 +56,7 @@ def window(entries: tuple[Entry, ...]) -> Window:
 
 
 def last_compaction(entries: tuple[Entry, ...], since: int = 0) -> int | None:
-    """Return the index of the last completed summary from `since` on; the request for it stands right before it."""
+    """Return the index of the last completed summary from `since` on; the request for it is right before it."""
     for index in range(len(entries) - 1, max(since - 1, 0), -1):
         info = entries[index].info
         if isinstance(info, AssistantMessage) and info.summary and info.error is None and info.time.completed:

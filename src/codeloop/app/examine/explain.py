@@ -146,7 +146,7 @@ def _explain_need(engine: Engine, session_id: str, agent: Agent, need: Need) -> 
 @asynccontextmanager
 async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tuple[Engine, str]]:
     """Yield an engine over a store of its own, with copies of the session, those above it and what holds for it."""
-    project_root, project_store = project.settings.place, project.store
+    project_root, project_store = project.settings.project_root, project.store
     sessions = list(lineage(project_store, situation.session_id)) if situation.session_id else []
     session = sessions[0] if sessions else _make_session(str(project_root.directory), project_root.project_id)
     if situation.profile is not None:

@@ -34,7 +34,7 @@ def examine_configuration(settings: ProjectSettings) -> Iterator[Finding]:
     for warning in settings.loaded.warnings:
         yield Finding("configuration", "files", "warning", warning)
     if settings.trusted:
-        yield Finding("configuration", "trust", "ok", f"{settings.place.root} is trusted")
+        yield Finding("configuration", "trust", "ok", f"{settings.project_root.root} is trusted")
     elif settings.loaded.ignored or settings.distrust:
         why = settings.distrust or f"ignored without trust: {', '.join(settings.loaded.ignored)}"
         yield Finding("configuration", "trust", "warning", why, _TRUST)
@@ -113,8 +113,8 @@ def examine_extensions(settings: ProjectSettings) -> Iterator[Finding]:
 
 
 def examine_homes(settings: ProjectSettings) -> Iterator[Finding]:
-    """Yield the folders that bring agents, commands, skills and tools."""
-    homes = [str(home.path) for home in find_homes(settings.place, settings.paths) if home.path.is_dir()]
+    """Yield the folders with agents, commands, skills and tools."""
+    homes = [str(home.path) for home in find_homes(settings.project_root, settings.paths) if home.path.is_dir()]
     yield Finding("configuration", "folders", "ok", ", ".join(homes) or "none of yours")
 
 

@@ -34,7 +34,7 @@ FOLDER = "extensions"
 def _make_hosts(project: OpenProject) -> ExtensionHosts:
     """Make the hosts of a project's extensions; none is started by that."""
     settings, workspace = project.settings, project.engine.workspace
-    place = settings.place
+    place = settings.project_root
     environment = program_environment(workspace.environment, {})
     logs: dict[str, ProgramLog] = {}
 
@@ -127,7 +127,7 @@ def _take_extensions(project: OpenProject, hosts: ExtensionHosts) -> None:
         from codeloop.app.extended.sign_ins import take_sign_ins
 
         take_sign_ins(project, hosts)
-    hosts.follow(partial(events_in, project.engine.store, project.settings.place.directory))
+    hosts.follow(partial(events_in, project.engine.store, project.settings.project_root.directory))
 
 
 async def _ask_about_config(project: OpenProject, hooks: Hooks, hosts: ExtensionHosts, answer: Path) -> None:

@@ -79,4 +79,4 @@ def _scopes(settings: ProjectSettings) -> dict[str, str]:
     """Return the project of each server that a file of the project defines."""
     origins = settings.loaded.provenance.values()
     names = (origin.keys[1] for origin in origins if origin.layer.is_project and origin.keys[:1] == ("mcp",))
-    return {str(name): str(settings.place.root) for name in names}
+    return {str(name): str(settings.project_root.root) for name in names}

@@ -49,7 +49,7 @@ Tell = Callable[[LiveEvent], None]
 
 def choose_servers(settings: ProjectSettings) -> tuple[ChosenServer, ...]:
     """Return every server that is known, with what becomes of it in this project."""
-    place = settings.place
+    place = settings.project_root
     where = ProgramSearch(
         place.root, place.directory, settings.trusted, settings.environment.get("PATH", ""), install_folder(settings)
     )

@@ -31,7 +31,7 @@ class Trial(Struct, frozen=True):
 
 async def try_servers(settings: ProjectSettings, servers: Sequence[ChosenServer]) -> dict[str, Trial]:
     """Start servers that were found, greet each and end it again; return what came of it by their names."""
-    place = settings.place
+    place = settings.project_root
     workspace = Workspace(
         place.root,
         place.directory,

@@ -73,7 +73,7 @@ class OpenModels:
         return resolve_variant(self._providers.info(ref), name)
 
     def small_model(self, ref: str) -> str | None:
-        """Return the small model to use beside `ref`: the one that extensions chose, if they did."""
+        """Return the small model that goes with `ref`: the one that extensions chose, if they did."""
         if smaller := self.smaller.get(ref.partition("/")[0]):
             return smaller
         return self._providers.small_model(ref)
@@ -93,7 +93,7 @@ class OpenModels:
 
 
 class OneModel:
-    """One model under every name: a recording, a script, or what a test or a program brings along."""
+    """One model under every name: a recording, a script, or one that a test or a program passes in."""
 
     def __init__(self, model: ChatModel, problems: Callable[[], list[str]] = list) -> None:
         """`problems` says what of a recording did not fit."""
@@ -145,7 +145,7 @@ def source_of(settings: ProjectSettings, providers: Providers) -> Source:
 
     Raises CodeloopError when the recording can't be read or written.
     """
-    startup, project_root = settings.startup, settings.place
+    startup, project_root = settings.startup, settings.project_root
     if startup.replay is None and startup.record is None:
         return OpenModels(providers)  # what plays and makes recordings is not loaded
     from codeloop.model.testing.replay import AnswerRecorder, ReplayModel

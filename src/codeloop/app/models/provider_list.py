@@ -43,9 +43,9 @@ _TEXT = Modalities(text=True, audio=False, image=False, video=False, pdf=False)
 
 
 class ProviderList:
-    """The providers of a project as clients see them; what a provider's models are is put together once.
+    """The providers of a project as clients see them; a provider's models are listed once.
 
-    `source` is where the project's models come from: a model that stands in for all others is listed first.
+    `source` is where the project's models come from: a model that replaces all others is listed first.
     """
 
     def __init__(self, providers: Providers, source: Source) -> None:

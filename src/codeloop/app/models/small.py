@@ -1,4 +1,4 @@
-"""The small model beside a provider's others, as extensions choose it. Loaded only when one wants to."""
+"""The small model of a provider, as extensions choose it. Loaded only when one wants to."""
 
 import msgspec
 

@@ -43,7 +43,7 @@ class OpenSession(Struct, frozen=True):
 
 
 class PendingCalls:
-    """Calls that are answered when a turn ends. `failed` hears their errors, `changed` when one is over."""
+    """Calls that are answered when a turn ends. `failed` is called with an error, `changed` when one is done."""
 
     def __init__(self, failed: Callable[[BaseException], object], changed: Callable[[], object]) -> None:
         self.answer: MessageWithParts | None = None
@@ -205,7 +205,7 @@ class Chat:
         if not self.is_busy:
             self._pending.answer, session_open.follower.tally = None, Tally(self.session)
         waits: set[asyncio.Future[Any]] = set()
-        if message_id is not None:  # the next prompt comes after this one, not beside it
+        if message_id is not None:  # the next prompt comes after this one, not at the same time
             waits.add(session_open.prompts.expect(message_id, draw if session_open.follower.is_running else ""))
         task = self._pending.start(send(self.client, session_open.prompts.session.id))
         self._update()
@@ -263,9 +263,9 @@ class Chat:
     def _show_failure(self, error: BaseException, *, is_end: bool = False) -> None:
         """Show an error, unless the conversation is over; without a person it also sets the exit code.
 
-        At the end a pipe is told how to go on; who is at a terminal reads it when the program ends.
+        In a pipe, the end says how to resume; at a terminal this is printed when the program ends.
 
-        That the server is gone is heard from everything that waits for it, and shown once.
+        That the server is gone is reported by everything that waits for it, and shown once.
         """
         is_known = self._pending.is_given_up and isinstance(error, ServerLost)
         if self._pending.is_abandoned or is_known:
@@ -280,7 +280,7 @@ class Chat:
             self.say(self._resume(self.session), "red")
 
     def _note_call_done(self) -> None:
-        """Hear that a call is over; after the last one the session should become idle."""
+        """Note that a call is done; after the last one the session should become idle."""
         if self._pending.is_empty and self._open is not None and self._open.follower.is_running:
             self._pending.start_unawaited(self._open.follower.settle())
         self._update()

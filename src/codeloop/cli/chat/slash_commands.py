@@ -11,7 +11,7 @@ from codeloop.cli.chat.mcp_servers import show_servers
 from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
-from codeloop.client.numbers import dollars, format_time
+from codeloop.client.numbers import format_cost, format_time
 from codeloop.client.slash.commands import BY_ANY_NAME, BY_NAME
 from codeloop.client.slash.goal import parse_goal
 from codeloop.client.slash.names import similar_names
@@ -254,7 +254,9 @@ async def _status(chat: Chat, _words: str) -> None:
     agent, model = chat.agent, chat.model
     if chat.session is not None:
         session = await _current(chat)
-        lines.append(f"{session.id}  {one_line(session.title, WIDTH)}  {dollars(session.cost or 0, session.tokens)}")
+        lines.append(
+            f"{session.id}  {one_line(session.title, WIDTH)}  {format_cost(session.cost or 0, session.tokens)}"
+        )
         agent = agent or session.agent
         if model is None and session.model is not None:
             model = ModelRef(provider_id=session.model.provider_id, model_id=session.model.id)

@@ -93,7 +93,7 @@ def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | Non
 
 
 def directory_beside(words: Sequence[str]) -> Path | None:
-    """Return the directory that the words beside `--prompt` name, if there are any. Raises UsageProblem."""
+    """Return the directory that the words next to `--prompt` name, if there are any. Raises UsageProblem."""
     if not words:
         return None
     path = from_home(words[0])

@@ -12,7 +12,7 @@ import msgspec
 from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
-from codeloop.client.numbers import count
+from codeloop.client.numbers import format_count
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.refresh import refresh as fetch
 from codeloop.model.catalog.vendors import NEEDS_CHOICE
@@ -125,8 +125,8 @@ def _cells(offer: Offer, default: str) -> tuple[str, ...]:
     return (
         "*" if model.ref == default else " ",
         model.ref,
-        count(limits.context) if limits.context else "?",
-        count(limits.output) if limits.output else "?",
+        format_count(limits.context) if limits.context else "?",
+        format_count(limits.output) if limits.output else "?",
         *(f"{price:.2f}" if price else "-" for price in paid),
         ", ".join(word for word in ("" if model.status == "active" else model.status, offer.why) if word),
     )

@@ -29,7 +29,7 @@ def models(prefix: str) -> list[CompletionItem[str]]:
 def _agents(prefix: str) -> Iterator[Choice]:
     del prefix
     settings = find_settings(Startup(directory=Path.cwd()))
-    scratch = settings.place.scratch(settings.paths.project(settings.place.project_id))
+    scratch = settings.project_root.scratch(settings.paths.project(settings.project_root.project_id))
     for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).agents().items()):
         if not agent.hidden:
             yield name, agent.description or ""

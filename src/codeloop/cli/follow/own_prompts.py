@@ -25,14 +25,14 @@ class Prompts:
         self._say = say
         self._waiting: dict[str, str] = {}
         """Our prompts that wait for the model, by message id."""
-        self._stored: dict[str, asyncio.Future[None]] = {}
+        self._waiting_stored: dict[str, asyncio.Future[None]] = {}
         self._others: set[str] = set()
-        self._shown: set[str] = set()
+        self._shown_ids: set[str] = set()
 
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
         """Return a future for the storing of the prompt of this id; `text` is shown when its turn comes, "" never."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._stored[message_id] = future
+        self._waiting_stored[message_id] = future
         self._waiting[message_id] = text
         return future
 
@@ -44,7 +44,7 @@ class Prompts:
             case SessionDeleted():
                 self._say(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
-                future = self._stored.pop(p.info.id, None)
+                future = self._waiting_stored.pop(p.info.id, None)
                 if future is not None and not future.done():
                     future.set_result(None)
                 elif future is None and p.info.id not in self._waiting:
@@ -56,8 +56,8 @@ class Prompts:
             case PartUpdated(properties=p) if self._waiting.get(p.part.message_id):
                 if isinstance(p.part, TextPart) and not p.part.synthetic:  # one that waits may be changed
                     self._waiting[p.part.message_id] = p.part.text
-            case PartUpdated(properties=p) if p.part.message_id in self._others and p.part.id not in self._shown:
-                self._shown.add(p.part.id)
+            case PartUpdated(properties=p) if p.part.message_id in self._others and p.part.id not in self._shown_ids:
+                self._shown_ids.add(p.part.id)
                 self._show(p.part)
             case SessionErrored(properties=p):
                 self._say(error_message(p.error), "red")

@@ -34,7 +34,7 @@ class FinishedParts:
     def __init__(self) -> None:
         self._users: set[str] = set()
         self._summaries: set[str] = set()
-        self._held: dict[str, FinishedPart] = {}
+        self._withheld: dict[str, FinishedPart] = {}
         """Text that a retry may still discard, by part."""
 
     def take(self, event: Event) -> list[FinishedPart]:
@@ -48,11 +48,11 @@ class FinishedParts:
                 elif p.info.time.completed is not None:
                     return self.release(p.info.id)
             case PartRemoved(properties=p):
-                self._held.pop(p.part_id, None)
+                self._withheld.pop(p.part_id, None)
             case PartUpdated(properties=p) if p.part.message_id not in self._users:
                 kind = _kind(p.part)
                 if kind in RETRIED and p.part.message_id not in self._summaries:
-                    self._held[p.part.id] = FinishedPart(kind, p.part, now_ms())
+                    self._withheld[p.part.id] = FinishedPart(kind, p.part, now_ms())
                 elif kind is not None:
                     finished = FinishedPart("compaction" if kind == "text" else kind, p.part, now_ms())
                     return [*self.release(p.part.message_id), finished]
@@ -62,9 +62,9 @@ class FinishedParts:
 
     def release(self, message_id: str | None = None) -> list[FinishedPart]:
         """Return the held rest of a message (None: of all): it is final."""
-        finished_parts = [each for each in self._held.values() if message_id in {None, each.part.message_id}]
+        finished_parts = [each for each in self._withheld.values() if message_id in {None, each.part.message_id}]
         for each in finished_parts:
-            del self._held[each.part.id]
+            del self._withheld[each.part.id]
         return finished_parts
 
 

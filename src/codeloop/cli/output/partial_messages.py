@@ -14,7 +14,7 @@ STOP_REASONS = {"tool-calls": "tool_use", "length": "max_tokens", "filtered": "r
 
 
 class _Block(Struct):
-    """A block of an answer: its place, the name of its delta and of that delta's text, and what was shown of it."""
+    """A block of an answer: its index, the name of its delta and of that delta's text, and how much was shown."""
 
     message_id: str
     index: int

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from codeloop.client.numbers import count, describe_spending, duration
+from codeloop.client.numbers import describe_spending, format_count, format_duration
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import GoalEnd
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
@@ -30,7 +30,7 @@ class FinalAnswer:
         self._prompt_id = prompt_id
         self._prompts: set[str] = set()
         self._texts: dict[str, dict[str, str]] = {}
-        self._whole: set[str] = set()
+        self._finished_parts: set[str] = set()
 
     @property
     def text(self) -> str:
@@ -61,12 +61,12 @@ class FinalAnswer:
         return False
 
     def _message(self, info: AssistantMessage) -> bool:
-        if info.summary or info.id in self._whole:
+        if info.summary or info.id in self._finished_parts:
             return False
         self._texts.setdefault(info.id, {})
         if info.time.completed is None:
             return False
-        self._whole.add(info.id)
+        self._finished_parts.add(info.id)
         is_last = info.error is None and info.finish not in UNFINISHED
         if not is_last or (self._prompt_id is not None and (self.final or info.parent_id not in self._prompts)):
             return False
@@ -101,11 +101,15 @@ class Outcome(Wire):
 def summary(outcome: Outcome) -> str:
     """Return the sums of a turn in one line."""
     used, window = outcome.context or (0, 0)
-    full = [f"{count(used)} of {count(window)} context ({used * 100 // window} %)"] if used and window else []
+    full = (
+        [f"{format_count(used)} of {format_count(window)} context ({used * 100 // window} %)"]
+        if used and window
+        else []
+    )
     sums = [
         f"{outcome.steps} {'step' if outcome.steps == 1 else 'steps'}",
         *describe_spending(outcome.tokens, outcome.cost),
-        duration(outcome.duration_ms),
+        format_duration(outcome.duration_ms),
         *full,
         outcome.session_id,
     ]

@@ -184,12 +184,12 @@ class _Steps:
     def __init__(self) -> None:
         self.messages: dict[str, AssistantMessage] = {}
         self.denied: list[JSON] = []
-        self._answered: dict[str, int] = {}
+        self._answer_times: dict[str, int] = {}
         """When the last of a message came from the model (ms), by its id."""
 
     def note_answer(self, message_id: str, time: int) -> None:
         """Note that something came from the model at this time (ms)."""
-        self._answered[message_id] = max(time, self._answered.get(message_id, 0))
+        self._answer_times[message_id] = max(time, self._answer_times.get(message_id, 0))
 
     def take(self, event: Event) -> None:
         """Count an event. What a step used counts with its end: its last text is shown before it is stored again."""
@@ -204,7 +204,7 @@ class _Steps:
 
     def measure_model(self) -> int:
         """Return how long the model has answered, in ms, without the calls that it made."""
-        calls = ((self.messages.get(each), time) for each, time in self._answered.items())
+        calls = ((self.messages.get(each), time) for each, time in self._answer_times.items())
         return sum(max(time - info.time.created, 0) for info, time in calls if info is not None)
 
     def sum_models(self) -> JSON:

@@ -21,7 +21,7 @@ class Streamed:
         self._note = note
         self._is_styled = has_colour(output.stream)
         self._open: dict[str, Markdown] = {}
-        self._printed: dict[str, int] = {}
+        self._printed_lengths: dict[str, int] = {}
         self._last: dict[str, str] = {}
         """The character that was shown last of each part."""
 
@@ -32,7 +32,7 @@ class Streamed:
                 self._grow(p.part_id, p.delta)
             case PartUpdated(properties=p) if isinstance(p.part, TextPart):
                 self._text(p.part)
-            case PartRemoved(properties=p) if self._printed.pop(p.part_id, 0):
+            case PartRemoved(properties=p) if self._printed_lengths.pop(p.part_id, 0):
                 self._last.pop(p.part_id, None)
                 self._close(p.part_id)
                 self._note(DISCARDED)
@@ -45,16 +45,16 @@ class Streamed:
             self._close(part_id)
 
     def _text(self, part: TextPart) -> None:
-        if part.id not in self._open and len(part.text) == self._printed.get(part.id):
+        if part.id not in self._open and len(part.text) == self._printed_lengths.get(part.id):
             return
         if part.id not in self._open:
             self._open[part.id] = Markdown(styled=self._is_styled, columns=self._output.columns)
-        self._grow(part.id, part.text[self._printed.get(part.id, 0) :])
+        self._grow(part.id, part.text[self._printed_lengths.get(part.id, 0) :])
         if part.time is None or part.time.end is not None:
             self._close(part.id)
 
     def _grow(self, part_id: str, more: str) -> None:
-        self._printed[part_id] = self._printed.get(part_id, 0) + len(more)
+        self._printed_lengths[part_id] = self._printed_lengths.get(part_id, 0) + len(more)
         if more:
             self._output.write(self._open[part_id].feed(escape_answer_controls(more, self._last.get(part_id, ""))))
             self._last[part_id] = more[-1]

@@ -117,9 +117,9 @@ class Outlet:
         self._loop = loop
         self._patience = patience
         self._waiting: deque[tuple[Output, memoryview]] = deque()
-        self._watched: int | None = None
+        self._watched_fd: int | None = None
         self._emptied = asyncio.Event()
-        self._taken = 0
+        self._taken_bytes = 0
         self._is_hurried = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -131,7 +131,7 @@ class Outlet:
     def add(self, output: Output, data: bytes) -> None:
         """Write `data`, or let it wait."""
         self._waiting.append((output, memoryview(data)))
-        if self._watched is None:
+        if self._watched_fd is None:
             self._write()
 
     async def drain(self) -> None:
@@ -159,7 +159,7 @@ class Outlet:
             except OSError:
                 self._give_up(output)
                 continue
-            self._taken += count
+            self._taken_bytes += count
             if count == len(data):
                 self._waiting.popleft()
             elif count:
@@ -174,21 +174,21 @@ class Outlet:
         self._emptied.set()
 
     def _watch(self, descriptor: int | None) -> None:
-        if descriptor == self._watched or self._loop is None:
+        if descriptor == self._watched_fd or self._loop is None:
             return
-        if self._watched is not None:
-            self._loop.remove_writer(self._watched)
+        if self._watched_fd is not None:
+            self._loop.remove_writer(self._watched_fd)
         if descriptor is not None:
             self._loop.add_writer(descriptor, self._write)
-        self._watched = descriptor
+        self._watched_fd = descriptor
 
     def _arm(self) -> None:
         if self._is_hurried and self._timer is None and self._loop is not None:
-            self._timer = self._loop.call_later(OUTPUT_READER.seconds, self._look, self._taken)
+            self._timer = self._loop.call_later(OUTPUT_READER.seconds, self._look, self._taken_bytes)
 
     def _look(self, before: int) -> None:
         self._timer = None
-        if self._waiting and self._taken == before:
+        if self._waiting and self._taken_bytes == before:
             self._give_up(self._waiting[0][0])
             self._write()
         elif self._waiting:

@@ -9,7 +9,7 @@ from codeloop.cli.output.result import Outcome, summary
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, has_redraw, paint
 from codeloop.cli.output.withheld import Withheld
-from codeloop.client.numbers import duration
+from codeloop.client.numbers import format_duration
 from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
@@ -74,7 +74,7 @@ class TextView:
         """Messages whose text is not an answer, prompts and summaries; whether each is a summary."""
         self._thoughts: dict[str, int] = {}
         """How many characters of each reasoning part were shown."""
-        self._shown: set[str] = set()
+        self._shown_parts: set[str] = set()
         self._answering = ""
 
     def _open_speech(self) -> Speech:
@@ -110,7 +110,7 @@ class TextView:
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
                 wait = max(0, p.status.next - now_ms())
                 reason = escape_controls(p.status.message)
-                then = f" Retrying in {duration(wait)} (attempt {p.status.attempt})." if wait else ""
+                then = f" Retrying in {format_duration(wait)} (attempt {p.status.attempt})." if wait else ""
                 self.note(f"{reason}{then}")
             case _:
                 self._clear()
@@ -122,10 +122,10 @@ class TextView:
             self._activity.take_subagent(event)
         part = event.properties.part if isinstance(event, PartUpdated) else None
         if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted | ToolStateError):
-            if part.id not in self._shown:
+            if part.id not in self._shown_parts:
                 from codeloop.cli.output.tool_call import lines
 
-                self._shown.add(part.id)
+                self._shown_parts.add(part.id)
                 who = paint(f"  {one_line(title, TITLE)}:", "dim", colour=self._colour)
                 self._line(f"{who} {lines(part, colour=self._colour)[0]}")
         elif isinstance(event, StatusChanged) and isinstance(event.properties.status, Retry):
@@ -170,8 +170,8 @@ class TextView:
                     self._progress.write("\n")
             case ToolPart():
                 self._speech.show(event)
-                if isinstance(part.state, ToolStateCompleted | ToolStateError) and part.id not in self._shown:
-                    self._shown.add(part.id)
+                if isinstance(part.state, ToolStateCompleted | ToolStateError) and part.id not in self._shown_parts:
+                    self._shown_parts.add(part.id)
                     from codeloop.cli.output.tool_call import lines
 
                     lines_shown = lines(part, colour=self._colour)
@@ -182,8 +182,8 @@ class TextView:
                 pass
 
     def _summary(self, part: TextPart) -> None:
-        if part.text and part.id not in self._shown:
-            self._shown.add(part.id)
+        if part.text and part.id not in self._shown_parts:
+            self._shown_parts.add(part.id)
             self.note(COMPACTED.format(len(part.text)))
             if self._thinking:
                 self._narrate(part.text)

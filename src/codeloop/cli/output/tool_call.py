@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from codeloop.cli.output.style import Look, paint
-from codeloop.client.numbers import command_ending, duration, span
+from codeloop.client.numbers import describe_command_end, elapsed_ms, format_duration
 from codeloop.kit.terminal_text import arguments, escape_controls, lay_out, one_line
 from codeloop.schema.part import STRUCTURED_OUTPUT, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
@@ -31,16 +31,16 @@ def lines(part: ToolPart, *, colour: bool) -> list[str]:
     """Return a finished call as lines; the first one alone says what it was."""
     match part.state:
         case ToolStateCompleted(metadata=metadata, time=time):
-            ending = command_ending(metadata) if part.tool == "bash" else ""
+            ending = describe_command_end(metadata) if part.tool == "bash" else ""
             took = metadata.get("duration") if part.tool == "bash" else None  # without the wait for a permission
-            took = took if isinstance(took, int) else span(time.start, time.end)
-            notes = [*_counts(metadata), *([ending] if ending else []), duration(took)]
+            took = took if isinstance(took, int) else elapsed_ms(time.start, time.end)
+            notes = [*_counts(metadata), *([ending] if ending else []), format_duration(took)]
             failed = bool(ending) or part.tool == "invalid"
             body = _body(part.tool, metadata, part.state.for_user, failed=failed)
             if part.tool == STRUCTURED_OUTPUT:
                 body = _looking("dim", escape_controls(lay_out(part.state.input)).splitlines()[:DATA_LINES])
         case ToolStateError(error=error, time=time):
-            notes = [duration(span(time.start, time.end))]
+            notes = [format_duration(elapsed_ms(time.start, time.end))]
             failed = True
             body = _looking("red", escape_controls(error).splitlines()[:OUTPUT_LINES])
         case _:

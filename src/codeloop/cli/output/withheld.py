@@ -17,7 +17,7 @@ class Withheld:
         self._output = output
         self._narrate = narrate
         self._answer = FinalAnswer(prompt_id)
-        self._shown: dict[str, int] = {}
+        self._shown_lengths: dict[str, int] = {}
         """How many characters of each message were shown."""
 
     def show(self, event: Event) -> None:
@@ -25,19 +25,19 @@ class Withheld:
         is_answer = self._answer.take(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
-                self._shown.setdefault(p.info.id, 0)
+                self._shown_lengths.setdefault(p.info.id, 0)
                 if is_answer:
                     self._write(self._unshown_text(p.info.id))
                 elif p.info.time.completed is not None:
                     self._narrate_rest(p.info.id)
-            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown:
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown_lengths:
                 self._narrate_rest(p.part.message_id)
             case _:
                 pass
 
     def finish(self) -> None:
         """Show what did not become an answer."""
-        for message_id in self._shown:
+        for message_id in self._shown_lengths:
             self._narrate_rest(message_id)
 
     def _write(self, text: str) -> None:
@@ -50,5 +50,5 @@ class Withheld:
 
     def _unshown_text(self, message_id: str) -> str:
         text = self._answer.of(message_id)
-        start, self._shown[message_id] = self._shown[message_id], len(text)
+        start, self._shown_lengths[message_id] = self._shown_lengths[message_id], len(text)
         return text[start:].removeprefix("\n") if start else text

@@ -96,7 +96,7 @@ class Answerer:
 
 
 class OpenRequests:
-    """The requests of a session and of its subagents, each answered by a task; `failed` hears what prevents that."""
+    """The requests of a session and of its subagents, each answered by a task; `failed` is called with its error."""
 
     def __init__(
         self, client: Client, session_id: str, view: View, answerer: Answerer, failed: Callable[[BaseException], object]

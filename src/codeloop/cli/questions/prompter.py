@@ -38,7 +38,7 @@ class QuestionPrompter:
     def __init__(self, out: Output) -> None:
         self._out = out
         self._question = ""
-        self._held: list[Draw] = []
+        self._postponed: list[Draw] = []
 
     def above(self, draw: Draw, *, urgent: bool = True) -> None:
         """Write above the question."""
@@ -49,10 +49,10 @@ class QuestionPrompter:
             draw()
             self._out.write(self._question)
         else:
-            self._held.append(draw)
+            self._postponed.append(draw)
 
     def flash(self, draw: Draw) -> None:
-        """Write unless a question stands."""
+        """Write unless a question is shown."""
         if not self._question:
             draw()
 
@@ -63,8 +63,8 @@ class QuestionPrompter:
             return await ask_line(self._out, question)
         finally:
             self._question = ""
-            while self._held:
-                self._held.pop(0)()
+            while self._postponed:
+                self._postponed.pop(0)()
 
     def defer(self, line: str) -> bool:
         """Take no commands."""

@@ -29,9 +29,9 @@ def changes_text(changes: Sequence[TrustChange], *, colour: bool) -> str:
 
 def trust_question(settings: ProjectSettings, *, colour: bool) -> str:
     """Word the question of trust: what a project has that needs it, how that changed, what a yes means."""
-    root, ignored = one_line(str(settings.place.root), 4_096), settings.loaded.ignored
+    root, ignored = one_line(str(settings.project_root.root), 4_096), settings.loaded.ignored
     about = f"{root} has its own configuration: {one_line(', '.join(ignored), 2_000)}\n"
     if settings.distrust is not None:
-        changes = trust_changes(settings.paths, settings.place.root, settings.place.directory)
+        changes = trust_changes(settings.paths, settings.project_root.root, settings.project_root.directory)
         about = f"{changes_text(changes, colour=colour)}\n{escape_controls(settings.distrust)}.\n"
     return f"{about}It can run programs and choose where your prompts and keys go.\n"

@@ -89,7 +89,7 @@ class OneShot:
         self._signals = signals
         self.stdout, self._stderr = standard(outlet)
         self._terminal = self._stderr if has_terminal() else None
-        self._wanted: JSON | None = None
+        self._schema: JSON | None = None
         self.session_id = ""
         self._prompt_id = new_id("msg")
         self.view = self._view()
@@ -99,7 +99,7 @@ class OneShot:
         if self._options.schema is not None:
             from codeloop.cli.run.schema import read_format
 
-            self._wanted = await read_format(self._options.schema)
+            self._schema = await read_format(self._options.schema)
         async with self._open_target(self._options, asks_trust(self._terminal)) as target:
             if target.link is not None:
                 target.link.heard = lambda text: self.view.note(f"codeloop: {text}")
@@ -121,7 +121,7 @@ class OneShot:
         client = target.client if choice is None else target.client_of(choice)
         await check_agent(client, options.agent)
         command, arguments = await parse_words(client, options, message.words)
-        if command == COMPACT.name and self._wanted is not None:
+        if command == COMPACT.name and self._schema is not None:
             raise UsageProblem("`compact` gives no answer. Leave --schema out.")
         if command == COMPACT.name and choice is None:
             raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
@@ -140,7 +140,7 @@ class OneShot:
             else:
                 send = partial(self._command, client, command, arguments, message.piped, attachments)
             outcome = await turn.run(self._prompt_id, send, options.timeout, self._signals)
-            return outcome if self._wanted is None else check_output(outcome)
+            return outcome if self._schema is None else check_output(outcome)
         finally:
             if await discard_unused(client, self.session_id):
                 self.session_id = ""
@@ -155,7 +155,7 @@ class OneShot:
             model=model_of(options.model),
             agent=options.agent,
             variant=options.variant,
-            format=self._wanted,
+            format=self._schema,
             limits=limits_of(options),
             goal=goal_of(options),
         )
@@ -174,7 +174,7 @@ class OneShot:
             model=options.model,
             agent=options.agent,
             variant=options.variant,
-            format=self._wanted,
+            format=self._schema,
             limits=limits_of(options),
         )
         return await client.call(COMMAND, call)

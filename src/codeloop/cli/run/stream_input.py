@@ -35,7 +35,7 @@ class StreamInput:
     def __init__(self, control: TakeControl, on_end: Callable[[], None]) -> None:
         self.queue: asyncio.Queue[StreamMessage | None] = asyncio.Queue(STREAM_WAITING.value)
         self._control = control
-        self._ended = on_end
+        self._on_end = on_end
         self._count = 0
 
     def start(self, source: int) -> None:
@@ -44,7 +44,7 @@ class StreamInput:
 
     async def _take(self, line: bytes | None) -> None:
         if line is None:
-            self._ended()
+            self._on_end()
             await self.queue.put(None)
             return
         self._count += 1

@@ -54,7 +54,7 @@ def in_process(
     notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
     project.refresh_catalog()
     follow_config(options, project.settings.config.log_level)
-    place = project.settings.place
+    place = project.settings.project_root
 
     def client_of(session: Session) -> Client:
         if session.root == str(place.root) or options.fork:
@@ -113,5 +113,5 @@ async def ask_about_trust(startup: Startup, ask_trust: AskTrust) -> ProjectSetti
         return settings
     if not await ask_trust(settings):
         return settings
-    trust(settings.paths, settings.place.root, settings.place.directory)
+    trust(settings.paths, settings.project_root.root, settings.project_root.directory)
     return find_settings(startup)

@@ -25,7 +25,7 @@ from codeloop.schema.wire import replace
 
 
 def split_worktree(options: Options) -> Options:
-    """Return the options with the words of a prompt that stand where the name may stand as words of the message."""
+    """Return the options with prompt words that were parsed as the work tree's name moved to the message."""
     name = options.worktree
     if name is None or not any(map(str.isspace, name)):
         return options
@@ -33,7 +33,7 @@ def split_worktree(options: Options) -> Options:
 
 
 def in_worktree(options: Options) -> Options:
-    """Return the options of a run in the work tree that they name: made if there is none, told on stderr.
+    """Return the options of a run in the work tree that they name: made if there is none, with a note on stderr.
 
     With `--attach` the server makes it, on its machine.
 

@@ -1,4 +1,4 @@
-"""A session as Markdown: what was said, the calls with their results, folded."""
+"""A session as Markdown: its texts, and its calls with their results, folded."""
 
 import json
 from collections.abc import Iterator, Sequence

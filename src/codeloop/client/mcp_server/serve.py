@@ -130,7 +130,7 @@ class Calls:
     async def call_tool(
         self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams"
     ) -> "CallToolResult | InputRequiredResult":
-        """Carry out a call. What goes wrong is told in the result, which a model reads."""
+        """Carry out a call. An error is a result, too: the model reads it."""
         if params.name not in TOOLS:
             return _fail(f"There is no tool {params.name!r}. There are: {', '.join(TOOLS)}.")
         try:

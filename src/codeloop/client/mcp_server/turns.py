@@ -138,11 +138,11 @@ class Turns:
         resumed: Callable[[str], Awaitable[Session]],
     ) -> None:
         self._client = client
-        self._chosen = served_prompts
+        self._served_prompts = served_prompts
         self._created = created
         self._resumed = resumed
         self.known: dict[str, ServedSession] = {}
-        self._beside: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Follow the sessions until cancelled."""
@@ -225,7 +225,7 @@ class Turns:
     async def close(self) -> None:
         """Stop every session."""
         await asyncio.gather(*map(self.stop, self.known.values()))
-        for task in self._beside:
+        for task in self._background:
             task.cancel()
 
     def _serve(self, session: Session) -> ServedSession:
@@ -243,9 +243,9 @@ class Turns:
             session_id=served_session.session.id,
             message_id=new_id("msg"),
             parts=parts,
-            agent=self._chosen.agent,
-            model=self._chosen.model,
-            limits=replace(self._chosen.limits, attended=can_ask),
+            agent=self._served_prompts.agent,
+            model=self._served_prompts.model,
+            limits=replace(self._served_prompts.limits, attended=can_ask),
         )
         task = asyncio.create_task(self._client.call(PROMPT, prompt))
         served_session.tasks.add(task)
@@ -310,7 +310,7 @@ class Turns:
         served_session = self.known.get(session_id or "")
         if served_session is None or not served_session.is_working:
             return
-        if self._chosen.auto and isinstance(request, PermissionRequest):
+        if self._served_prompts.auto and isinstance(request, PermissionRequest):
             approval = AnswerPermission(request_id=request.id, reply="once", message=AUTO)
             with suppress(OperationError):
                 await self._client.call(PERMISSION_REPLY, approval)
@@ -327,8 +327,8 @@ class Turns:
             await work
 
         task = asyncio.create_task(finish())
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
 
 def _line(part: ToolPart) -> str:

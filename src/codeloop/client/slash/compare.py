@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.client.numbers import dollars
+from codeloop.client.numbers import format_cost
 from codeloop.client.target import Target
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.files import VcsFileDiff
@@ -116,7 +116,7 @@ def compare_lines(rows: Sequence[Compared], *, is_checked: bool) -> list[str]:
         check = ["passed" if row.check == 0 else "-" if row.check is None else f"failed ({row.check})"]
         facts = [str(len(row.files)), f"+{added} -{deleted}", *(check if is_checked else [])]
         table.append(
-            [row.name, row.model, *facts, dollars(row.cost), f"{row.seconds:.1f} s", one_line(row.problem, 60)]
+            [row.name, row.model, *facts, format_cost(row.cost), f"{row.seconds:.1f} s", one_line(row.problem, 60)]
         )
     files = sorted({each.file for row in rows for each in row.files})
     lines = _columns(table)

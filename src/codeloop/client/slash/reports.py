@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.client.numbers import count, dollars, format_time, width_of
+from codeloop.client.numbers import format_cost, format_count, format_time, width_of
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import MemoryNote
 from codeloop.schema.api.session_reports import PermissionsInForce, SessionContext, SessionCost
@@ -51,18 +51,20 @@ def context_lines(context: SessionContext, width: int = WIDE) -> list[str]:
     """
     window = context.window or max(context.used, 1)
     about = "" if context.is_counted else "about "
-    of = f" of {count(context.window)} tokens, {context.used * 100 // window} %" if context.window else " tokens"
+    of = f" of {format_count(context.window)} tokens, {context.used * 100 // window} %" if context.window else " tokens"
     source = "counted by the service at the last request" if context.is_counted else "estimated from the text"
-    lines = [f"{context.model}: {about}{count(context.used)}{of} ({source})", _bar(context.used, window), ""]
+    lines = [f"{context.model}: {about}{format_count(context.used)}{of} ({source})", _bar(context.used, window), ""]
     rows: list[tuple[str, ...]] = []
     group = ""
     for part in sorted(context.parts, key=lambda each: (_GROUPS.index(each.group), -each.tokens)):
         shown = part.group if part.group != group else ""
         group = part.group
-        rows.append((shown, one_line(part.name, WIDTH), f"about {count(part.tokens)}", _bar(part.tokens, window)))
+        rows.append(
+            (shown, one_line(part.name, WIDTH), f"about {format_count(part.tokens)}", _bar(part.tokens, window))
+        )
     if context.window:
         free = max(context.window - context.used, 0)
-        rows.append(("free", "", count(free), _bar(free, window)))
+        rows.append(("free", "", format_count(free), _bar(free, window)))
     table = _table(rows, right=(2,))
     if not _fits(table, width):
         short_rows = [row[:3] for row in rows]
@@ -73,10 +75,13 @@ def context_lines(context: SessionContext, width: int = WIDE) -> list[str]:
     lines += table
     if context.compacts_at:
         tokens_left = max(context.compacts_at - context.used, 0)
-        lines += ["", f"A summary takes the place of the conversation from {count(context.compacts_at)} tokens on"]
-        lines[-1] += f": after {count(tokens_left)} more." if tokens_left else ": at the next step."
+        lines += [
+            "",
+            f"A summary takes the place of the conversation from {format_count(context.compacts_at)} tokens on",
+        ]
+        lines[-1] += f": after {format_count(tokens_left)} more." if tokens_left else ": at the next step."
     if context.prunable:
-        lines.append(f"Before that, about {count(context.prunable)} of old output are left out.")
+        lines.append(f"Before that, about {format_count(context.prunable)} of old output are left out.")
     return lines
 
 
@@ -133,13 +138,18 @@ _GROUPS = ("system prompt", "instructions", "tools", "MCP", "conversation")
 def _money(cost: float, tokens: Tokens, *, is_priced: bool) -> str:
     """Return dollars, or that nothing is asked for the tokens, or that it is unknown what is."""
     if cost or not tokens.all:
-        return dollars(cost, tokens)
+        return format_cost(cost, tokens)
     return "free" if is_priced else UNKNOWN
 
 
 def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
     total = tokens.input + tokens.cache.read + tokens.cache.write
-    return count(total), count(tokens.cache.read), count(tokens.output), count(tokens.reasoning)
+    return (
+        format_count(total),
+        format_count(tokens.cache.read),
+        format_count(tokens.output),
+        format_count(tokens.reasoning),
+    )
 
 
 def _bar(tokens: int, total: int) -> str:

@@ -19,22 +19,22 @@ class Overlaps:
     """The computed overlaps, and the remaining budget of steps."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._left = _WORK
+        self._cache: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._work_left = _WORK
 
     def find(self, one: str, other: str) -> tuple[str, ...]:
         """Return the overlap of two wildcards (see `overlap`). Raises TooManyOverlaps."""
         if other in {one, "*"}:
             return (one,)
-        overlap_known = self._known.get((one, other))
+        overlap_known = self._cache.get((one, other))
         if overlap_known is None:
-            overlap_known = self._known[one, other] = overlap(one, other, CONFIG_OVERLAPS.value, self.spend)
+            overlap_known = self._cache[one, other] = overlap(one, other, CONFIG_OVERLAPS.value, self.spend)
         return overlap_known
 
     def spend(self, steps: int) -> None:
         """Use up `steps` of the budget. Raises TooManyOverlaps when none are left."""
-        self._left -= steps
-        if self._left < 0:
+        self._work_left -= steps
+        if self._work_left < 0:
             raise TooManyOverlaps
 
 

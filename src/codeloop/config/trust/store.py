@@ -40,7 +40,7 @@ class TrustList(Struct, frozen=True):
 
 
 def read_trust(paths: Paths) -> TrustList:
-    """Read the list. A file that makes no sense is moved aside, so that nothing is trusted by accident."""
+    """Read the list. A damaged file is renamed, so that nothing is trusted by accident."""
     try:
         return TrustList(_directories(paths))
     except (FileNotFoundError, NotADirectoryError):

@@ -105,7 +105,7 @@ class Hooks:
         """How often a handler was skipped."""
         self.timings: HookTimings | None = None
         """Counts the calls of handlers, if set."""
-        self._said: dict[tuple[str, str, str, str], None] = {}
+        self._reported: dict[tuple[str, str, str, str], None] = {}
         self.take(handlers)
 
     def take(self, handlers: Iterable[Handler]) -> None:
@@ -212,10 +212,10 @@ class Hooks:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")
         self.failures += 1
         key = (str(payload.get("sessionID", "")), handler.label, name, cause)
-        if key not in self._said:
-            self._said[key] = None
-            if len(self._said) > _MOST_SAID:
-                del self._said[next(iter(self._said))]
+        if key not in self._reported:
+            self._reported[key] = None
+            if len(self._reported) > _MOST_SAID:
+                del self._reported[next(iter(self._reported))]
             self._tell(f"{handler.label} failed at {name} and was passed over: {cause}.")
 
 

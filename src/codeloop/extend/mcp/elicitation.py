@@ -176,7 +176,7 @@ class ServerRequests:
         self._server = server
         self._root = root
         self._log = log
-        self._heard = change_callbacks
+        self._on_change = change_callbacks
         self._calls: list[ToolContext] = []
         self._readers: dict[str, dict[str, Notices]] = {}
         self._callers: dict[str, Notices] = {}
@@ -192,7 +192,7 @@ class ServerRequests:
         )
         for session_id, notices in self._readers.get(uri, {}).items():
             notices.add(session_id, note)
-        self._heard.resource(uri)
+        self._on_change.resource(uri)
 
     def notify(self, line: str) -> None:
         """Notify the sessions that have called the server; a call in progress notices by itself."""
@@ -228,7 +228,7 @@ class ServerRequests:
         if isinstance(message, Exception):
             self._log.note(f"[{message}]")
         elif method.endswith("list_changed"):
-            self._heard.lists()
+            self._on_change.lists()
         elif method == "notifications/resources/updated":
             self._notify_readers(str(message.params.uri))
         await asyncio.sleep(0)

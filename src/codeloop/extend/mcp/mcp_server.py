@@ -21,9 +21,9 @@ from codeloop.extend.mcp.transport.failures import (
     RegistrationNeeded,
     ServerFailed,
     SignInNeeded,
-    cause,
+    describe_error,
+    find_cause,
     request_errors,
-    words_of,
 )
 from codeloop.extend.mcp.transport.fetch_listing import LatestListing
 from codeloop.schema.limits import MCP_CALL, MCP_RETRY, MCP_RETRY_MOST
@@ -209,8 +209,8 @@ class McpServer:
     def _failure(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
         """Convert a failed request to ServerFailed, and record whether the server is gone."""
         error = connection.fatal or error
-        text = words_of(error)
-        if isinstance(cause(error), SignInNeeded | RegistrationNeeded):
+        text = describe_error(error)
+        if isinstance(find_cause(error), SignInNeeded | RegistrationNeeded):
             self._connection = None
             self.fail(error)
             return ServerFailed(refusal_of(self))
@@ -268,8 +268,8 @@ class McpServer:
 
     def fail(self, error: BaseException) -> None:
         """Record why it can't be used."""
-        found = cause(error)
-        why = words_of(error)
+        found = find_cause(error)
+        why = describe_error(error)
         # The log of a responding server holds warnings of its libraries, which are not the cause.
         last = self.log.last_line if isinstance(found, ProgramEnded | TimeoutError) else ""
         match found:

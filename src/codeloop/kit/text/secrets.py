@@ -110,7 +110,7 @@ class SecretHider:
         self._values = re.compile("|".join(re.escape(value) for value in secrets)) if secrets else None
 
     def hide(self, text: str) -> str:
-        """Return a text in which `[hidden]` stands for each secret. A terminal's colours are taken out of it."""
+        """Return a text with each secret replaced by `[hidden]`. A terminal's colours are taken out of it."""
         if len(text) < 6:
             return text
         plain = _ESCAPE.sub("", text) if "\x1b" in text else text

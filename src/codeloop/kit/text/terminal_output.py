@@ -121,7 +121,7 @@ def _runs(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _shorten(run: list[str]) -> tuple[list[str], bool]:
-    """Return the lines that stand for a run, and whether they leave something out."""
+    """Return the lines shown for a run, and whether they leave something out."""
     if len(run) <= _FEW:
         return run, False
     if all(line == run[0] for line in run):

@@ -51,7 +51,7 @@ class LanguageClient:
         self.setup = setup
         self.encoding: Encoding = "utf-16"
         self.documents: dict[Path, OpenDocument] = {}
-        self._told = on_diagnostics
+        self._on_diagnostics = on_diagnostics
         self._others: dict[Path, tuple[float, list[Any]]] = {}
         self._news = asyncio.Event()
         self.registered = Registrations(self._news.set)
@@ -110,7 +110,7 @@ class LanguageClient:
             await asyncio.sleep(_AGAIN)
 
     def sync(self, path: Path, language: str, text: str) -> None:
-        """Bring the server's text of a file to this one, opening it when it is not open."""
+        """Send the server this text of a file, opening it when it is not open."""
         document = self.documents.pop(path, None)
         if document is None:
             document = OpenDocument(path, language, text, next(self.habits.versions))
@@ -213,7 +213,7 @@ class LanguageClient:
             document.last = items if is_list(items) else []
         document.result = report.get("resultId")
         document.pulled = document.last
-        self._told(document.path)
+        self._on_diagnostics(document.path)
 
     def _fence(self, document: OpenDocument) -> None:
         """Detect when the server has processed all messages before a version, unless it reports versions anyway."""
@@ -276,7 +276,7 @@ class LanguageClient:
         else:
             return  # about an outdated text
         self._news.set()
-        self._told(path)
+        self._on_diagnostics(path)
 
 
 def path_of(uri: Any) -> Path | None:

@@ -73,7 +73,7 @@ class LspConnection:
     def __init__(self, pipes: ServerPipes, on_message: Heard, answers: Answers) -> None:
         self.lost = ""
         self.pipes = pipes
-        self._heard = on_message
+        self._on_message = on_message
         self._answers = answers
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._fences: dict[int, Callable[[], None]] = {}
@@ -108,7 +108,7 @@ class LspConnection:
                 waiting.set_exception(ServerGone(self.lost))
                 waiting.exception()  # the caller may have been cancelled
         self._waiting.clear()
-        self._heard(LOST, None)
+        self._on_message(LOST, None)
 
     def fence(self, passed: Callable[[], None]) -> None:
         """Send an unknown request. `passed` is called at its refusal: everything sent before is processed by then."""
@@ -156,7 +156,7 @@ class LspConnection:
         if not isinstance(method, str):
             self._settle(number, message)
         elif number is None:
-            self._heard(method, message.get("params"))
+            self._on_message(method, message.get("params"))
         elif method in self._answers:
             result = self._answers[method](message.get("params"))
             self._send({"jsonrpc": "2.0", "id": number, "result": result})

@@ -116,7 +116,7 @@ def is_spoken(npm: str, provider_id: str) -> bool:
 
 
 def addresses_of(provider_id: str, rows: tuple[ServiceRow, ...] = ROWS) -> frozenset[str]:
-    """Return the addresses, perhaps with `${NAME}` in them, that a provider's services have beside its own."""
+    """Return the addresses, perhaps with `${NAME}` in them, that a provider's services have besides its own."""
     return frozenset(row.service.url for row in rows if row.service.url and matches(provider_id, row.provider))
 
 

@@ -45,7 +45,7 @@ def page_of(service: PkceService, home: str, callback: str, verifier: str) -> st
 
 
 async def fetch_key(service: PkceService, home: str, code: str, verifier: str) -> str:
-    """Return the key that a code stands for. Raises `ModelUnavailable`: the service gives none."""
+    """Exchange a code for the key. Raises `ModelUnavailable`: the service gives none."""
     body = msgspec.json.encode({"code": code, "code_verifier": verifier, "code_challenge_method": "S256"})
     answer = await ask("POST", home + service.keys, {"content-type": "application/json"}, body)
     key = answer.json.get("key")

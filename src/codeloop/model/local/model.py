@@ -55,7 +55,7 @@ class LocalModel:
         """What the server calls the model with more context; empty: as ever."""
         self._asking = asyncio.Lock()
         self._model = model
-        self._read = reader
+        self._read_context = reader
         self._url = url
         self._info = model.info
         self._context = LocalContext()
@@ -71,7 +71,7 @@ class LocalModel:
         whole = fixed + sum(estimate_tokens(_without_images(turn)) for turn in request.turns)
         async with self._asking:  # the server is asked, and loads the model, once
             if not self._context.loaded:
-                self._context = await self._read(self._url, self._info.api_id or self._info.id)
+                self._context = await self._read_context(self._url, self._info.api_id or self._info.id)
                 self._take_context()
             if wanted := self._find_wanted(fixed):
                 loaded = self._context.loaded

@@ -58,7 +58,7 @@ class ChaosModel:
             "main": random.Random(f"{seed} main"),
             "side": random.Random(f"{seed} side"),
         }
-        self._kept: dict[Kind, tuple[ModelRequest, list[ModelEvent]]] = {}
+        self._recorded: dict[Kind, tuple[ModelRequest, list[ModelEvent]]] = {}
         self.faults: list[str] = []
         """What was done so far, one word a request; empty words for those left whole."""
 
@@ -81,7 +81,7 @@ class ChaosModel:
             return
         events = await self._answer(kind, request)
         if fault == "cut":
-            self._kept[kind] = (request, events)
+            self._recorded[kind] = (request, events)
         for number, event in enumerate(inject_fault(events, fault, point)):
             if fault == "stall" and number == int(point * len(events)):
                 await asyncio.sleep(self._rates.stall_ms / 1000)
@@ -96,7 +96,7 @@ class ChaosModel:
         return ""
 
     async def _answer(self, kind: Kind, request: ModelRequest) -> list[ModelEvent]:
-        model_requests = self._kept.pop(kind, None)
+        model_requests = self._recorded.pop(kind, None)
         if model_requests is not None and model_requests[0] == request:
             return model_requests[1]
         return [event async for event in self._inner.stream(request)]

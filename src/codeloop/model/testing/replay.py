@@ -120,10 +120,10 @@ class ReplayModel:
         self._path = path
         self._places = places
         self._info = info
-        self._pace = speed
+        self._speed = speed
         self._memory = _Memory()
         answers = list(enumerate(read_answers(path), 1))
-        self._left: dict[Kind, list[tuple[int, ScriptedAnswer]]] = {
+        self._remaining: dict[Kind, list[tuple[int, ScriptedAnswer]]] = {
             "main": [row for row in answers if row[1].kind == "main"],
             "side": [row for row in answers if row[1].kind == "side"],
         }
@@ -138,7 +138,7 @@ class ReplayModel:
     @property
     def left(self) -> int:
         """How many answers of the conversation have not been played."""
-        return len(self._left["main"])
+        return len(self._remaining["main"])
 
     def problems(self) -> list[str]:
         """Return the mismatches of what was played so far: another prompt, answers that are left."""
@@ -156,7 +156,7 @@ class ReplayModel:
         """Play the next answer of the request's kind."""
         kind = kind_of(request)
         recorded_request = self._memory.record(request, self._places)
-        row = _take_next(self._left[kind], kind, recorded_request)
+        row = _take_next(self._remaining[kind], kind, recorded_request)
         if row is None:
             yield Finished("error", error=failure(f"The recording {self._path} ends here: no further {kind} answer."))
             return
@@ -170,7 +170,7 @@ class ReplayModel:
             recorded = answer.request
             self._is_other |= not self._played and recorded is not None and recorded.digest != recorded_request.digest
             self._played += 1
-        async for event in play(answer.fill_places(self._places), number, self._pace):
+        async for event in play(answer.fill_places(self._places), number, self._speed):
             yield event
 
 
@@ -196,7 +196,7 @@ class _Memory:
 def _take_next(
     remaining: list[tuple[int, ScriptedAnswer]], kind: Kind, recorded_request: RecordedRequest
 ) -> tuple[int, ScriptedAnswer] | None:
-    """Take the next answer; of those beside the conversation, the one with the same system prompt."""
+    """Take the next answer; outside the conversation, the one with the same system prompt."""
     if not remaining:
         return None
     index = 0

@@ -222,7 +222,7 @@ def read_answers(path: Path) -> list[ScriptedAnswer]:
 
 
 def replace_paths(answer: ScriptedAnswer, places: dict[str, str]) -> ScriptedAnswer:
-    """Return a recorded answer with each path of `places` replaced by the word that shall stand for it."""
+    """Return a recorded answer with each path of `places` replaced by its placeholder."""
     swap = _swapper(places, is_whole=True)
     return answer if swap is None else _map_answer(answer, swap)
 

@@ -29,11 +29,11 @@ class ScriptedModel:
         self._info = info
         self._places = places
         self._name = name
-        self._left: dict[Kind, list[ScriptedAnswer]] = {
+        self._remaining: dict[Kind, list[ScriptedAnswer]] = {
             "main": [answer for answer in answers if answer.kind == "main"],
             "side": [answer for answer in answers if answer.kind == "side"],
         }
-        self._given = 0
+        self._answer_count = 0
 
     @property
     def info(self) -> ModelInfo:
@@ -43,17 +43,17 @@ class ScriptedModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Yield the next answer of the request's kind."""
         kind = kind_of(request)
-        scripted_answers = self._left[kind]
+        scripted_answers = self._remaining[kind]
         if not scripted_answers:
             yield Finished("error", error=failure(f"{self._name} has no further answer for a {kind} request."))
             return
-        self._given += 1
-        async for event in play(scripted_answers.pop(0).fill_places(self._places), self._given):
+        self._answer_count += 1
+        async for event in play(scripted_answers.pop(0).fill_places(self._places), self._answer_count):
             yield event
 
 
 def kind_of(request: ModelRequest) -> Kind:
-    """Return `side` for a request beside the conversation (a title, a summary: without tools), else `main`."""
+    """Return `side` for a request outside the conversation (a title, a summary: without tools), else `main`."""
     return "main" if request.tools else "side"
 
 

@@ -245,7 +245,7 @@ class _Reader:
         return Word(value, source)
 
     def _piece(self, before: str) -> str:
-        """Read a piece of a word and return what it stands for."""
+        """Read a piece of a word and return its value."""
         text, at = self.text, self.at
         if match := _INSIDE.match(text, at) if before else _BARE.match(text, at):
             piece = match[0]

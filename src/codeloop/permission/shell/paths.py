@@ -134,14 +134,14 @@ class _Variables:
         setting = [command for command in script.commands if command.words[0].value in _SETS]
         words = [word for command in setting for word in command.words[1:]]
         self._set = {match[0] for word in words if (match := re.match(r"\w+", word.value))} | set(script.variables)
-        self._known: list[tuple[int, str, tuple[str, ...]]] = []
+        self._assignments: list[tuple[int, str, tuple[str, ...]]] = []
         if script.is_unknown or not all(word.is_known for word in words):
             return
         for name, variable in script.variables.items():
             if variable is not None and not any(re.match(rf"{name}\b", word.value) for word in words):
                 texts = [text for word in variable[1] for text in spellings(word)]
                 if texts and ANYWHERE not in texts and len(texts) <= MOST:
-                    self._known.append((variable[0], name, tuple(texts)))
+                    self._assignments.append((variable[0], name, tuple(texts)))
 
     def spellings(self, word: Word, roots: Sequence[str], number: int) -> tuple[str, ...]:
         """Return the paths of a word of the command with this number: it sees what is set before it."""
@@ -149,7 +149,7 @@ class _Variables:
             return (ANYWHERE,)
         if word.source.startswith(("<(", ">(")) and word.source.endswith(")"):
             return ("/dev/fd/63",)
-        return spellings(word, roots, {name: texts for start, name, texts in self._known if start <= number})
+        return spellings(word, roots, {name: texts for start, name, texts in self._assignments if start <= number})
 
     def without_home(self, path: str, *, enters: bool = False) -> str:
         """Return a path, or ANYWHERE when the line changes what it depends on (`enters`: it is for `cd`)."""

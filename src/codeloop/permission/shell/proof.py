@@ -197,7 +197,7 @@ class _Judge:
             raise _Unproven(f"`{name}` is the shell's own and may evaluate or change more than it says")
 
     def _check_variables(self, name: str, words: Sequence[Word]) -> None:
-        """Refuse a variable that could be an option: it has to stand behind `--`."""
+        """Refuse a variable that could be an option: it has to come after `--`."""
         if name in {"echo", "printf"}:
             return
         for word in words[1:]:

@@ -83,7 +83,7 @@ def is_runner(name: str) -> bool:
 
 
 def runs_script(words: Sequence[Word]) -> bool:
-    """Return whether a runner may run more than its words show: `spellings` has each command that stands in them."""
+    """Return whether a runner may run more than its words show: `spellings` has each command in them."""
     name = words[0].value
     is_script = any(re.search(r"[\s;|&]", word.value) or not word.is_known for word in words[1:])
     return name in SHELL_RUNNERS or (is_runner(name) and is_script)
@@ -97,7 +97,7 @@ def runs_what_follows(words: Sequence[Word]) -> bool:
 
 
 def _runs_by(option: str, flags: Sequence[str]) -> bool:
-    """Return whether an option is one of the flags: a long one may be shortened, a short one stand among others."""
+    """Return whether an option is one of the flags: a long one may be shortened, a short one combined with others."""
     name = option.partition("=")[0]
     for flag in flags:
         if option.startswith(flag) or (name.startswith("--") and len(name) > 2 and flag.startswith(name)):

@@ -249,7 +249,7 @@ _FD_FILLED = re.compile(r"\{(?:/|//|\.|/\.)?\}")
 
 
 def _fd(words: Sequence[Word]) -> WrappedCommands:
-    """`-x` and `-X` run what follows, up to `;`, for each file found, put behind it where no `{}` stands."""
+    """`-x` and `-X` run what follows, up to `;`, for each file found, appended where there is no `{}`."""
     for index, word in enumerate(words[1:], 1):
         option, _, value = word.value.partition("=")
         short = re.match(r"-[A-Za-z0-9.]*?[xX](.*)", word.value, re.DOTALL)

@@ -46,7 +46,7 @@ class Directories:
     """Knows the directory of an event: that of its session."""
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {}
+        self._directories: dict[str, str] = {}
 
     def of(self, store: Store, stamped: Stamped) -> str | None:
         """Return the directory; None: the session is gone. Raises StoreError."""
@@ -57,15 +57,15 @@ class Directories:
                 return self._remember(p.session_id, p.info.directory)
             case event:
                 session_id = session_of(event)
-        if session_id is None or session_id in self._known:
-            return self._known.get(session_id or "")
+        if session_id is None or session_id in self._directories:
+            return self._directories.get(session_id or "")
         session = store.find_session(session_id)
         return None if session is None else self._remember(session_id, session.directory)
 
     def _remember(self, session_id: str, directory: str) -> str:
-        self._known[session_id] = directory
-        if len(self._known) > SERVER_SESSIONS.value:
-            del self._known[next(iter(self._known))]
+        self._directories[session_id] = directory
+        if len(self._directories) > SERVER_SESSIONS.value:
+            del self._directories[next(iter(self._directories))]
         return directory
 
 
@@ -88,7 +88,7 @@ class Hub:
         self._readers: set[Reader] = set()
         self._sources: dict[str, Source] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._begun: Position = {}
+        self._start_position: Position = {}
         """Where each project stood when this process first opened it."""
         self._directories = Directories()
         self._disposed = ""
@@ -170,7 +170,7 @@ class Hub:
     def _find_source_ahead(self, reader: Reader) -> Source | None:
         """Return a source that has gone on since the reader was there; one it knows nothing of is new to it."""
         for project, source in self._sources.items():
-            if reader.follows(project) and reader.at.setdefault(project, self._begun[project]) < source.seq:
+            if reader.follows(project) and reader.at.setdefault(project, self._start_position[project]) < source.seq:
                 return source
         return None
 
@@ -228,8 +228,8 @@ class Hub:
         return any(reader.directory in {None, str(directory)} for reader in self._readers)
 
     def _on_open(self, store: Store) -> None:
-        """Hear of a store that was not open."""
-        self._begun.setdefault(project_of(store), store.last_seq())
+        """Follow a store that has just been opened."""
+        self._start_position.setdefault(project_of(store), store.last_seq())
         if self._readers:
             self._attach(store)
 

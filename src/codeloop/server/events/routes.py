@@ -107,7 +107,7 @@ def streams(app: App, hub: Hub) -> list[BaseRoute]:
 
     async def directory(request: Request) -> Response:
         project = await app.project(app.directory(directory_of(request)))
-        root = project.settings.place
+        root = project.settings.project_root
         return _open_stream(request, hub, str(root.directory), root.project_id)
 
     async def everywhere(request: Request) -> Response:

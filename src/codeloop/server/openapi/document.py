@@ -11,7 +11,7 @@ from starlette.routing import Route
 from codeloop import __version__
 from codeloop.schema.operation import AnyOperation
 from codeloop.server.openapi.errors import ERRORS, RESPONSES, failures
-from codeloop.server.openapi.schemas import Schema, reference, shapes
+from codeloop.server.openapi.schemas import Schema, make_shapes, reference
 from codeloop.server.operations import PREVIEW, SERVED, TEXTS
 from codeloop.server.preview.operations import LISTS, WRAPS
 
@@ -78,7 +78,7 @@ DOCUMENT = Route("/doc", _document, methods=["GET"], name="doc")
 @functools.cache
 def document() -> bytes:
     """Return the document as JSON; made when it is first asked for."""
-    shape_table = shapes([row.takes for row in SERVED], [row.gives for row in SERVED])
+    shape_table = make_shapes([row.takes for row in SERVED], [row.gives for row in SERVED])
     takes = {row.takes.__name__ for row in SERVED}
     components = {name: schema for name, schema in shape_table.components.items() if name not in takes}
     paths: dict[str, Schema] = {}
@@ -156,7 +156,7 @@ def _wrap(name: str, schema: Schema) -> Schema:
 
 
 def _streams() -> dict[str, Schema]:
-    """Describe the routes beside the table, all GET: streams of events and terminals, by path."""
+    """Describe the routes that are not in the table, all GET: streams of events and terminals, by path."""
     resumed = [_reference("parameters", "lastEventID"), _parameter("after", "query", _STRING, required=False)]
     schemas = [_reference("parameters", name) for name in ("directory", "workspace")]
     pty = [_parameter("ptyID", "path", _STRING, required=True)]

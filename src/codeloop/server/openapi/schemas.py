@@ -44,7 +44,7 @@ class Shapes(msgspec.Struct, frozen=True):
     components: dict[str, Schema]
 
 
-def shapes(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
+def make_shapes(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
     """Return the schemas of types.
 
     A field that may be left out of a request may also be null there; an answer leaves it out. So null is only allowed

@@ -94,7 +94,7 @@ async def list_requests(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
 async def list_saved(it: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
     """List the permissions that are always allowed in the directory's project."""
     project = await it.project()
-    project_id = project.settings.place.project_id
+    project_id = project.settings.project_root.project_id
     if args.project_id not in {None, project_id}:
         return []
     return [
@@ -169,7 +169,7 @@ async def _session_request(it: PreviewRequest, session_id: str) -> PreviewReques
     """Return a request for the directory of a session. Raises CodeloopError: there is no such session."""
     project = await it.project(session_id)
     project.store.session(session_id)
-    return PreviewRequest(it.app, project.settings.place.directory)
+    return PreviewRequest(it.app, project.settings.project_root.directory)
 
 
 async def _requests(it: PreviewRequest, session_id: str) -> list[PermissionRequest]:

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class _Cursor(msgspec.Struct, frozen=True):
-    """Where a page ends: the id beside it, the order of the list, and whether the page lies before it."""
+    """Where a page ends: the id next to it, the order of the list, and whether the page is before it."""
 
     id: str
     order: str
@@ -88,7 +88,7 @@ async def list_active(it: PreviewRequest, _args: NoArguments) -> JSON:
     """Return the sessions in which a turn runs."""
     data: JSON = {}
     for project in it.app.projects:
-        states = await PreviewRequest(it.app, project.settings.place.directory).call(
+        states = await PreviewRequest(it.app, project.settings.project_root.directory).call(
             operation.SESSION_STATUS, NoArguments()
         )
         data |= {session: {"type": "running"} for session in states}
@@ -182,7 +182,7 @@ async def stage_revert(it: PreviewRequest, args: takes.StageRevert) -> JSON:
 
 @answers("v2.session.revert.clear")
 async def clear_revert(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
-    """Bring back what was taken back."""
+    """Restore what was undone."""
     await it.call(operation.SESSION_UNREVERT, UnrevertSession(session_id=args.session_id))
 
 
@@ -257,7 +257,7 @@ def _no_message(session_id: str, message_id: str) -> PreviewRefused:
 
 
 def _page(items: Sequence[T], ids: list[str], limit: int, order: str, text: str | None) -> tuple[Sequence[T], Any]:
-    """Return a page of items, which stand oldest first, and the cursors of those beside it. Raises PreviewRefused."""
+    """Return a page of items, oldest first, and the cursors of the pages before and after it. Raises PreviewRefused."""
     cursor = None if text is None else _read_cursor(text, ids)
     order = order if cursor is None else cursor.order
     if order == "desc":

@@ -33,10 +33,10 @@ class ConversationSearch:
         self._ui = ui
         self._tab = tab
         self._query = ""
-        self._found: list[TextMatch] = []
+        self._matches: list[TextMatch] = []
         self._is_complete = True
         self._at = 0
-        self._opened: dict[str, str] = {}
+        self._unfolded: dict[str, str] = {}
         """The items that were opened to show a match, each with its message."""
         self._origin = _place(tab)
         self._task: asyncio.Task[Any] | None = None
@@ -48,8 +48,8 @@ class ConversationSearch:
 
     def step(self, by: int) -> None:
         """Show the next match above (-1) or below (1), wrapping around."""
-        if self._found:
-            self._at = (self._at + by) % len(self._found)
+        if self._matches:
+            self._at = (self._at + by) % len(self._matches)
             self._do(self._show())
 
     def close(self, *, stays: bool) -> None:
@@ -71,7 +71,7 @@ class ConversationSearch:
 
     async def _look(self, text: str) -> None:
         await asyncio.sleep(PAUSE if self._query else 0)
-        self._query, self._found = text, []
+        self._query, self._matches = text, []
         bar, view = self._tab.find_bar, self._tab.view
         if not text.strip() or view is None:
             bar.say("")
@@ -84,8 +84,8 @@ class ConversationSearch:
         except CodeloopError as error:
             bar.say(str(error))
             return
-        self._found, self._is_complete = result.found, result.complete
-        if not self._found:
+        self._matches, self._is_complete = result.found, result.complete
+        if not self._matches:
             bar.say("not found")
             self._tab.transcript.blocks.highlights.show("")
             self._tab.transcript.refresh()
@@ -96,17 +96,17 @@ class ConversationSearch:
     def _nearest(self) -> int:
         """Return the last match in a message that begins at or above the visible rows; else the last of all."""
         key, _, follows = self._origin
-        message = next((each.message_id for each in self._found if key in {each.message_id, each.part_id}), "")
-        at = len(self._found) - 1
+        message = next((each.message_id for each in self._matches if key in {each.message_id, each.part_id}), "")
+        at = len(self._matches) - 1
         if follows or not message:
             return at
-        return max(index for index, each in enumerate(self._found) if each.message_id == message)
+        return max(index for index, each in enumerate(self._matches) if each.message_id == message)
 
     async def _show(self) -> None:
         """Scroll to the current match: load its message, open its item, mark it."""
-        match, tab = self._found[self._at], self._tab
+        match, tab = self._matches[self._at], self._tab
         more = "" if self._is_complete else "+"
-        tab.find_bar.say(f"{self._at + 1} of {len(self._found)}{more}")
+        tab.find_bar.say(f"{self._at + 1} of {len(self._matches)}{more}")
         await self._ui.read_until(match.message_id)
         self._open(match)
         transcript = tab.transcript
@@ -127,19 +127,19 @@ class ConversationSearch:
     def _open(self, match: TextMatch) -> None:
         """Open the item of a match if it is folded; close the one opened for another match."""
         view, key = self._tab.view, match.message_id if match.kind in {"prompt", "summary"} else match.part_id
-        if view is None or key in self._opened:
+        if view is None or key in self._unfolded:
             return
         self._close()
         if match.kind != "answer" and key not in view.opened:
             view.toggle(key, match.message_id)
-            self._opened[key] = match.message_id
+            self._unfolded[key] = match.message_id
         self._tab.sync()
 
     def _close(self) -> None:
-        for key, message_id in self._opened.items():
+        for key, message_id in self._unfolded.items():
             if self._tab.view is not None and key in self._tab.view.opened:
                 self._tab.view.toggle(key, message_id)
-        self._opened.clear()
+        self._unfolded.clear()
         self._tab.sync()
 
 

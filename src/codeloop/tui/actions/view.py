@@ -2,7 +2,7 @@
 
 import asyncio
 
-from codeloop.client.numbers import describe_spending, dollars
+from codeloop.client.numbers import describe_spending, format_cost
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import NO_TOKENS
 from codeloop.tui.state.open_sessions import OpenSessions
@@ -125,7 +125,7 @@ async def show_status(ui: Ui, _words: str) -> None:
     if session is not None:
         tokens = session.tokens or NO_TOKENS
         lines.append(f"{session.id}  {one_line(session.title, WIDTH)}")
-        lines.append(" · ".join((*describe_spending(tokens, session.cost or 0.0),)) or dollars(0.0))
+        lines.append(" · ".join((*describe_spending(tokens, session.cost or 0.0),)) or format_cost(0.0))
     name = f"{model.provider_id}/{model.model_id}" if model is not None else "none yet (/connect)"
     lines.append(f"agent {ui.choices.agent_of(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.name}")
     if profile := ui.choices.profile_of(ui.tab):

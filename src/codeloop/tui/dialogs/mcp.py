@@ -35,7 +35,7 @@ class McpPicker(Picker[str]):
     """Lists the servers by name. Enter connects one, or signs in where needed."""
 
     def __init__(self, context: DialogContext) -> None:
-        self._given = context
+        self._dialog_context = context
         self._now: dict[str, MCPStatus] = {}
         self._connecting: set[str] = set()
         source = PickSource(
@@ -52,7 +52,7 @@ class McpPicker(Picker[str]):
         super().__init__(source, context.colours)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        self._now = await self._given.client.call(MCP_STATUS, NoArguments())
+        self._now = await self._dialog_context.client.call(MCP_STATUS, NoArguments())
         return [self._pick(name, status) for name, status in self._now.items()]
 
     def _pick(self, name: str, status: MCPStatus) -> Pick[str]:
@@ -82,18 +82,18 @@ class McpPicker(Picker[str]):
         self._connecting.add(name)
         self.reload()
         try:
-            return await self._given.client.call(MCP_CONNECT, McpName(name=name))
+            return await self._dialog_context.client.call(MCP_CONNECT, McpName(name=name))
         finally:
             self._connecting.discard(name)
 
     async def _disconnect(self, name: str | None) -> bool:
-        return name is not None and await self._given.client.call(MCP_DISCONNECT, McpName(name=name))
+        return name is not None and await self._dialog_context.client.call(MCP_DISCONNECT, McpName(name=name))
 
     async def _sign_in(self, name: str | None) -> bool:
         """Open the sign-in page in a browser, or accept a pasted code when the browser is on another machine."""
         if name is None:
             return False
-        client = self._given.client
+        client = self._dialog_context.client
         mcp_auth_start = await client.call(MCP_AUTH_START, McpName(name=name))
         screen = SignIn(name, mcp_auth_start.authorization_url, ELSEWHERE, self.colours)
         sign_in = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
@@ -104,7 +104,7 @@ class McpPicker(Picker[str]):
 
         sign_in.add_done_callback(over)
         try:
-            pasted = await self._given.ask(screen)
+            pasted = await self._dialog_context.ask(screen)
             if pasted:
                 await client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=pasted))
         finally:
@@ -116,7 +116,7 @@ class McpPicker(Picker[str]):
         if name is None:
             return False
         text = "Its tools can't be called until you sign in again."
-        if not await self._given.ask(Confirm("Sign out?", text, "sign out", self.colours)):
+        if not await self._dialog_context.ask(Confirm("Sign out?", text, "sign out", self.colours)):
             return False
-        await self._given.client.call(MCP_AUTH_REMOVE, McpName(name=name))
+        await self._dialog_context.client.call(MCP_AUTH_REMOVE, McpName(name=name))
         return True

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from codeloop.client.numbers import count
+from codeloop.client.numbers import format_count
 from codeloop.schema.api.providers import Model, ProviderDetails
 from codeloop.schema.message import NO_VARIANT, ModelRef
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments
@@ -18,7 +18,7 @@ class ModelPicker(Picker[ModelRef]):
     """Closes with a model, and the thinking effort that was last chosen for it."""
 
     def __init__(self, context: DialogContext, memory: ModelMemory, current: ModelRef | None = None) -> None:
-        self._given = context
+        self._dialog_context = context
         self._memory = memory
         self._current = current
         self._everything = False
@@ -38,7 +38,7 @@ class ModelPicker(Picker[ModelRef]):
         super().__init__(source, context.colours)
 
     async def _load_rows(self) -> Sequence[Pick[ModelRef]]:
-        client, none = self._given.client, NoArguments()
+        client, none = self._dialog_context.client, NoArguments()
         usable = (await client.call(CONFIG_PROVIDERS, none)).providers
         picks = list(self._group_picks(usable))
         if self._everything:
@@ -88,7 +88,7 @@ class ModelPicker(Picker[ModelRef]):
     async def _effort(self, model: ModelRef | None) -> bool:
         if model is None:
             return False
-        model_chosen = await self._given.ask(variant_picker(self._given, model))
+        model_chosen = await self._dialog_context.ask(variant_picker(self._dialog_context, model))
         if model_chosen is not None:
             self.dismiss(model_chosen)
         return False
@@ -119,7 +119,7 @@ def variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
 
 def figures(model: Model) -> str:
     """Return the context and the prices per million tokens."""
-    context = f"{count(model.limit.context)} tokens" if model.limit.context else ""
+    context = f"{format_count(model.limit.context)} tokens" if model.limit.context else ""
     cost = model.cost
     price = f"${cost.input:g} in · ${cost.output:g} out" if cost.input or cost.output else "no price"
     return " · ".join(word for word in (price, context) if word)

@@ -23,15 +23,15 @@ class PaletteRow(Struct, frozen=True):
 def palette(rows: Sequence[PaletteRow], colours: Colours, title: str = "Commands") -> Picker[str]:
     """Return a list of commands that closes with the id of one; without those that can't be run, and itself."""
     palette_rows = [row for row in rows if not row.problem and row.id != "command_list"]
-    return _list(palette_rows, colours, title, "run it")
+    return _make_picker(palette_rows, colours, title, "run it")
 
 
 def help_list(rows: Sequence[PaletteRow], colours: Colours) -> Picker[str]:
     """Return a list of all keys, with those of commands that can't be run now; it closes with the id of one."""
-    return _list(sorted(rows, key=lambda row: not row.keys), colours, "Keys and commands", "run it")
+    return _make_picker(sorted(rows, key=lambda row: not row.keys), colours, "Keys and commands", "run it")
 
 
-def _list(rows: Sequence[PaletteRow], colours: Colours, title: str, choose: str) -> Picker[str]:
+def _make_picker(rows: Sequence[PaletteRow], colours: Colours, title: str, choose: str) -> Picker[str]:
     groups = list(dict.fromkeys(row.group for row in rows))
 
     async def list_rows() -> Sequence[Pick[str]]:

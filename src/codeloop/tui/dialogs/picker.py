@@ -66,7 +66,7 @@ class Picker(Dialog[T | None], Generic[T]):
         self._list = PickList[T](finds_groups=source.finds_groups)
         self._preview = PickPreview(self, source)
         self._message = LOADING
-        self._typed = ""
+        self._typed_query = ""
         """The applied filter."""
         self._chooses = False
         """Enter was pressed before the rows were loaded."""
@@ -139,7 +139,7 @@ class Picker(Dialog[T | None], Generic[T]):
         preview.styles.width = width - list_width - 2
         rows = self._list.rows
         rows.styles = styles
-        rows.width = list_width - (2 if len(rows) > room else 0)  # beside the scroll bar
+        rows.width = list_width - (2 if len(rows) > room else 0)  # to the left of the scroll bar
         view.is_choice = lambda row: bool(self._list.found) and self._list.rows.pick_at(row) is not None
         if self._list.found:
             view.show(rows, room if has_preview else min(len(rows), room))
@@ -210,9 +210,9 @@ class Picker(Dialog[T | None], Generic[T]):
 
     def take_typed(self) -> None:
         """Apply the filter, if its text has changed."""
-        if self.is_over or (text := self.query_one(FilterInput).value) == self._typed:
+        if self.is_over or (text := self.query_one(FilterInput).value) == self._typed_query:
             return
-        self._typed, self._chooses = text, False
+        self._typed_query, self._chooses = text, False
         self._list.drop_more()
         self._filter()
         if self.source.search is not None:

@@ -55,7 +55,7 @@ class SessionPicker(Picker[str]):
     """Closes with the id of the session to open: the chosen one, or a new fork of it."""
 
     def __init__(self, context: DialogContext, pins: SessionPins, current: str = "") -> None:
-        self._given = context
+        self._dialog_context = context
         self._pins = pins
         self._current = current
         self._sessions: dict[str, Session] = {}
@@ -79,7 +79,7 @@ class SessionPicker(Picker[str]):
         super().__init__(source, context.colours)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        client = self._given.client
+        client = self._dialog_context.client
         sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
         states = await _states(client)
         self._sessions = {session.id: session for session in sessions}
@@ -102,7 +102,7 @@ class SessionPicker(Picker[str]):
         )
 
     async def _search(self, text: str) -> Sequence[Pick[str]]:
-        search_result = await self._given.client.call(SESSION_SEARCH, SearchSessions(query=text))
+        search_result = await self._dialog_context.client.call(SESSION_SEARCH, SearchSessions(query=text))
         picks: list[Pick[str]] = []
         for hit in search_result.hits:
             self._sessions.setdefault(hit.session.id, hit.session)
@@ -119,25 +119,29 @@ class SessionPicker(Picker[str]):
     async def _rename(self, session_id: str | None) -> bool:
         if session_id is None:
             return False
-        title = await self._given.ask(TextInput("Rename session", self.colours, self._sessions[session_id].title))
+        title = await self._dialog_context.ask(
+            TextInput("Rename session", self.colours, self._sessions[session_id].title)
+        )
         if not title or not title.strip():
             return False
-        await self._given.client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, title=title.strip()))
+        await self._dialog_context.client.call(
+            SESSION_UPDATE, UpdateSession(session_id=session_id, title=title.strip())
+        )
         return True
 
     async def _fork(self, session_id: str | None) -> bool:
         if session_id is not None:
-            session = await self._given.client.call(SESSION_FORK, ForkSession(session_id=session_id))
+            session = await self._dialog_context.client.call(SESSION_FORK, ForkSession(session_id=session_id))
             self.dismiss(session.id)
         return False
 
     async def _delete(self, session_id: str | None) -> bool:
         if session_id is None:
             return False
-        client = self._given.client
+        client = self._dialog_context.client
         children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
         text = deletion(self._sessions[session_id].title, len(children))
-        if not await self._given.ask(Confirm("Delete session?", text, "delete", self.colours)):
+        if not await self._dialog_context.ask(Confirm("Delete session?", text, "delete", self.colours)):
             return False
         return await client.call(SESSION_DELETE, SessionId(session_id=session_id))
 
@@ -179,7 +183,7 @@ class ForkPicker(Picker[str]):
     """The tree of forks around a session; closes with the id of one."""
 
     def __init__(self, context: DialogContext, session: Session) -> None:
-        self._given = context
+        self._dialog_context = context
         self._session = session
         source = PickSource(
             title="Forks",
@@ -191,7 +195,7 @@ class ForkPicker(Picker[str]):
         super().__init__(source, context.colours)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        client = self._given.client
+        client = self._dialog_context.client
         sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
         states = await _states(client)
         known = {session.id: session for session in sessions} | {self._session.id: self._session}
@@ -218,7 +222,7 @@ class ForkPicker(Picker[str]):
         if not message_id:
             return ""
         try:
-            message = await self._given.client.call(
+            message = await self._dialog_context.client.call(
                 MESSAGE_GET, MessageId(session_id=session_id, message_id=message_id)
             )
         except OperationError:
@@ -244,7 +248,7 @@ class ChildPicker(Picker[str]):
     """The subagents' sessions below one; closes with the id of one."""
 
     def __init__(self, context: DialogContext, parent: str, current: str = "") -> None:
-        self._given = context
+        self._dialog_context = context
         self._root_id = parent
         self._current = current
         source = PickSource(
@@ -258,7 +262,7 @@ class ChildPicker(Picker[str]):
         super().__init__(source, context.colours)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        client = self._given.client
+        client = self._dialog_context.client
         states = await _states(client)
         picks: list[Pick[str]] = []
         waiting = [(self._root_id, 0)]

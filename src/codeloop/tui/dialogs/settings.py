@@ -69,7 +69,7 @@ class SettingsPicker(Picker[str]):
     def __init__(
         self, context: DialogContext, own: Callable[[], Sequence[Setting]] | None = None, change: Change | None = None
     ) -> None:
-        self._given = context
+        self._dialog_context = context
         self._own = own
         self._change = change
         self._settings: dict[str, Setting] = {}
@@ -82,7 +82,7 @@ class SettingsPicker(Picker[str]):
         super().__init__(source, context.colours)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        client, none = self._given.client, NoArguments()
+        client, none = self._dialog_context.client, NoArguments()
         values, origins = await configuration_of(client), dict[str, str]()
         with suppress(OperationError):  # the reference's server doesn't tell
             origins = await client.call(CONFIG_ORIGINS, none)
@@ -111,9 +111,11 @@ class SettingsPicker(Picker[str]):
 
     async def _set(self, setting: Setting) -> None:
         if setting.choices:
-            text = await self._given.ask(_values(setting, self._given))
+            text = await self._dialog_context.ask(_values(setting, self._dialog_context))
         else:
-            text = await self._given.ask(TextInput(setting.name, self.colours, setting.value, about=setting.about))
+            text = await self._dialog_context.ask(
+                TextInput(setting.name, self.colours, setting.value, about=setting.about)
+            )
         if text is not None and text.strip() != setting.value:
             await self._put(setting, _parse(setting, text.strip()))
 
@@ -127,7 +129,7 @@ class SettingsPicker(Picker[str]):
             if setting.group != PROJECT and self._change is not None:
                 await self._change(setting, value)
             else:
-                await self._given.client.call(CONFIG_UPDATE, UpdateConfig(config=_nest(setting.keys, value)))
+                await self._dialog_context.client.call(CONFIG_UPDATE, UpdateConfig(config=_nest(setting.keys, value)))
         except CodeloopError as error:
             self.notify(str(error), severity="error", timeout=15, markup=False)
         self.reload()

@@ -48,7 +48,7 @@ class Timeline(Picker[TimelineStep]):
     """
 
     def __init__(self, context: DialogContext, session_id: str, *, goes_back: bool = False) -> None:
-        self._given = context
+        self._dialog_context = context
         self._session_id = session_id
         self._goes_back = goes_back
         self._messages: list[MessageWithParts] = []
@@ -82,7 +82,7 @@ class Timeline(Picker[TimelineStep]):
             self.notify(escape_controls(str(error)), severity="error", markup=False)
 
     async def _load_rows(self) -> Sequence[Pick[TimelineStep]]:
-        self._messages = await read_messages(self._given.client, self._session_id)
+        self._messages = await read_messages(self._dialog_context.client, self._session_id)
         picks: list[Pick[TimelineStep]] = []
         for message in self._messages:
             text = text_of(message)
@@ -100,7 +100,7 @@ class Timeline(Picker[TimelineStep]):
         styles = self.colours()
         rows = message_rows(turn, styles, width)
         query = SessionDiffQuery(session_id=self._session_id, message_id=step.message_id)
-        for number, diff in enumerate(await self._given.client.call(SESSION_DIFF, query)):
+        for number, diff in enumerate(await self._dialog_context.client.call(SESSION_DIFF, query)):
             rows += [] if number else [[]]
             name = Segment(f"  {one_line(diff.file or '', max(width - 16, 8))}", styles.of("text_muted"))
             added = Segment(f"+{diff.additions} ", styles.of("diff_added"))
@@ -115,7 +115,7 @@ class Timeline(Picker[TimelineStep]):
     async def _fork(self, step: TimelineStep | None) -> bool:
         if step is not None:
             before = ForkSession(session_id=self._session_id, message_id=step.message_id)
-            session = await self._given.client.call(SESSION_FORK, before)
+            session = await self._dialog_context.client.call(SESSION_FORK, before)
             self.dismiss(TimelineStep("fork", step.message_id, step.text, session.id))
         return False
 
@@ -123,12 +123,12 @@ class Timeline(Picker[TimelineStep]):
         """Show the effect on files, and undo once confirmed."""
         if step is None:
             return False
-        client, target = self._given.client, (self._session_id, step.message_id)
+        client, target = self._dialog_context.client, (self._session_id, step.message_id)
         dry = RevertSession(session_id=target[0], message_id=target[1], dry_run=True)
         outcome = (await client.call(SESSION_REVERT, dry)).outcome
         text = outcome_text(outcome) if outcome is not None else "No file changes."
         ask = Confirm("Undo this prompt and what follows?", text, "undo (/redo brings it back)", self.colours)
-        if await self._given.ask(ask):
+        if await self._dialog_context.ask(ask):
             await client.call(SESSION_REVERT, RevertSession(session_id=target[0], message_id=target[1]))
             self.dismiss(TimelineStep("undo", step.message_id, step.text, self._session_id))
         return False

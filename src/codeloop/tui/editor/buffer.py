@@ -20,7 +20,7 @@ class Change(Struct, frozen=True):
 
 
 class Buffer:
-    """The text of an editor. Offsets count code points; the cursor never stands inside a grapheme."""
+    """The text of an editor. Offsets count code points; the cursor is never inside a grapheme."""
 
     def __init__(self, text: str = "") -> None:
         self.chips: Chips = {}

@@ -13,7 +13,7 @@ _RANGE = f"[{chr(_FIRST)}-{chr(_LAST)}]"
 class Chip(Struct, frozen=True, omit_defaults=True):
     """The content of a chip. `label`: how it is shown, unique in its text; `text`: what is sent instead.
 
-    An image has a `url` (`data:`) and a `mime`, and is sent as an attachment; its label stands in the text.
+    An image has a `url` (`data:`) and a `mime`, and is sent as an attachment; its label is part of the text.
     `file`: where its content is stored.
     """
 

@@ -67,7 +67,7 @@ class Layout:
         return self._tops[line] + section, column
 
     def offset(self, row: int, column: int) -> int:
-        """Return the offset in the text of the character that stands in a cell, or the end of its row."""
+        """Return the offset in the text of the character in a cell, or the end of its row."""
         row = min(max(row, 0), self.rows - 1)
         line, start, end = self._section(row)
         glyphs = self.glyphs(self._lines[line][start:end])

@@ -21,25 +21,25 @@ class KeyOrder:
     def __init__(self, take: Callable[[Event], Awaitable[None]], is_settled: Callable[[], bool]) -> None:
         self._take = take
         self._is_settled = is_settled
-        self._held: list[Event] = []
+        self._queued: list[Event] = []
         self._release: asyncio.Task[None] | None = None
         self._handled: asyncio.Event | None = None
         """Set once the last key that may change the focus is handled."""
 
     async def wait(self) -> None:
         """Wait until no key is held back."""
-        if self._held and self._release is not None:
+        if self._queued and self._release is not None:
             await asyncio.wait({self._release})
 
     def drop(self) -> None:
         """Drop the held keys, except one being handled."""
-        del self._held[1:]
+        del self._queued[1:]
 
     async def feed(self, event: Event) -> None:
         """Handle a key as soon as those before it are done."""
-        if self._held or not self._is_free():
-            self._held.append(event)
-            if len(self._held) == 1:
+        if self._queued or not self._is_free():
+            self._queued.append(event)
+            if len(self._queued) == 1:
                 self._release = asyncio.create_task(self._give())
         else:
             await self._take(event)
@@ -57,10 +57,10 @@ class KeyOrder:
         climb(target)
 
     async def _give(self) -> None:
-        while self._held:
+        while self._queued:
             await self._wait_until_free()
-            await self._take(self._held[0])
-            del self._held[0]
+            await self._take(self._queued[0])
+            del self._queued[0]
 
     async def _wait_until_free(self) -> None:
         until = time.monotonic() + GRACE

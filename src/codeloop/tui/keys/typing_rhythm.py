@@ -29,7 +29,7 @@ class TypingRhythm:
     def silence_before_answer(self, now: float, *, has_draft: bool) -> float:
         """Return the seconds without a key after drawing a question before a key answers it.
 
-        `has_draft`: text stands in the prompt.
+        `has_draft`: the prompt holds text.
         """
         if not has_draft and now - self._last > _IDLE:
             return AT_REST

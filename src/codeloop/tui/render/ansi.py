@@ -41,7 +41,7 @@ class AnsiText:
         self._styles = styles
         self._base = base
         self._pen = Pen()
-        self._made: dict[Pen, Style] = {}
+        self._cache: dict[Pen, Style] = {}
 
     def line(self, text: str) -> Row:
         """Return a line as a row of any width."""
@@ -63,9 +63,9 @@ class AnsiText:
             row.append(Segment(escape_controls(expand_tabs(text)), self._style()))
 
     def _style(self) -> Style:
-        style = self._made.get(self._pen)
+        style = self._cache.get(self._pen)
         if style is None:
-            style = self._made[self._pen] = self._make(self._pen)
+            style = self._cache[self._pen] = self._make(self._pen)
         return style
 
     def _make(self, pen: Pen) -> Style:

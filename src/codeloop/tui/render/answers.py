@@ -3,7 +3,7 @@
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.numbers import duration, span
+from codeloop.client.numbers import elapsed_ms, format_duration
 from codeloop.kit.terminal_text import as_block, escape_answer_controls
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut
@@ -20,7 +20,7 @@ class LiveTexts:
     def __init__(self, canvas: Canvas) -> None:
         self._room = max(canvas.width - MARGIN, 2)
         self._answer = ProseStyles(canvas.styles)
-        self._thought = ProseStyles(canvas.styles, "text_muted", "italic", is_quiet=True)
+        self._thinking_styles = ProseStyles(canvas.styles, "text_muted", "italic", is_quiet=True)
         self._summary = ProseStyles(canvas.styles, "text_muted", is_quiet=True)
         self._documents: dict[str, MarkdownDocument] = {}
 
@@ -31,7 +31,7 @@ class LiveTexts:
 
     def reasoning(self, item: ReasoningItem) -> list[Row]:
         """Return all of the thinking as rows."""
-        return self._rows(item.key, item.part.text, self._thought, is_live=item.is_live)
+        return self._rows(item.key, item.part.text, self._thinking_styles, is_live=item.is_live)
 
     def summary(self, item: SummaryItem) -> list[Row]:
         """Return a summary as rows."""
@@ -63,7 +63,7 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     muted = canvas.styles.of("text_muted", "italic")
     click = Style(meta={"toggle": item.key})
     time = item.part.time
-    took = f" for {duration(span(time.start, time.end))}" if time.end is not None else ""
+    took = f" for {format_duration(elapsed_ms(time.start, time.end))}" if time.end is not None else ""
     head = Segment(f"{'▾' if item.is_open else '▸'} ", canvas.styles.of("text_muted") + click)
     title = f"Thought{took}" if time.end is not None else "Thinking"
     if item.is_open:

@@ -20,7 +20,7 @@ def width_of(row: Iterable[Segment]) -> int:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether each character of a text is one cell wide and stands for itself."""
+    """Return whether each character of a text is printed as it is and one cell wide."""
     return text.isascii()
 
 
@@ -182,7 +182,7 @@ def cut_text(text: str, width: int) -> str:
 
 
 def cut_path(path: str, width: int) -> str:
-    """Return a path on at most `width` cells; its end says most, so the ellipsis stands before it."""
+    """Return a path on at most `width` cells; the ellipsis is at its start, since its end says most."""
     if cell_len(path) <= width:
         return path
     at = len(path)

@@ -3,7 +3,7 @@
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from codeloop.client.numbers import count, dollars, duration
+from codeloop.client.numbers import format_cost, format_count, format_duration
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import MessageAbortedError, error_message
 from codeloop.tui.render.canvas import Canvas, Row
@@ -48,18 +48,18 @@ def _sums(item: EndItem) -> tuple[list[str], list[str]]:
     """Return the model and duration, and the usage."""
     message = item.message
     about = "~" if item.is_estimated else ""
-    cached = f" ({count(item.cached)} cached)" if item.cached else ""
+    cached = f" ({format_count(item.cached)} cached)" if item.cached else ""
     who = [
         one_line(message.agent, _NAME),
         one_line(message.model_id, _NAME),
         *(["stopped"] if isinstance(message.error, MessageAbortedError) else []),
-        duration(item.ms),
+        format_duration(item.ms),
         *([f"{item.steps} steps"] if item.steps > 1 else []),
     ]
-    tokens = f"{about}{count(item.tokens_in)} in{cached}, {count(item.tokens_out)} out"
+    tokens = f"{about}{format_count(item.tokens_in)} in{cached}, {format_count(item.tokens_out)} out"
     used = [  # a turn that was refused or killed has no counts
         *([tokens] if item.tokens_in or item.tokens_out else []),
-        *([about + dollars(item.cost)] if item.cost else []),
+        *([about + format_cost(item.cost)] if item.cost else []),
     ]
     return [word for word in who if word], used
 

@@ -75,7 +75,7 @@ class CodeHighlighter:
         self._stack = ["root"]
         self._in_comment = False
         self._styles = styles
-        self._ground = background
+        self._background = background
         self._base = styles.of(base, "", background)
 
     def line(self, text: str) -> list[Segment]:
@@ -93,7 +93,7 @@ class CodeHighlighter:
 
     def _style(self, kind: tuple[str, ...]) -> Style:
         colour = _colour(kind)
-        return self._styles.of(colour, "", self._ground) if colour else self._base
+        return self._styles.of(colour, "", self._background) if colour else self._base
 
     def _tokens(self, text: str) -> Iterator[Token]:
         """Yield the tokens of a line. Multi-line comments are handled here: most lexers need them whole."""

@@ -22,14 +22,14 @@ class Children:
     def __init__(self, session_id: str) -> None:
         self.known: dict[str, Session] = {}
         self._session_id = session_id
-        self._shown: dict[str, Child] = {}
-        self._places: dict[str, str] = {}
+        self._visible: dict[str, Child] = {}
+        self._message_ids: dict[str, str] = {}
         """The messages whose calls started them."""
 
     @property
     def shown(self) -> Mapping[str, Child]:
         """The shown state of each, by the id of its session."""
-        return self._shown
+        return self._visible
 
     def learn(self, session: Session) -> bool:
         """Update from a session; return whether it is one of these subagents."""
@@ -38,13 +38,13 @@ class Children:
         self.known[session.id] = session
         standing = (session.metadata or {}).get(STANDING)
         state = str(cast("JSON", standing).get("state", "")) if isinstance(standing, dict) else ""
-        before = self._shown.get(session.id) or Child(session.id, "")
-        self._shown[session.id] = replace(before, title=session.title, agent=session.agent or "", state=state)
+        before = self._visible.get(session.id) or Child(session.id, "")
+        self._visible[session.id] = replace(before, title=session.title, agent=session.agent or "", state=state)
         return True
 
     def take(self, event: Event, session_id: str) -> bool:
         """Apply an event of a subagent's session; return whether what is shown of it changed."""
-        child = self._shown[session_id]
+        child = self._visible[session_id]
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
                 if isinstance(p.part.state, ToolStatePending):
@@ -52,9 +52,9 @@ class Children:
                 calls = [call for call in child.calls if call.id != p.part.id]
                 index = next((at for at, call in enumerate(child.calls) if call.id == p.part.id), len(calls))
                 calls.insert(index, p.part)
-                self._shown[session_id] = replace(child, calls=tuple(calls[-SHOWN:]))
+                self._visible[session_id] = replace(child, calls=tuple(calls[-SHOWN:]))
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.time.completed:
-                self._shown[session_id] = replace(child, steps=child.steps + 1)
+                self._visible[session_id] = replace(child, steps=child.steps + 1)
             case _:
                 return False
         return True
@@ -63,7 +63,7 @@ class Children:
         """Return the id of the message whose call started a subagent, or the one that it belongs to."""
         while (session := self.known.get(session_id)) is not None and session.parent_id != self._session_id:
             session_id = session.parent_id or ""
-        known = self._places.get(session_id)
+        known = self._message_ids.get(session_id)
         if known is None or known not in log.messages:
             calls = (
                 (message_id, part)
@@ -73,12 +73,12 @@ class Children:
             )
             known = next((message_id for message_id, part in calls if child_of(part) == session_id), None)
             if known is not None:
-                self._places[session_id] = known
+                self._message_ids[session_id] = known
         return known
 
 
 def title_of(session: Session) -> str:
-    """Return a session's title; a subagent's without the agent's name, which stands beside it."""
+    """Return a session's title; a subagent's without the agent's name, which is shown next to it."""
     return session.title.removesuffix(f" (@{session.agent} subagent)")
 
 

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from codeloop.client.numbers import span
+from codeloop.client.numbers import elapsed_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, UserMessage
 from codeloop.schema.part import TOLD, CompactionPart, ReasoningPart, TextPart, ToolPart
 from codeloop.tui.state.children import child_of
@@ -125,7 +125,7 @@ def _end(log: MessageLog, info: AssistantMessage) -> list[Item]:
             cached=used.cache.read,
             tokens_out=used.output,
             cost=sum(step.cost for step in turn),
-            ms=span(began, info.time.completed),
+            ms=elapsed_ms(began, info.time.completed),
             is_estimated=bool(used.estimated),
         )
     ]

@@ -37,8 +37,8 @@ class OpenSessions:
         self.target = target
         self.views: dict[str, SessionView] = {}
         self.changed: set[str] = set()
-        self._heard = on_event
-        self._lost = on_lost
+        self._on_event = on_event
+        self._on_lost = on_lost
         self._following: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._reading: list[tuple[SessionView, list[Event]]] = []
@@ -146,7 +146,7 @@ class OpenSessions:
             except GapError:
                 self._read_again()
             except CodeloopError as error:
-                self._lost(str(error))
+                self._on_lost(str(error))
                 return
             else:
                 return
@@ -160,7 +160,7 @@ class OpenSessions:
                 for reading, since in self._reading:
                     if reading is view:
                         since.append(event)
-        self._heard(event)
+        self._on_event(event)
 
     def _read_again(self) -> None:
         """Read the open sessions again, because events were missed."""

@@ -39,18 +39,18 @@ class Arrivals:
     """Parses input incrementally. Incomplete sequences are held until they continue, or `rest` is called."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._incomplete = ""
         self._pasted: list[str] | None = None
         """The pieces of a paste that has not ended; None: there is none."""
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing is held."""
-        return not self._held or self._pasted is not None
+        return not self._incomplete or self._pasted is not None
 
     def take(self, data: str) -> Iterator[Arrival]:
         """Parse more input; yield the complete arrivals."""
-        data, self._held = self._held + data, ""
+        data, self._incomplete = self._incomplete + data, ""
         while data:
             if self._pasted is not None:
                 data = yield from self._paste(data, self._pasted)
@@ -70,7 +70,7 @@ class Arrivals:
                 yield Arrival("answer", match[question] if question else "", match["command"] or question)
                 data = data[match.end() :]
             elif len(data) < _LONGEST and _BEGUN.fullmatch(data):
-                self._held = data
+                self._incomplete = data
                 return
             else:
                 end = data.find("\x1b", 1)
@@ -80,7 +80,7 @@ class Arrivals:
     def take_held(self) -> Iterator[Arrival]:
         """Yield the held input, which did not continue, as keys."""
         if not self.is_whole:
-            data, self._held = self._held, ""
+            data, self._incomplete = self._incomplete, ""
             yield Arrival("keys", data)
 
     def _paste(self, data: str, pieces: list[str]) -> Generator[Arrival, None, str]:
@@ -89,7 +89,7 @@ class Arrivals:
         if end < 0:
             size_held = next((size for size in range(len(PASTE_END) - 1, 0, -1) if data.endswith(PASTE_END[:size])), 0)
             pieces.append(data[: len(data) - size_held])
-            self._held = data[len(data) - size_held :]
+            self._incomplete = data[len(data) - size_held :]
             return ""
         pieces.append(data[:end])
         self._pasted = None

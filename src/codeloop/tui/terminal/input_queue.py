@@ -45,7 +45,7 @@ class InputQueue:
         self._parser = KeyParser()
         self._waiting: deque[tuple[float, Arrival]] = deque()
         """With the time at which each came (monotonic seconds)."""
-        self._given = 0
+        self._handed_out = 0
         """Keys given to the app since it last had handled all."""
         self._pause: asyncio.Task[None] | None = None
         """The task that waits until the app has handled its keys."""
@@ -70,19 +70,19 @@ class InputQueue:
 
     def _feed(self) -> None:
         while self._waiting and self._pause is None:
-            if self._given >= AT_ONCE:
+            if self._handed_out >= AT_ONCE:
                 self._pause = asyncio.create_task(self._wait_taken())
                 return
             came, arrival = self._waiting.popleft()
-            text, room = arrival.text, AT_ONCE - self._given
+            text, room = arrival.text, AT_ONCE - self._handed_out
             if arrival.kind == "paste":
-                self._given += 1
+                self._handed_out += 1
                 self._send(events.Paste(text))
                 continue
             if len(text) > room and not text.startswith("\x1b"):
                 self._waiting.appendleft((came, Arrival("keys", text[room:])))
                 text = text[:room]
-            self._given += len(text)
+            self._handed_out += len(text)
             for message in [events.Key("escape", text)] if text == "\x1b" else self._parser.feed(text):
                 self._send(message)
 
@@ -98,7 +98,7 @@ class InputQueue:
             async with asyncio.timeout(TAKEN):
                 await event.wait()
                 await self._app.wait_for_keys()
-        self._given, self._pause = 0, None
+        self._handed_out, self._pause = 0, None
         self._feed()
 
 

@@ -32,7 +32,7 @@ class Bursts:
     """
 
     def __init__(self) -> None:
-        self._held: list[str] = []
+        self._burst: list[str] = []
         """A paste that may continue, or an Enter that text may follow, with the text just before it."""
         self._is_paste = False
         self._last = 0.0
@@ -40,7 +40,7 @@ class Bursts:
 
     def wait(self, now: float) -> float | None:
         """Return for how many seconds held input may still continue; None: nothing is held."""
-        if not self._held:
+        if not self._burst:
             return None
         return max(self._last + (PAUSE if self._is_paste else FOLLOWED) - now, 0.0)
 
@@ -58,7 +58,7 @@ class Bursts:
 
     def take_held(self) -> Iterator[Arrival]:
         """Yield the held arrivals, which did not continue."""
-        data, self._held = "".join(self._held), []
+        data, self._burst = "".join(self._burst), []
         if data:
             yield Arrival("paste" if self._is_paste else "keys", data)
         self._is_paste = False
@@ -80,7 +80,7 @@ class Bursts:
 
     def _stop(self, key: str) -> Iterator[Arrival]:
         if self._is_paste:
-            self._held.clear()
+            self._burst.clear()
         else:
             yield from self.take_held()
         yield Arrival("keys", key)
@@ -91,13 +91,13 @@ class Bursts:
         if self._is_paste and text == "\r" and since >= LONE:
             yield from self.take_held()
         if self._is_paste:
-            self._held.append(text)
+            self._burst.append(text)
             return
-        text = "".join([*self._held, text])
-        self._held.clear()
+        text = "".join([*self._burst, text])
+        self._burst.clear()
         if _LINES.search(text):
             self._is_paste = True
         elif not (text.endswith("\r") and (len(text) > 1 or since < FOLLOWED)):
             yield Arrival("keys", text)
             return
-        self._held.append(text)
+        self._burst.append(text)

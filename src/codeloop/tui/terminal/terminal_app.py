@@ -161,7 +161,7 @@ class TerminalApp(App[int], inherit_bindings=False):
             self._driver.write(HIDDEN)
 
     def _end_update(self) -> None:
-        """Draw pictures in the same frame as the text that they stand in."""
+        """Draw pictures in the same frame as the text around them."""
         if self._driver is not None:
             if self.painter is not None and (drawings := self.painter.frame()):
                 self._driver.write(drawings)

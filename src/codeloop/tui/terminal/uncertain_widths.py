@@ -27,7 +27,7 @@ class ScreenPart(LayoutUpdate):
 
 
 def render_row_at(strips: Iterable[Strip], column: int, console: Console) -> str:
-    """Return the output that writes strips beside each other, the first of them at a column."""
+    """Return the output that writes strips one after another, the first at a column."""
     pieces: list[str] = []
     for strip in strips:
         pieces.append(render_at(strip, column, console))

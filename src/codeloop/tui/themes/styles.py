@@ -15,16 +15,16 @@ class Styles:
 
     def __init__(self, theme: ColourTheme) -> None:
         self.theme = theme
-        self._made: dict[tuple[str, str, str], Style] = {}
+        self._cache: dict[tuple[str, str, str], Style] = {}
 
     def of(self, colour: str, look: str = "", on: str = "") -> Style:
         """Return the style of a colour's name (`text_muted`) on that of another; `look`: `bold italic` and the like."""
         key = (colour, look, on)
-        style = self._made.get(key)
+        style = self._cache.get(key)
         if style is None:
             colour_name = self._colour_of(colour)
             faint = " dim" if colour_name is None and colour in _MUTED else ""
-            style = self._made[key] = Style.parse(f"{look}{faint}".strip() or "none") + Style(
+            style = self._cache[key] = Style.parse(f"{look}{faint}".strip() or "none") + Style(
                 color=colour_name, bgcolor=self._colour_of(on)
             )
         return style

@@ -53,7 +53,7 @@ class FindInput(LineInput):
 
 
 class FindNote(SteadyWidget):
-    """A note beside the input."""
+    """A note to the right of the input."""
 
     DEFAULT_CSS = """
     FindNote { height: 1; width: auto; background: $background-panel; }

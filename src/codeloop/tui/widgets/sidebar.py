@@ -9,7 +9,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from codeloop.client.numbers import count, dollars
+from codeloop.client.numbers import format_cost, format_count
 from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
@@ -18,7 +18,7 @@ from codeloop.tui.state.servers import HEALTH, ServerState
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import CommandWidget, runs
-from codeloop.tui.widgets.status_bar import Standing
+from codeloop.tui.widgets.status_bar import StatusContent
 
 WIDTH = 36
 MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "primary"), "cancelled": ("[-]", "text_muted")}
@@ -53,7 +53,7 @@ class Sidebar(CommandWidget, ScrollView):
         self._rows: list[Row] = []
         self.info = SideInfo()
 
-    def show(self, view: SessionView | None, content: Standing, styles: Styles) -> None:
+    def show(self, view: SessionView | None, content: StatusContent, styles: Styles) -> None:
         """Show this data."""
         self._colours = styles
         rows = self._sections(view, self.info, content)
@@ -69,7 +69,7 @@ class Sidebar(CommandWidget, ScrollView):
         row = self._rows[at] if at < len(self._rows) else []
         return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
 
-    def _sections(self, view: SessionView | None, info: SideInfo, content: Standing) -> list[Row]:
+    def _sections(self, view: SessionView | None, info: SideInfo, content: StatusContent) -> list[Row]:
         styles = self._colours
         title = view.session.title if view is not None else "New session"
         rows: list[Row] = [[], *_wrap_title(one_line(title, 200, escape_answer_controls), styles, "bold")]
@@ -90,15 +90,19 @@ class Sidebar(CommandWidget, ScrollView):
             rows += [row for server, state in states.items() for row in self._server(server, state)]
         return rows
 
-    def _usage_rows(self, view: SessionView, content: Standing) -> list[Row]:
+    def _usage_rows(self, view: SessionView, content: StatusContent) -> list[Row]:
         styles = self._colours
         used = view.log.context_used
         percent = used * 100 // content.window or ("<1" if used else 0) if content.window else 0
-        share = f" of {count(content.window)}, {percent} %" if content.window else ""
+        share = f" of {format_count(content.window)}, {percent} %" if content.window else ""
         muted = styles.of("text_muted")
         return [
-            [Segment(f"{count(used)} tokens{share}", muted)],
-            *([[Segment(f"{dollars(cost, view.session.tokens)} spent", muted)]] if (cost := view.session.cost) else []),
+            [Segment(f"{format_count(used)} tokens{share}", muted)],
+            *(
+                [[Segment(f"{format_cost(cost, view.session.tokens)} spent", muted)]]
+                if (cost := view.session.cost)
+                else []
+            ),
         ]
 
     def _files(self, files: Sequence[SnapshotFileDiff]) -> list[Row]:

@@ -86,7 +86,7 @@ def apply(content: str, edit: Edit) -> EditResult:
 
 
 def _find_lines(text: str, new: str) -> int:
-    """Return the line (from 1) where the new text already stands as whole lines; 0: nowhere, or it is too short."""
+    """Return the line (from 1) at which the file already has the new text; 0: nowhere, or it is too short."""
     wanted = new.strip("\n")
     if len(wanted.strip()) < _SAYING:
         return 0

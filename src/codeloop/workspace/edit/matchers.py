@@ -40,15 +40,15 @@ class TooAlike(CodeloopError):
 class Comparisons:
     """Counts the steps of one matcher. Raises TooAlike when there were too many."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_work_left",)
 
     def __init__(self) -> None:
-        self._left = _WORK
+        self._work_left = _WORK
 
     def spend(self, steps: int) -> None:
         """Use up `steps` of the budget."""
-        self._left -= steps
-        if self._left < 0:
+        self._work_left -= steps
+        if self._work_left < 0:
             raise TooAlike("the file has too many places like it to compare them all")
 
     def compare(self, one: str, other: str) -> None:

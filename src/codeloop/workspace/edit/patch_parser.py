@@ -203,7 +203,7 @@ class _Unified:
         self._lines = lines
         self._solid = _solid(lines)
         self._at = 0
-        self._moved: dict[str, str] = {}
+        self._renames: dict[str, str] = {}
 
     def operations(self) -> list[Operation]:
         operations: list[Operation] = []
@@ -212,9 +212,9 @@ class _Unified:
             if line.startswith(("GIT binary patch", "Binary files ")):
                 raise BadPatch(f"line {self._at + 1}: binary patches can't be applied; use a command")
             if line.startswith("rename from "):
-                self._moved["from"] = line.removeprefix("rename from ").strip()
+                self._renames["from"] = line.removeprefix("rename from ").strip()
             elif line.startswith("rename to "):
-                operations.append(Update(self._moved.pop("from", ""), (), line.removeprefix("rename to ").strip()))
+                operations.append(Update(self._renames.pop("from", ""), (), line.removeprefix("rename to ").strip()))
             elif line.startswith("--- ") and self._peek_line().startswith("+++ "):
                 operations.append(self._file(operations))
                 continue

@@ -98,31 +98,31 @@ def _indent(line: str) -> str:
 class Indentation:
     """Carries the model's indentation over to the file's, learnt from pairs of lines (the model's, the file's)."""
 
-    __slots__ = ("_known", "_step", "_unit")
+    __slots__ = ("_cache", "_step", "_unit")
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
-        self._known: dict[str, str] = {}
+        self._cache: dict[str, str] = {}
         for model, file in pairs:
-            self._known.setdefault(model, file)
-        self._unit, self._step = _scale(self._known)
+            self._cache.setdefault(model, file)
+        self._unit, self._step = _scale(self._cache)
 
     def move(self, line: str) -> str:
         """Return a new line with the indentation that the file would have there."""
         lead = _indent(line)
-        if not self._known or all(model == file for model, file in self._known.items()) or not line.strip():
+        if not self._cache or all(model == file for model, file in self._cache.items()) or not line.strip():
             return line
         return self._lead(lead) + line[len(lead) :]
 
     def _lead(self, lead: str) -> str:
-        if lead in self._known:
-            return self._known[lead]
-        inner = max((model for model in self._known if lead.startswith(model)), key=len, default=None)
+        if lead in self._cache:
+            return self._cache[lead]
+        inner = max((model for model in self._cache if lead.startswith(model)), key=len, default=None)
         if inner is not None:
-            return self._known[inner] + self._convert(lead[len(inner) :])
-        outer = min((model for model in self._known if model.startswith(lead)), key=len, default=None)
+            return self._cache[inner] + self._convert(lead[len(inner) :])
+        outer = min((model for model in self._cache if model.startswith(lead)), key=len, default=None)
         if outer is not None:
             extra = self._convert(outer[len(lead) :])
-            base = self._known[outer]
+            base = self._cache[outer]
             return base[: len(base) - len(extra)] if base.endswith(extra) else base
         return self._convert(lead)
 

@@ -29,7 +29,7 @@ class FileChanged(FileRefused):
 class Replacement(Struct, frozen=True):
     """The planned content of a file. `before`: what it must still be (None: not there). `data`: None deletes it.
 
-    `mode`: for a new file that takes the place of a moved one.
+    `mode`: of a new file that replaces a moved one.
     """
 
     real: Path
@@ -44,7 +44,7 @@ def replace_file(change: Replacement, notes: Path | None = None) -> Stamp | None
 
 
 def replace_files(replacements: Sequence[Replacement], notes: Path | None = None) -> list[Stamp | None]:
-    """Make all changes or none: write all new bytes beside the files, sync, check everything once more, rename.
+    """Make all changes or none: write all new bytes to temporary files, sync, check everything once more, rename.
 
     `notes`: our folder in which temporary names are noted, for the next run to remove what a kill leaves.
     Raises FileChanged when a file is no longer `before`, FileRefused for links and the like, OSError (no space, no

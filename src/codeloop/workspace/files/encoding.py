@@ -125,7 +125,7 @@ def is_binary(sample: bytes) -> bool:
 
 
 def _wide(data: bytes) -> Encoding | None:
-    """UTF-16 without a mark: the NULs of Latin text stand in every second byte."""
+    """UTF-16 without a mark: in Latin text every second byte is NUL."""
     sample = data[:_SAMPLE]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     half = len(sample) // 2

@@ -98,7 +98,7 @@ class _Reader:
         self.cut = ""
         self._first = first
         self._last = first + limit
-        self._kept = READ_LINE.value * 4 + 8
+        self._kept_bytes = READ_LINE.value * 4 + 8
         self._line = b""
         self._open = False
         self._size = 0
@@ -113,7 +113,9 @@ class _Reader:
             end = chunk.find(b"\n", at)
             stop = end if end >= 0 else len(chunk)
             self._line += (
-                chunk[at : min(stop, at + self._kept - len(self._line))] if len(self._line) < self._kept else b""
+                chunk[at : min(stop, at + self._kept_bytes - len(self._line))]
+                if len(self._line) < self._kept_bytes
+                else b""
             )
             self._open = end < 0
             at = stop + 1

@@ -46,7 +46,7 @@ class SafeFormatter(logging.Formatter):
 
 
 class FileLog(logging.Handler):
-    """Appends to a file that is opened for each entry, so that it may be shared, removed or put aside by others.
+    """Appends to a file that is opened for each entry, so that others may share, remove or rename it.
 
     A full or read-only disk loses entries and nothing else.
     """

@@ -4,7 +4,7 @@ import struct
 import zlib
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_FRAME = 12  # bytes of a chunk beside its content: length, kind, checksum
+_FRAME = 12  # bytes of a chunk without its content: length, kind, checksum
 _OPTIONAL = 0x20
 """The bit in the first letter of a chunk's kind that says that the picture can be shown without it."""
 _TRANSPARENCY = b"tRNS"

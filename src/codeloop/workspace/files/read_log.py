@@ -22,38 +22,38 @@ class ReadLog:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, Path], Stamp] = {}
-        self._told: dict[tuple[str, Path], _State] = {}
+        self._read_stamps: dict[tuple[str, Path], Stamp] = {}
+        self._reported: dict[tuple[str, Path], _State] = {}
         self._waiting: dict[str, dict[Path, _State]] = {}
         self._own: set[str] = set()
         self._unseen: set[tuple[str, Path]] = set()
-        self._refused: set[tuple[str, Path]] = set()
+        self._refused_files: set[tuple[str, Path]] = set()
         self._instructions: set[tuple[str, Path]] = set()
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     def record(self, session_id: str, real: Path, stamp: Stamp) -> None:
         """Record that the session knows the file as it is now."""
         self._unseen.discard((session_id, real))
-        self._seen.pop((session_id, real), None)  # the one read last is the last
-        self._seen[session_id, real] = stamp
-        self._told.pop((session_id, real), None)
+        self._read_stamps.pop((session_id, real), None)  # the one read last is the last
+        self._read_stamps[session_id, real] = stamp
+        self._reported.pop((session_id, real), None)
         self._waiting.get(session_id, {}).pop(real, None)
 
     def forget(self, session_id: str, real: Path) -> None:
         """Record that the file is gone."""
         self._unseen.discard((session_id, real))
-        self._seen.pop((session_id, real), None)
-        self._told.pop((session_id, real), None)
+        self._read_stamps.pop((session_id, real), None)
+        self._reported.pop((session_id, real), None)
         self._waiting.get(session_id, {}).pop(real, None)
 
     @property
     def is_empty(self) -> bool:
         """Return whether no session has read any file."""
-        return not self._seen
+        return not self._read_stamps
 
     def last_stamp(self, session_id: str, real: Path) -> Stamp | None:
         """Return the session's last stamp of the file; None: it was not read."""
-        return self._seen.get((session_id, real))
+        return self._read_stamps.get((session_id, real))
 
     def note_unseen(self, session_id: str, real: Path) -> None:
         """Record that the file holds changes that the session has not read, though it edited the file since."""
@@ -65,12 +65,12 @@ class ReadLog:
 
     def note_refusal(self, session_id: str, real: Path) -> None:
         """Record that a change of the file was refused: the next read is to show its lines."""
-        self._refused.add((session_id, real))
+        self._refused_files.add((session_id, real))
 
     def take_refusal(self, session_id: str, real: Path) -> bool:
         """Return whether a change of the file was refused since it was read last, and forget it."""
-        was_refused = (session_id, real) in self._refused
-        self._refused.discard((session_id, real))
+        was_refused = (session_id, real) in self._refused_files
+        self._refused_files.discard((session_id, real))
         return was_refused
 
     def take_changed(self, session_id: str) -> dict[Path, bool]:
@@ -93,25 +93,25 @@ class ReadLog:
             return
         self._own.remove(session_id)
         for real, state in self._differing(session_id):
-            self._told[session_id, real] = state
+            self._reported[session_id, real] = state
 
     def _note(self, session_id: str) -> None:
         for real, state in self._differing(session_id):
-            self._told[session_id, real] = state
+            self._reported[session_id, real] = state
             self._waiting.setdefault(session_id, {})[real] = state
 
     def _differing(self, session_id: str) -> Iterator[tuple[Path, _State]]:
         """Yield the files that differ from what the session read and from what was noted last."""
         files = islice((key for key in self._latest_first() if key[0] == session_id), _LOOKED_AT)
         for key in files:
-            seen, state = self._seen.get(key), _state(key[1])
+            seen, state = self._read_stamps.get(key), _state(key[1])
             if seen is None:  # it was deleted meanwhile
                 continue
             if state == (seen.mtime_ns, seen.size):
-                self._told.pop(key, None)
-            elif key not in self._told or self._told[key] != state:
+                self._reported.pop(key, None)
+            elif key not in self._reported or self._reported[key] != state:
                 if _is_same(key[1], state, seen):
-                    self._told[key] = state
+                    self._reported[key] = state
                 else:
                     yield key[1], state
 
@@ -121,7 +121,7 @@ class ReadLog:
 
     def _latest_first(self) -> Iterator[tuple[str, Path]]:
         """Return the files read so far, the latest first: a copy, whatever is recorded meanwhile."""
-        return reversed(list(self._seen))
+        return reversed(list(self._read_stamps))
 
     def is_first_load(self, message_id: str, real: Path) -> bool:
         """Return whether no call of this step has loaded the instruction file yet, and record that one has now.

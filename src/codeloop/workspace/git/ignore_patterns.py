@@ -11,7 +11,7 @@ from msgspec import Struct
 from codeloop.kit.glob import expression
 from codeloop.workspace.git.index import read_small
 
-_PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")  # to git, `**` beside other characters is `*`
+_PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")  # to git, `**` next to other characters is `*`
 _MAGIC = re.compile(r"[*?\[\\]")
 _ENDING = re.compile(r"\*[^*?\[\\/]+")
 _WILD = 8 * 1024

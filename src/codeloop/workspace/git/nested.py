@@ -19,7 +19,7 @@ class Repositories:
         """`excludes`: the user's own files of patterns. `with_index`: read what is tracked, for a first look."""
         self._root = root
         self._with_index = with_index
-        self._found: dict[str, Repository] = {}
+        self._repositories: dict[str, Repository] = {}
         self._excludes: dict[str, Patterns] = {}
         self._global = _drop_empty(*(parse(read_small(path, _RULES_BYTES), "") for path in excludes))
         self._tracked: dict[str, dict[str, Tracked]] = {}
@@ -28,16 +28,16 @@ class Repositories:
     @property
     def shared(self) -> list[Path]:
         """Their object directories."""
-        return [repository.objects for repository in self._found.values()]
+        return [repository.objects for repository in self._repositories.values()]
 
     def add_if_new(self, path: str, folder: CachedFolder) -> bool:
         """Add the repository whose work tree starts here; True when it is a new one."""
-        if path in self._found:
+        if path in self._repositories:
             return False
         repository = open_repository(Path(self._root, path), with_index=self._with_index)
         if repository is None:
             return False
-        self._found[path] = repository
+        self._repositories[path] = repository
         self._excludes[path] = parse(read_small(repository.common / "info" / "exclude", _RULES_BYTES), path)
         words = read_small(repository.common / "info" / "attributes", _RULES_BYTES)
         folder.converted = (*_drop_empty(parse_attributes(words, path, _CONVERTING)), *folder.converted)

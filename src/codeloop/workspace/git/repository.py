@@ -99,7 +99,7 @@ class Git(Struct, frozen=True):
     ) -> GitOutput:
         """Run git in the repository; returns at most `cap` bytes of what it prints. Raises GitFailed.
 
-        `index`: a file that stands for the repository's own index. `seconds`: its time limit.
+        `index`: a file used instead of the repository's index. `seconds`: its time limit.
         """
         return await self._run(self._folder, arguments, cap, index=index, seconds=seconds)
 

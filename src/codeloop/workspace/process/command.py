@@ -48,7 +48,7 @@ class RunningCommand:
         self._protected = protected
         self.on_output: Callable[[], None] | None = None
         self._text = text
-        self._left = bytearray()
+        self._unread = bytearray()
         self._pipes = (Pipe(self._print), Pipe(self._keep), Pipe(lambda _chunk: None))
         self._file: Path | None = None
         self._child: LaunchedProcess | None = None
@@ -112,9 +112,9 @@ class RunningCommand:
 
     def state(self) -> ShellState | None:
         """Return the state that the shell left; None when it was killed, or replaced itself, before writing it."""
-        if self._left.count(b"\0") != 2 or not self._left.endswith(b"\0") or len(self._left) > SHELL_STATE.value:
+        if self._unread.count(b"\0") != 2 or not self._unread.endswith(b"\0") or len(self._unread) > SHELL_STATE.value:
             return None
-        directory, output, _ = bytes(self._left).split(b"\0")
+        directory, output, _ = bytes(self._unread).split(b"\0")
         return ShellState(Path(os.fsdecode(directory)), parse_exports(os.fsdecode(output)))
 
     def take_stashed(self) -> tuple[SetAside, ...]:
@@ -158,8 +158,8 @@ class RunningCommand:
             self.on_output()
 
     def _keep(self, chunk: bytes) -> None:
-        if len(self._left) <= SHELL_STATE.value:
-            self._left += chunk
+        if len(self._unread) <= SHELL_STATE.value:
+            self._unread += chunk
 
     def _close(self) -> None:
         for pipe in self._pipes:

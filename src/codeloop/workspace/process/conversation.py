@@ -38,7 +38,7 @@ class RunningProgram:
         self._mark = mark
         self._errors = errors
         self._pid = 0
-        self._looked = False
+        self._has_looked = False
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def open(self) -> None:
@@ -77,8 +77,8 @@ class RunningProgram:
         """Return the memory in bytes that it and its children use; 0 where unknown."""
         if not _PROC.is_dir():
             return await asyncio.to_thread(_ask_ps, self._process.pid)
-        if not self._pid and not self._looked:
-            self._looked = True
+        if not self._pid and not self._has_looked:
+            self._has_looked = True
             self._pid = _find_process(self._mark)
         total, waiting = 0, [self._pid] if self._pid else []
         for pid in waiting:

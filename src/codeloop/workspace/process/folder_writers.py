@@ -118,7 +118,7 @@ def _foreign_group(number: int) -> str:
 
 @cache
 def _read_unmapped_user() -> int:
-    """Return the user id that stands for all users outside the namespace."""
+    """Return the id that the namespace shows for every user outside it."""
     with suppress(OSError, ValueError):
         return int(Path("/proc/sys/kernel/overflowuid").read_text())
     return -1

@@ -45,9 +45,9 @@ class OutputBuffer:
         self.folder = folder
         self._head = bytearray()
         self._tail = bytearray()
-        self._seen = 0
+        self._bytes_seen = 0
         self._file = -1
-        self._stored = 0
+        self._bytes_stored = 0
         self._failure = ""
         if at_once:
             self._open()
@@ -56,7 +56,7 @@ class OutputBuffer:
         """Take the next bytes."""
         self.total += len(chunk)
         self.lines += chunk.count(b"\n")
-        if self.path is None and not self._failure and self.total - self._seen > _ROOM:
+        if self.path is None and not self._failure and self.total - self._bytes_seen > _ROOM:
             self._open()
         room = _ROOM - len(self._head)
         self._head += chunk[:room]
@@ -71,13 +71,13 @@ class OutputBuffer:
         if len(tail) < _RECENT:
             tail = (self._head + tail)[-_RECENT:]
         text = _decode(tail)
-        if self.total - self._seen <= _RECENT and len(text) <= SHELL_OUTPUT.value:
+        if self.total - self._bytes_seen <= _RECENT and len(text) <= SHELL_OUTPUT.value:
             return text
         return "...\n\n" + text[-SHELL_OUTPUT.value :]
 
     def take(self) -> TakenOutput:
         """Return the output since the last `take`, readable; when it is cut, its head, a note and its tail."""
-        gap = self.total - self._seen - len(self._head) - len(self._tail)
+        gap = self.total - self._bytes_seen - len(self._head) - len(self._tail)
         start = to_plain_text(_decode(self._head if gap else self._head + self._tail))
         end = to_plain_text(_decode(_whole_lines(self._tail))) if gap else PlainOutput("")
         begin, has_gaps = condense(start.text)
@@ -112,7 +112,7 @@ class OutputBuffer:
             self._file = -1
 
     def _forget(self) -> None:
-        self._seen = self.total
+        self._bytes_seen = self.total
         self._head.clear()
         self._tail.clear()
 
@@ -129,7 +129,7 @@ class OutputBuffer:
         self._store(bytes(self._head + self._tail))
 
     def _store(self, chunk: bytes) -> None:
-        rest = SHELL_FILE.value - self._stored
+        rest = SHELL_FILE.value - self._bytes_stored
         if self._file < 0 or rest <= 0:
             return
         try:
@@ -139,7 +139,7 @@ class OutputBuffer:
             self._failure = str(error)
             self.path = None
             return
-        self._stored += len(chunk[:rest])
+        self._bytes_stored += len(chunk[:rest])
 
 
 def _whole_lines(tail: bytearray) -> bytearray:

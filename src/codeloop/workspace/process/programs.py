@@ -1,4 +1,4 @@
-"""Looks up bare program names on the PATH, and whether a file of the project could stand in for one."""
+"""Looks up bare program names on the PATH, and whether a file of the project could be run instead."""
 
 import os
 from collections.abc import Mapping, Sequence

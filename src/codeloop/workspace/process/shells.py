@@ -96,7 +96,7 @@ class Shells:
         self.jobs = Jobs()
         self.launcher = ProcessLauncher()
         self.sandboxes = Sandboxes(self.launcher)
-        self._refused: WeakKeyDictionary[AllowedHosts, dict[str, int]] = WeakKeyDictionary()
+        self._refused_counts: WeakKeyDictionary[AllowedHosts, dict[str, int]] = WeakKeyDictionary()
         self._own = set(SOCKETS)
         self._policies: dict[tuple[Path, Path], Policies] = {}
         self._repositories: dict[Path, PlantedRepositories] = {}
@@ -234,7 +234,7 @@ class Shells:
         """Return a line for each thing that the sandbox refused, found in the output, the files and the proxy."""
         hosts, connections = self.sandboxes.hosts(sandbox), None
         if hosts is not None:
-            seen = self._refused.setdefault(hosts, {})
+            seen = self._refused_counts.setdefault(hosts, {})
             connections = hosts.list_refused(context.session, seen.get(context.session, 0))
             seen[context.session] = hosts.count
         home = Path(context.environment.get("HOME") or "/nonexistent")

@@ -59,7 +59,7 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
     binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(binds):
         _make_point(Path(path), policy, own)
-        if path in layered:  # two sandboxes can't have one layer, so it is a folder that stands for the cache
+        if path in layered:  # two sandboxes can't share a layer, so a folder replaces the cache
             command += ("--bind", str(make_cache(own.private, path)), path)
         elif path in writable or is_below(path, (*REPLACED, *replaced, *replica)):
             command += (binds[path], replica.get(path, path), path)

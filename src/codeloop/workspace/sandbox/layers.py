@@ -36,28 +36,28 @@ class PrivateFolders:
     """The private folders of this process. Each process of a work tree has its own: no layer is mounted twice."""
 
     def __init__(self) -> None:
-        self._taken: dict[Path, PrivateFolder] = {}
+        self._folders: dict[Path, PrivateFolder] = {}
 
     def take(self, policy: SandboxPolicy) -> PrivateFolder | None:
         """Return the folder for a policy; None where it needs none. Raises OSError when none can be made."""
         if policy.private is None or not (policy.home or policy.layered):
             return None
-        private_folder = self._taken.get(policy.private)
+        private_folder = self._folders.get(policy.private)
         if private_folder is None:
             make_private(policy.private)
-            private_folder = self._taken[policy.private] = next(_list_unused(policy.private))
+            private_folder = self._folders[policy.private] = next(_list_unused(policy.private))
             for name in (HOME, OWN_CACHES):
                 make_private(private_folder.path / name)
         return private_folder
 
     def folder(self, policy: SandboxPolicy) -> Path | None:
         """Return the folder that a policy's sandboxes have, None for none."""
-        private_folder = self._taken.get(policy.private) if policy.private is not None else None
+        private_folder = self._folders.get(policy.private) if policy.private is not None else None
         return private_folder.path if private_folder is not None else None
 
     def file_time_now(self, policy: SandboxPolicy) -> int:
         """Return the time that a file written now would get, in ns: it lags some ms behind the clock."""
-        private_folder = self._taken.get(policy.private) if policy.private is not None else None
+        private_folder = self._folders.get(policy.private) if policy.private is not None else None
         if private_folder is None:
             return 0
         os.utime(private_folder.lock)
@@ -65,9 +65,9 @@ class PrivateFolders:
 
     def close(self) -> None:
         """Release the folders, so that another process may use them."""
-        for each in self._taken.values():
+        for each in self._folders.values():
             os.close(each.lock)
-        self._taken.clear()
+        self._folders.clear()
 
 
 def _list_unused(private: Path) -> Iterator[PrivateFolder]:

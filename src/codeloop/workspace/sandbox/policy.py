@@ -27,7 +27,7 @@ from codeloop.workspace.sandbox.surroundings import (
 )
 
 _FRESH = 10.0  # seconds
-_NEIGHBOURS = 500  # files beside one that was granted
+_NEIGHBOURS = 500  # at most so many neighbours of a granted file are protected
 
 
 class SandboxPolicy(Struct, frozen=True):
@@ -129,11 +129,11 @@ class Policies:
         self.config = config
         self._roots = tuple(dict.fromkeys(real(path) for path in (policy_input.root, policy_input.directory)))
         self._secrets = [ProjectSecrets(root) for root in self._roots]
-        self._given = self._input()
-        self._watched = list_watched_paths(self._given)
+        self._surroundings_input = self._input()
+        self._watched_paths = list_watched_paths(self._surroundings_input)
         self._around: Surroundings | None = None
-        self._seen: tuple[int, ...] = ()
-        self._looked = 0.0
+        self._times: tuple[int, ...] = ()
+        self._looked_at = 0.0
         self._usual: _Usual | None = None
 
     def policy(self, grants: SandboxGrants = NOTHING, more: Sequence[Path] = ()) -> SandboxPolicy:
@@ -190,7 +190,7 @@ class Policies:
             for path in keep_outermost(_existing((around.hidden | secrets) - free))
             if not is_below_any(path, around.replaced) or is_below_any(path, shown)
         ]
-        # What stands in a writable folder is there already, and may be written.
+        # What is in a writable folder is visible anyway.
         unseen = (path for path in free if is_below_any(path, around.replaced) and not is_below_any(path, writable))
         visible += [*unseen, *(path for path in free if is_below_any(path, hidden))]
         visible += [path for path in (real(policy_input.scratch), *around.visible) if is_below_any(path, hidden)]
@@ -223,12 +223,12 @@ class Policies:
 
     def surroundings(self) -> Surroundings:
         """Find what commands see outside the project; again after a change, and regularly for new sockets."""
-        seen, now, around = times_of(self._watched), time.monotonic(), self._around
-        if around is None or seen != self._seen or now - self._looked > _FRESH:
-            current = look_around(self._given)
+        seen, now, around = times_of(self._watched_paths), time.monotonic(), self._around
+        if around is None or seen != self._times or now - self._looked_at > _FRESH:
+            current = look_around(self._surroundings_input)
             if around is None or around != current:
                 around = current
-            self._around, self._seen, self._looked = around, seen, now
+            self._around, self._times, self._looked_at = around, seen, now
         return around
 
     def _find_secrets(self) -> frozenset[Path]:

@@ -87,7 +87,7 @@ class LaunchedProcess:
 
     async def end(self, grace: float = SHELL_TERM.seconds, *, notice: float = 0) -> int:
         """End it all: INT, TERM after `notice` seconds, KILL after `grace`. Returns how many processes there were."""
-        with suppress(OSError):  # it has ended: the reader hears of it
+        with suppress(OSError):  # it has ended: the reader gets its exit code
             self._channel.send(f"end {grace * 1000:.0f} {notice * 1000:.0f}\n".encode())
         try:
             async with asyncio.timeout(notice + grace + LAUNCHER_LOST.seconds):

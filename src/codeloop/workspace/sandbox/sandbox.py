@@ -128,7 +128,7 @@ class Sandboxes:
         self._temporary: Path | None = None
         self._open: list[Sandbox] = []
         self._hosts: dict[Forker | None, AllowedHosts] = {}
-        self._listed: tuple[str, ...] | None = None
+        self._allowed_hosts: tuple[str, ...] | None = None
         self._entering = asyncio.Lock()
         """Held while the first sandbox is made: two tasks would make two, and lose the network of one."""
 
@@ -257,9 +257,9 @@ class Sandboxes:
         """
         policy = sandbox.policy
         listed = policy.hosts if policy.network == "hosts" else None
-        if self._listed != listed:
+        if self._allowed_hosts != listed:
             await self._forget_hosts()
-            self._listed = listed
+            self._allowed_hosts = listed
         if listed is not None and sandbox.network not in self._hosts:
             home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
             from codeloop.workspace.sandbox.network.host_network import HostNetwork

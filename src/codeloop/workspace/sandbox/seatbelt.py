@@ -21,7 +21,7 @@ _BASE = r"""
 (allow file-write-data (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (subpath "/dev/fd"))
 (allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo") (global-name "com.apple.bsd.dirhelper"))
 """
-# Other services start programs outside, hold keys, or fetch what they are told to: they stay out of reach.
+# Other services start programs outside, hold keys, or fetch any address for their client: they stay out of reach.
 _INTERNET = r"""
 (allow network-outbound (remote ip "*:*") (literal "/private/var/run/mDNSResponder"))
 (allow network-bind network-inbound (local ip "*:*"))

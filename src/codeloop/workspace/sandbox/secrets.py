@@ -43,22 +43,22 @@ class ProjectSecrets:
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
-        self._known: dict[str, _Folder] = {}
+        self._folders: dict[str, _Folder] = {}
 
     def find(self) -> frozenset[Path]:
         """Return the secret files. Reads the whole project the first time, which may take a second."""
-        before, self._known = self._known, {}
+        before, self._folders = self._folders, {}
         # Those with secrets come first: what a command makes nearer the top must not crowd them out.
         waiting = [self._root, *(folder for folder, known in before.items() if known.secrets)]
         for folder in waiting:
-            if folder in self._known:
+            if folder in self._folders:
                 continue
             remembered = before.get(folder)
             if remembered is None or not all(states.are_same() for states in remembered.states):
                 remembered = _read_folder(folder)
-            self._known[folder] = remembered
+            self._folders[folder] = remembered
             waiting += remembered.folders[: max(SANDBOX_FOLDERS.value - len(waiting), 0)]
-        return frozenset(secret for known in self._known.values() for secret in known.secrets)
+        return frozenset(secret for known in self._folders.values() for secret in known.secrets)
 
 
 def _read_folder(folder: str) -> _Folder:

@@ -34,12 +34,12 @@ class FileIndex:
 
     def __init__(self) -> None:
         self._names: list[IndexedName] = []
-        self._made = -FILES_STALE.seconds
+        self._made_at = -FILES_STALE.seconds
         self._renewal: asyncio.Task[None] | None = None
 
     async def names(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> list[IndexedName]:
         """Return all names that no ignore file excludes, hidden ones last, shallow ones first. Raises SearchFailed."""
-        age = time.monotonic() - self._made
+        age = time.monotonic() - self._made_at
         if age > FILES_AGE.seconds and (self._renewal is None or self._renewal.done()):
             self._renewal = asyncio.create_task(self._renew(directory, ripgrep, environment))
             self._renewal.add_done_callback(_retrieve_error)
@@ -52,7 +52,7 @@ class FileIndex:
         file_list = await ripgrep.files(directory, None, environment)
         start = len(f"{directory}/".replace("//", "/"))
         self._names = await asyncio.to_thread(index_names, [path[start:] for path in file_list.paths])
-        self._made = started
+        self._made_at = started
 
 
 def _retrieve_error(renewal: asyncio.Task[None]) -> None:

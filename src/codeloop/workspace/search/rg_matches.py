@@ -144,7 +144,7 @@ class LineReader:
         self._takes = file_filter.takes
         self._query = query
         self._rest = b""
-        self._kept = 0
+        self._kept_lines = 0
 
     def feed(self, chunk: bytes) -> bool:
         """Take the next bytes; returns True when no more are needed."""
@@ -207,10 +207,10 @@ class LineReader:
         is_match = digits[2] == b":"
         hits.matches += is_match
         self.matches += is_match
-        if hits.matches <= self._query.shown and self._kept < SEARCH_MATCHES.value:
+        if hits.matches <= self._query.shown and self._kept_lines < SEARCH_MATCHES.value:
             shown = text[digits.end() :].rstrip(b"\r").decode("utf-8", "replace")
             hits.lines.append(MatchLine(int(digits[1]), shown, is_match))
-            self._kept += 1
+            self._kept_lines += 1
 
     def _binary(self, notice: re.Match[bytes]) -> None:
         if b"WARNING: stopped" in notice[0]:

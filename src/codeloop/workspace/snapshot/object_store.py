@@ -36,9 +36,9 @@ class ObjectStore:
         self.folder = folder
         self._objects = folder / "objects"
         self._shared: tuple[Path, ...] | None = None
-        self._written: set[str] = set()
+        self._written_names: set[str] = set()
         self._trees: dict[str, tuple[tuple[str, TreeEntry], ...]] = {}
-        self._made: set[str] = set()
+        self._made_folders: set[str] = set()
 
     def ensure(self) -> None:
         """Make the directory if it is not there yet."""
@@ -92,7 +92,7 @@ class ObjectStore:
 
     def has(self, name: str) -> bool:
         """Return whether an object is here (not only among the shared ones)."""
-        return name in self._written or self._path(name).exists()
+        return name in self._written_names or self._path(name).exists()
 
     def fetch(self, names: Collection[str], environment: Mapping[str, str], size: Callable[[str], int | None]) -> None:
         """Copy shared blobs here, so that they stay when their repository drops them. Missing ones are skipped.
@@ -109,17 +109,17 @@ class ObjectStore:
     def _put(self, kind: bytes, data: bytes) -> str:
         data_stored = b"%s %d\0%s" % (kind, len(data), data)
         name = sha1(data_stored, usedforsecurity=False).hexdigest()
-        if name in self._written:
+        if name in self._written_names:
             return name
         path = self._path(name)
         try:
             os.utime(path)  # it is used again: its age restarts
         except FileNotFoundError:
-            if name[:2] not in self._made:
+            if name[:2] not in self._made_folders:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._made.add(name[:2])
+                self._made_folders.add(name[:2])
             write_atomically(path, zlib.compress(data_stored, 1))
-        self._written.add(name)
+        self._written_names.add(name)
         return name
 
     def _own(self, name: str, kind: bytes) -> bytes:
@@ -164,7 +164,7 @@ class ObjectStore:
                 self._path(name).unlink()
             total -= length
             removed += 1
-        self._written.clear()
+        self._written_names.clear()
         self._trees.clear()
         return removed
 

@@ -31,9 +31,9 @@ class StepRecorder:
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
-        self._seen: dict[str, TreeEntry | None] = {}
+        self._entries: dict[str, TreeEntry | None] = {}
         self._base: str | None = None
-        self._left: set[str] = set()
+        self._unrecorded: set[str] = set()
         self._notes: list[str] = []
         self._named_only = True
         self._began = False
@@ -60,10 +60,10 @@ class StepRecorder:
         self._snapshots.mark_changed()
         after: Snapshot | None = None
         if self._base is not None:
-            snapshot = await self._snapshots.take(tuple(self._seen))
+            snapshot = await self._snapshots.take(tuple(self._entries))
             if isinstance(snapshot, Snapshot):
                 after = snapshot
-                self._left |= {each.path for each in snapshot.left}
+                self._unrecorded |= {each.path for each in snapshot.left}
             else:
                 self._notes.append(f"What the shell changed in this step can't be undone: {snapshot.reason}.")
         diffs = await self._snapshots.jobs.run_in_background(lambda: self._compare(after), SNAPSHOT_COMPARE)
@@ -89,7 +89,7 @@ class StepRecorder:
             return
         if first:
             self._base = snapshot.tree
-            self._left |= {each.path for each in snapshot.left}
+            self._unrecorded |= {each.path for each in snapshot.left}
             self._note_left(snapshot)
         if everything and self._base is not None:
             await self._before_destruction(snapshot)
@@ -111,7 +111,7 @@ class StepRecorder:
 
         omission = await self._snapshots.jobs.run_in_background(join)
         self._base = base if isinstance(omission, Failed) else omission
-        self._left |= {each.path for each in snapshot.left}
+        self._unrecorded |= {each.path for each in snapshot.left}
         self._note_left(snapshot)
 
     def _note_left(self, state: Snapshot) -> None:
@@ -123,12 +123,12 @@ class StepRecorder:
     def _keep(self, names: Iterable[str]) -> None:
         objects = self._snapshots.objects
         for name in names:
-            if name in self._seen:
+            if name in self._entries:
                 continue
             if self._base is not None and lookup(objects, self._base, name) is not None:
                 continue
             try:
-                self._seen[name] = self._snapshots.keep(name)
+                self._entries[name] = self._snapshots.keep(name)
             except Unreadable as error:
                 self._notes.append(f"{name} can't be restored by undo: it is {error}.")
 
@@ -137,22 +137,22 @@ class StepRecorder:
         objects.ensure()
         last = self._snapshots.last
         start = self._base or (last.tree if last is not None else EMPTY_TREE)
-        before = store_overlaid(objects, start, self._seen)
+        before = store_overlaid(objects, start, self._entries)
         closing = store_overlaid(objects, before, self._scan_now()) if after is None else after.tree
-        changes = [change for change in differences(objects, before, closing) if change.path not in self._left]
+        changes = [change for change in differences(objects, before, closing) if change.path not in self._unrecorded]
         if after is None:
-            changes = [change for change in changes if change.path in self._seen]
+            changes = [change for change in changes if change.path in self._entries]
         self._copy_contents(changes)
         files = tuple(f"{self._snapshots.root}/{change.path}" for change in changes)
         return StepChanges(before, closing, files, self.notes)
 
     def _scan_now(self) -> dict[str, TreeEntry | None]:
         now: dict[str, TreeEntry | None] = {}
-        for name in self._seen:
+        for name in self._entries:
             try:
                 now[name] = self._snapshots.keep(name)
             except Unreadable as error:
-                self._left.add(name)
+                self._unrecorded.add(name)
                 self._notes.append(f"{name} can't be restored by undo: it is {error}.")
         return now
 

@@ -29,7 +29,7 @@ class PtyMaster:
             os.close(self.program_end)
             raise
         os.set_blocking(self._fd, False)
-        self._typed = bytearray()
+        self._input = bytearray()
         self._room = asyncio.Event()
         self._room.set()
         self._window = 0.0
@@ -50,9 +50,9 @@ class PtyMaster:
         """Send input; what the program does not read yet is queued."""
         if self._fd < 0 or not data:
             return
-        if not self._typed:
+        if not self._input:
             self._loop.add_writer(self._fd, self._writable)
-        self._typed += data
+        self._input += data
         self._writable()
 
     async def room(self) -> None:
@@ -77,7 +77,7 @@ class PtyMaster:
         os.close(self._fd)
         os.close(self.program_end)
         self._fd = -1
-        self._typed.clear()
+        self._input.clear()
         self._room.set()
 
     def _read(self) -> bytes:
@@ -106,11 +106,11 @@ class PtyMaster:
 
     def _writable(self) -> None:
         with suppress(BlockingIOError):
-            count = os.write(self._fd, self._typed[:_CHUNK])
-            del self._typed[:count]
-        if not self._typed:
+            count = os.write(self._fd, self._input[:_CHUNK])
+            del self._input[:count]
+        if not self._input:
             self._loop.remove_writer(self._fd)
-        if len(self._typed) < PTY_INPUT.value:
+        if len(self._input) < PTY_INPUT.value:
             self._room.set()
         else:
             self._room.clear()

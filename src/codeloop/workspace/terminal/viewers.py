@@ -15,21 +15,21 @@ class Scrollback:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept = bytearray()
+        self._buffer = bytearray()
         self.start = 0
         """The position of the oldest character that is kept."""
 
     @property
     def end(self) -> int:
         """How many characters were written in all."""
-        return self.start + len(self._kept) // 2
+        return self.start + len(self._buffer) // 2
 
     def write(self, text: str) -> None:
         """Add output."""
-        self._kept += text.encode("utf-16-le")
+        self._buffer += text.encode("utf-16-le")
         extra = self.end - self.start - self._most
         if extra > 0:
-            del self._kept[: 2 * extra]
+            del self._buffer[: 2 * extra]
             self.start += extra
 
     def read(self, position: int, most: int) -> tuple[str, int]:
@@ -39,9 +39,9 @@ class Scrollback:
         """
         first = min(max(position, self.start), self.end)
         last = min(first + most, self.end)
-        if first < last < self.end and self._kept[2 * (last - self.start) - 1] & 0xFC == 0xD8:
+        if first < last < self.end and self._buffer[2 * (last - self.start) - 1] & 0xFC == 0xD8:
             last += 1
-        raw = self._kept[2 * (first - self.start) : 2 * (last - self.start)]
+        raw = self._buffer[2 * (first - self.start) : 2 * (last - self.start)]
         return raw.decode("utf-16-le", "replace"), last
 
 

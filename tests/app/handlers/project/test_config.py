@@ -40,7 +40,7 @@ class Opened:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.work = project.settings.place.root
+        self.work = project.settings.project_root.root
         self.client = LocalClient(project)
 
     @property

@@ -39,7 +39,7 @@ async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
 
 
 def find_commands(project: Project) -> dict[str, Command]:
-    """Return the commands by name; those of the user and the project stand before prompts of MCP servers."""
+    """Return the commands by name; those of the user and the project take precedence over prompts of MCP servers."""
     prompts: dict[str, Command] = {}
     if (table := project.services.mcp) is not None:
         from codeloop.extend.mcp.tools.prompts import prompts_of  # with no server, nothing of this is needed

@@ -61,7 +61,7 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     one that a directory without trust can't have, a file that is not valid.
     """
     check_settings(args.config)
-    file = _own_file(project.settings.place.root)
+    file = _own_file(project.settings.project_root.root)
     async with project.workspace.read_log.lock(file):
         before = await asyncio.to_thread(find_settings, project.settings.startup)
         change = find_changed_settings(args.config, _whole(project, before))
@@ -125,7 +125,7 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
         find_settings(startup, (layer,))
         replace_file(Replacement(file, before, text.encode()))
         if settings.trusted:  # it is the user's own change
-            amend(settings.paths, settings.place.root, settings.place.directory, file)
+            amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     except NotPlain as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
     except UnicodeError as error:
@@ -148,6 +148,6 @@ def _check_effect(settings: ProjectSettings, file: Path, change: JSON) -> None:
     if ignored:
         raise OperationError(
             "BadRequest",
-            f"{settings.place.root} is not trusted, so {', '.join(ignored)} in its configuration would be "
+            f"{settings.project_root.root} is not trusted, so {', '.join(ignored)} in its configuration would be "
             "ignored. Nothing was changed. Trust it with `codeloop trust`, or set it in your own configuration.",
         )

@@ -37,7 +37,7 @@ def write_details(folder: Path, details: ProjectDetails) -> None:
 
 
 def worktree_folder(paths: Paths, project_id: str) -> Path:
-    """Return the folder of a project's further work trees; beside our own folders, which no command may enter."""
+    """Return the folder of a project's further work trees: outside our own folders, which no command may enter."""
     return paths.data.resolve().with_name("codeloop-worktrees") / project_id
 
 

@@ -30,7 +30,7 @@ from codeloop.store.queries import UsedDirectory, open_queries
 @handles(operation.PATH_GET)
 async def path(project: Project, _args: NoArguments) -> PathInfo:
     """Return where things are."""
-    paths, project_root = project.settings.paths, project.settings.place
+    paths, project_root = project.settings.paths, project.settings.project_root
     return PathInfo(
         home=str(paths.home),
         state=str(paths.state),
@@ -58,7 +58,7 @@ async def projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
 @handles(operation.PROJECT_CURRENT)
 async def current(project: Project, _args: NoArguments) -> ProjectInfo:
     """Return the project of the directory; without sessions its times are those of its folder."""
-    place = project.settings.place
+    place = project.settings.project_root
     file = project.store.path
     used_directories = await asyncio.to_thread(_read_directories, file)
     used_directories = used_directories or [_describe_empty_project(file, str(place.root))]
@@ -77,7 +77,7 @@ async def directories(project: Project, args: ProjectId) -> list[ProjectDirector
     project_directories = [
         ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_read_directories, file) or []
     ]
-    if args.project_id != project.settings.place.project_id:
+    if args.project_id != project.settings.project_root.project_id:
         return project_directories
     copies = {each.directory: each for each in await list_copies(project)}
     return [*copies.values(), *(each for each in project_directories if each.directory not in copies)]
@@ -86,7 +86,7 @@ async def directories(project: Project, args: ProjectId) -> list[ProjectDirector
 @handles(operation.LOCATION_GET)
 async def location(project: Project, _args: NoArguments) -> LocationInfo:
     """Return where the directory is."""
-    place = project.settings.place
+    place = project.settings.project_root
     top = "/" if place.project_id == GLOBAL else str(place.root)
     return LocationInfo(directory=str(place.directory), project=LocatedProject(id=place.project_id, directory=top))
 

@@ -13,5 +13,5 @@ def find_databases(project: Project) -> list[Path]:
 
 def own_directory(project: Project) -> str | None:
     """Return the directory whose sessions are the project's own: outside of repositories all share one store."""
-    place = project.settings.place
+    place = project.settings.project_root
     return str(place.directory) if place.project_id == GLOBAL else None

@@ -66,9 +66,9 @@ class _Sums:
         self._file = file
         today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
         self._today, self._month = today.date().toordinal(), int(today.replace(day=1).timestamp() * 1000)
-        self._known: dict[str, DailySums] = {}
+        self._sums_by_day: dict[str, DailySums] = {}
         with suppress(OSError, msgspec.MsgspecError):
-            self._known = _decode(file.read_bytes())
+            self._sums_by_day = _decode(file.read_bytes())
         self._used: dict[str, DailySums] = {}
 
     def add_up(self, paths: Iterable[Path], directory: str | None) -> tuple[float, float]:
@@ -79,7 +79,7 @@ class _Sums:
             if state[0] // 1_000_000 < self._month and state[2] // 1_000_000 < self._month:
                 continue  # nothing was written since the month began
             key = f"{path}\n{directory or ''}"
-            sums = self._known.get(key)
+            sums = self._sums_by_day.get(key)
             if sums is None or sums.state != state or sums.month != self._month:
                 sums = DailySums(state, self._month, self._read(path, directory))
             self._used[key] = sums
@@ -89,8 +89,8 @@ class _Sums:
 
     def keep(self) -> None:
         """Store what has changed."""
-        daily_sums = {key: sums for key, sums in self._known.items() if sums.month == self._month} | self._used
-        if daily_sums != self._known:
+        daily_sums = {key: sums for key, sums in self._sums_by_day.items() if sums.month == self._month} | self._used
+        if daily_sums != self._sums_by_day:
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._file, msgspec.json.encode(daily_sums))

@@ -42,7 +42,7 @@ async def init(project: Project, _args: NoArguments) -> ProjectInfo:
 
     Raises GitFailed.
     """
-    place = project.settings.place
+    place = project.settings.project_root
     if place.vcs is None:
         output = await Git(place.directory, project.workspace.environment).ask("init", "--quiet", "--template=")
         if output.code != 0:

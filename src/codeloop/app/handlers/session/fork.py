@@ -40,7 +40,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
     entries = tuple(takewhile(lambda entry: entry.info.id not in ends and not is_open(entry), view.entries))
     cost, tokens = sums(entries)
     now = choose_copy_time(entries)
-    place = project.settings.place
+    place = project.settings.project_root
     copied_session = replace(
         session,
         id=new_id("ses"),

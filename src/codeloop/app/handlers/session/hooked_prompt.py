@@ -44,7 +44,7 @@ async def run_prompt_hooks(
 
 
 def _begun_sessions(project: Project) -> dict[str, None]:
-    """Return the sessions that were worked on since the project was opened; hooks hear of their end when it closes."""
+    """Return the sessions used since the project was opened; hooks are called with their end when it closes."""
     begun = project.services.begun_sessions
     if begun is None:
         begun = project.services.begun_sessions = {}

@@ -63,7 +63,7 @@ def _pointing(session: Session, ids: dict[str, str]) -> Session:
 
 def _session(project: Project, info: Any, notes: list[str]) -> Session:
     """Read the session as one of this project. What could loosen permissions or point elsewhere is left out."""
-    place = project.settings.place
+    place = project.settings.project_root
     data: JSON = _object(info, "$.info")
     defaults = {"slug": slug(), "version": __version__, "directory": ""}
     session: Session = _read({**defaults, **data, "projectID": place.project_id}, Session, "$.info")
@@ -120,7 +120,7 @@ def _message(info: JSON, session: Session, location: str) -> Message:
 
 
 def _error(error: JSON) -> JSON:
-    """Return an error with a name that is known; what it said stays."""
+    """Return an error with a known name; its message is kept."""
     name = error.get("name")
     if isinstance(name, str) and name in NAMES:
         return error

@@ -71,7 +71,7 @@ async def unrevert(project: Project, args: UnrevertSession) -> RevertedSession:
 
 
 def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
-    """Return the events that make a revert final, for a new prompt: its messages go, the sums sink, no redo follows.
+    """Return the events that make a revert final, for a new prompt: messages are deleted, sums shrink, redo ends.
 
     What subagents did for those messages stays undone: their sessions stand before it.
     """
@@ -99,7 +99,7 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
 
 
 def _undo_subagents(store: Store, view: Conversation, start: int | None, point: Revert) -> list[Session]:
-    """Return the sessions of the subagents that worked since a point, as they stand with what they did undone."""
+    """Return the sessions of the subagents that worked since a point, as they are once their changes are undone."""
     sessions: dict[str, Session] = {}
     for index, entry in places_of(store, view):
         child = entry.info.session_id
@@ -124,7 +124,7 @@ async def diff_undo(project: Project, view: Conversation) -> tuple[SnapshotFileD
 async def _move(
     project: Project, view: Conversation, target: int | None, args: RevertSession | UnrevertSession
 ) -> RevertedSession:
-    """Go from where the session stands to `target` (None: its end), with the files.
+    """Move the session from its current point to `target` (None: its end), with the files.
 
     The state that the files come from is stored before the first of them changes, so a program that is killed in
     between leaves each file old or new, and the same call finishes the work.
@@ -163,7 +163,7 @@ async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *,
 
 
 def _store(project: Project, session_id: str, point: Revert | None) -> Session:
-    """Store where a session stands, unless it does already; what else of it has changed meanwhile stays."""
+    """Store the point that a session is at, unless it is stored already; other changes of it are kept."""
 
     def set_revert(session: Session) -> Session:
         if session.revert == point:
@@ -239,7 +239,7 @@ def _keep_entries(
 def _entry_at(
     held: TreeEntry | None, steps: Sequence[Step], path: str, point: int | None
 ) -> tuple[TreeEntry | None, bool]:
-    """Return a file's entry when the session stands at `point`, and whether all changes since are undone."""
+    """Return a file's entry when the session is at `point`, and whether all changes since are undone."""
     if point is None:
         return held, True
     changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]

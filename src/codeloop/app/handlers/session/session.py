@@ -30,7 +30,7 @@ from codeloop.store.queries import ALL, SessionFilter, open_queries
 @handles(operation.SESSION_CREATE)
 async def create(project: Project, args: CreateSession) -> Session:
     """Make a session in the project's directory."""
-    place = project.settings.place
+    place = project.settings.project_root
     if args.parent_id is not None:
         project.store.session(args.parent_id)
     if args.agent is not None:
@@ -88,7 +88,7 @@ async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
 
 def _is_top(project: Project, directory: str) -> bool:
     """Return whether a directory is the top of the repository's work tree and so stands for the whole project."""
-    place = project.settings.place
+    place = project.settings.project_root
     return place.vcs is not None and place.project_id != GLOBAL and directory.rstrip("/") == str(place.root)
 
 

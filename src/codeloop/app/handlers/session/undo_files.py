@@ -136,7 +136,7 @@ def _undoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
 
 
 def _redoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
-    """Return the place of the oldest turn whose change of a file is taken back; None when the last one stands."""
+    """Return the index of the oldest turn whose change of a file is undone; None when the last change is not."""
     for at in range(len(turns) - 1, -1, -1):
         changes = turns[at][1].get(path)
         if changes and now == changes[-1].after:

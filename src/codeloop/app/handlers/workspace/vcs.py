@@ -95,7 +95,7 @@ async def list_copies(project: Project) -> list[ProjectDirectory]:
 
 def git_of(project: Project) -> Git | None:
     """Return git for the project's work tree; None outside a repository."""
-    place = project.settings.place
+    place = project.settings.project_root
     return Git(place.root, project.workspace.environment) if place.vcs == "git" else None
 
 

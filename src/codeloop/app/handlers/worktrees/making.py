@@ -51,7 +51,7 @@ _WORDS = 5
 @handles(operation.WORKTREE_LIST)
 async def find_all(project: Project, _args: NoArguments) -> list[str]:
     """Return the folders of the work trees that were made for the project."""
-    return await asyncio.to_thread(list_worktrees, project.settings.paths, project.settings.place.project_id)
+    return await asyncio.to_thread(list_worktrees, project.settings.paths, project.settings.project_root.project_id)
 
 
 @handles(operation.WORKTREE_CREATE)
@@ -88,7 +88,7 @@ async def create(project: Project, args: CreateWorktree) -> Worktree:
 
 @handles(operation.WORKTREE_COPY)
 async def copy(project: Project, args: CopyToWorktree) -> list[str]:
-    """Copy ignored files that rules let go along, or ask about; return them. Raises OperationError for others."""
+    """Copy ignored files that rules allow to be copied, or ask about; return them. Raises OperationError for others."""
     record = await asyncio.to_thread(find_record, project, args.name)
     trees = trees_of(project, "WorktreeNotGitError")
     allowed, asks = await find_wanted(project, trees.git)

@@ -25,7 +25,7 @@ _LISTED = 1 << 22  # bytes of names
 
 
 async def prepare(project: Project, git: Git, tree: Git) -> tuple[list[str], list[str]]:
-    """Copy what goes along with a new work tree; return the files that are asked about, and notes. Raises GitFailed."""
+    """Copy ignored files into a new work tree; return those that rules ask about, and notes. Raises GitFailed."""
     allowed, asks = await find_wanted(project, git)
     await asyncio.to_thread(copy_files, git.root, tree.root, allowed)
     missing = await fill_submodules(tree)
@@ -67,7 +67,7 @@ def extend_trust(project: Project, folder: Path) -> bool:
     settings = project.settings
     if settings.startup.trust:
         return True
-    record = record_of(settings.paths, settings.place.root)
+    record = record_of(settings.paths, settings.project_root.root)
     if not settings.trusted or record is None or record.files is None:
         return False
     try:
@@ -86,7 +86,7 @@ async def run_setup(project: Project, folder: Path, line: str) -> None:
     What it runs (`npm ci`, say) does what the files of the commit say, which the agent or a stranger may have written.
     Where no sandbox can be had it runs without one. Raises OperationError when it fails.
     """
-    given, place = project.workspace, project.settings.place
+    given, place = project.workspace, project.settings.project_root
     scratch = replace(place, root=folder, directory=folder).scratch(project.settings.home)
     tree = Workspace(folder, folder, scratch, given.environment, given.sandbox, given.own)
     context = ShellContext("setup", folder, given.environment, scratch)

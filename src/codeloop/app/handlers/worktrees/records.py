@@ -41,8 +41,8 @@ class WorktreeRecord(Wire):
 
 
 def home_of(project: Project) -> Path:
-    """Return the folder with the work trees of a project, each with its record beside it."""
-    return worktree_folder(project.settings.paths, project.settings.place.project_id)
+    """Return the folder with the work trees of a project and their records."""
+    return worktree_folder(project.settings.paths, project.settings.project_root.project_id)
 
 
 def write_record(project: Project, record: WorktreeRecord) -> None:
@@ -60,7 +60,7 @@ def read_records(project: Project) -> list[WorktreeRecord]:
 
     Clones of one repository share their project's folder: those of another clone are left out.
     """
-    home, own = home_of(project), _repository(project.settings.place.root)
+    home, own = home_of(project), _repository(project.settings.project_root.root)
     worktree_records: dict[str, WorktreeRecord] = {}
     with suppress(OSError):
         for entry in sorted(home.iterdir()):
@@ -91,7 +91,9 @@ def trees_of(project: Project, kind: Kind) -> Worktrees:
     """Return the work trees of a project's repository. Raises OperationError outside of one."""
     git = git_of(project)
     if git is None:
-        raise OperationError(kind, f"{project.settings.place.root} is in no git repository; `git init` makes one.")
+        raise OperationError(
+            kind, f"{project.settings.project_root.root} is in no git repository; `git init` makes one."
+        )
     return Worktrees(git, is_trusted=project.settings.trusted)
 
 

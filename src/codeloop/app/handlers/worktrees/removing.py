@@ -40,7 +40,7 @@ async def remove(project: Project, args: RemoveWorktree) -> bool:
     """Remove a work tree. Raises OperationError: it is none, a session works in it, something would be lost."""
     record = await _find(project, args.directory, "WorktreeRemoveFailedError")
     folder = home_of(project) / record.name
-    if project.settings.place.root.is_relative_to(folder):
+    if project.settings.project_root.root.is_relative_to(folder):
         raise OperationError("WorktreeRemoveFailedError", f"You are in {folder}. Go somewhere else, then remove it.")
     check_idle(project, folder)
     trees = trees_of(project, "WorktreeNotGitError")

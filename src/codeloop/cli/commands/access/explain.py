@@ -68,7 +68,7 @@ FENCE = "our tools alone: another command or program that does the same is not m
 
 
 def _call(command: str | None, call_values: dict[str, str | None]) -> tuple[str, dict[str, str]]:
-    """Return the tool and the arguments that stand for what was asked about. Raises UsageProblem."""
+    """Return the tool and the arguments of the call to explain. Raises UsageProblem."""
     patch = f"*** Begin Patch\n*** Add File: {call_values['edit']}\n+x\n*** End Patch"
     calls = (
         (

@@ -15,7 +15,7 @@ from codeloop.automation.schedule.store import RUNNING, Schedule, ScheduledRun, 
 from codeloop.automation.schedule.timers import choose_timers, keep_environment, open_timers
 from codeloop.cli.options import AGENT, AUTO, DIR, JSON, MODEL, PROFILE, TRUST
 from codeloop.cli.output.style import columns, print_json
-from codeloop.client.numbers import duration
+from codeloop.client.numbers import format_duration
 from codeloop.config.paths import find_paths
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.bounds.automation import SCHEDULE_STEPS, SCHEDULE_TIME
@@ -208,10 +208,10 @@ def _state(run: ScheduledRun, *, is_running: bool) -> str:
 
 def _row(run: ScheduledRun, *, is_running: bool) -> list[str]:
     due = _time_of(run.due)
-    figures = [f"${run.cost:.2f}", str(run.steps), duration(run.duration_ms)]
+    figures = [f"${run.cost:.2f}", str(run.steps), format_duration(run.duration_ms)]
     return [_time_of(run.started), due, _state(run, is_running=is_running), *figures, run.session_id]
 
 
 def _sums(run: ScheduledRun) -> str:
     steps = "1 step" if run.steps == 1 else f"{run.steps} steps"
-    return " · ".join([steps, f"${run.cost:.2f}", duration(run.duration_ms), run.session_id])
+    return " · ".join([steps, f"${run.cost:.2f}", format_duration(run.duration_ms), run.session_id])

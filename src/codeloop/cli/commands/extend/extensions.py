@@ -34,7 +34,7 @@ def agent() -> None:
 def list_agents(*, as_json: bool, with_hidden: bool) -> None:
     """List agents, and where each is defined."""
     settings = open_settings()
-    scratch = settings.place.scratch(settings.paths.project(settings.place.project_id))
+    scratch = settings.project_root.scratch(settings.paths.project(settings.project_root.project_id))
     newest = partial(newest_model, settings, providers_of(settings))
     agents = Rulebook(settings.loaded, scratch, settings.skills.readable).agents(newest)
     shown = [agents[name] for name in sorted(agents) if with_hidden or not agents[name].hidden]
@@ -67,7 +67,7 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     if not is_name(name) or name.endswith(".md"):
         raise UsageProblem(f"{name!r} can't be an agent's name: use letters, digits, `-`, `_`, and `/` between words.")
     settings = open_settings()
-    top = settings.paths.config if for_all else settings.place.root / ".codeloop"
+    top = settings.paths.config if for_all else settings.project_root.root / ".codeloop"
     file = top / "agent" / f"{name}.md"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     except OSError as error:
         raise UsageProblem(f"{file} can't be written: {error.strerror}.") from error
     if not for_all and settings.trusted:  # it is the person's own change
-        amend(settings.paths, settings.place.root, settings.place.directory, file)
+        amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Wrote {file}. Describe in it what the agent should do.")
     if name in NATIVES:
         click.echo(f"It changes the built-in agent {name}.")
@@ -148,5 +148,5 @@ def _origin(settings: ProjectSettings, section: str, name: str) -> str:
 
 def _relative(settings: ProjectSettings, path: Path) -> str:
     """Return a path relative to the directory if it is below it."""
-    directory = settings.place.directory
+    directory = settings.project_root.directory
     return escape_controls(str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path))

@@ -104,14 +104,14 @@ def _add(name: str, entry: JSON, options: AddOptions) -> None:
         raise UsageProblem(
             f"There is a server {escape_controls(name)!r} already. Remove it first: codeloop mcp remove {name}"
         )
-    file = entry_file(settings.paths, settings.place if options.for_project else None)
-    complete_paths = resolve_paths(entry, settings.place.directory)
+    file = entry_file(settings.paths, settings.project_root if options.for_project else None)
+    complete_paths = resolve_paths(entry, settings.project_root.directory)
     if not options.no_try:
         usable = definition_of(name, resolve_entry(complete_paths, file.parent, os.environ))
         click.echo(_in_project(lambda project: _try_server(project, usable)))
     write_entry(file, "mcp", name, entry if options.for_project else complete_paths)
     if options.for_project and settings.trusted:  # it is the person's own change
-        amend(settings.paths, settings.place.root, settings.place.directory, file)
+        amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Written to {file}.")
     if options.for_project and not settings.trusted:
         click.echo("This directory is not trusted, so its servers are ignored. Trust it: codeloop trust")
@@ -235,8 +235,8 @@ def remove(name: str) -> None:
     settings = open_settings()
     file = _file_of(settings, name)
     write_entry(file, "mcp", name, None)
-    if file.is_relative_to(settings.place.root) and settings.trusted:
-        amend(settings.paths, settings.place.root, settings.place.directory, file)
+    if file.is_relative_to(settings.project_root.root) and settings.trusted:
+        amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Removed {escape_controls(name)} from {file}.")
 
 

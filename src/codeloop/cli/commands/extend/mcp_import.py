@@ -22,7 +22,9 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
     Names the servers that it finds, and asks about each; NAMES and --all answer for you. Nothing is started.
     """
     settings = open_settings()
-    found_servers, problems = servers_of_others(settings.paths, settings.place.root, settings.place.directory)
+    found_servers, problems = servers_of_others(
+        settings.paths, settings.project_root.root, settings.project_root.directory
+    )
     for line in problems:
         click.echo(f"codeloop: {escape_controls(line)}", err=True)
     if unknown := set(names) - {each.name for each in found_servers}:
@@ -38,7 +40,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
         elif each.name in taken:
             click.echo(f"{line}: there is one of that name already")
         elif take_all or names or (has_terminal() and click.confirm(f"{line}: add it?", default=False)):
-            write_entry(file, "mcp", each.name, resolve_paths(each.entry, settings.place.directory))
+            write_entry(file, "mcp", each.name, resolve_paths(each.entry, settings.project_root.directory))
             taken.add(each.name)
             click.echo(f"{line}: written to {file}")
         else:

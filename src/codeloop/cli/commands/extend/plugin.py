@@ -77,7 +77,7 @@ def _entry_for(path: Path, name: str, settings: ProjectSettings, *, for_project:
     if path.is_dir() and read_manifest(path) is None and not any((path / each).is_file() for each in _ENTRIES):
         raise UsageProblem(f"{name} is not a plugin: it has no {MANIFEST}. `codeloop plugin new` writes a working one.")
     real = path.resolve()
-    base = settings.place.root.resolve()
+    base = settings.project_root.root.resolve()
     return f"./{real.relative_to(base)}" if for_project and real.is_relative_to(base) else str(real)
 
 
@@ -164,11 +164,11 @@ def _store(settings: ProjectSettings, file: Path, after: Callable[[], str], *, f
     except OSError as error:
         raise CodeloopError(f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
     if for_project and settings.trusted:
-        amend(settings.paths, settings.place.root, settings.place.directory, file)
+        amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
 
 
 def _file(settings: ProjectSettings, *, for_project: bool) -> Path:
-    return entry_file(settings.paths, settings.place if for_project else None)
+    return entry_file(settings.paths, settings.project_root if for_project else None)
 
 
 def _read(file: Path) -> str | None:

@@ -208,7 +208,7 @@ async def _list_rows(hosts: ExtensionHosts, project: Project) -> list[PluginRow]
 
 
 def _packages(settings: ProjectSettings) -> list[PluginRow]:
-    packages = find_packages(settings.loaded, settings.place.root, settings.paths)
+    packages = find_packages(settings.loaded, settings.project_root.root, settings.paths)
     rows: list[PluginRow] = []
     for home in packages.homes:
         manifest = read_manifest(home.path)
@@ -227,12 +227,12 @@ def _unusable(settings: ProjectSettings) -> list[PluginRow]:
     for index, entry in enumerate(settings.config.plugin):
         plugin = plugin_name(entry)
         origin = settings.loaded.provenance.get(f"plugin[{index}]")
-        base = origin.layer.base if origin is not None else settings.place.root
+        base = origin.layer.base if origin is not None else settings.project_root.root
         if plugin is not None and (why := entry_path(plugin, base, settings.paths)[1]):
             rows.append(PluginRow(plugin, "plugin", "fails", [], [], str(origin or "plugin"), why))
     if not settings.trusted:
-        homes, why = find_homes(settings.place, settings.paths), "Trust this directory: codeloop trust"
-        files = find_ignored_files(homes, settings.place.root)
+        homes, why = find_homes(settings.project_root, settings.paths), "Trust this directory: codeloop trust"
+        files = find_ignored_files(homes, settings.project_root.root)
         rows += [PluginRow(path, "plugin", "needs trust", [], [], path, why) for path in files]
     return rows
 

@@ -152,7 +152,7 @@ async def _take_over(source: Path) -> None:
         work, document = _read_archive(source, bundle)
         project = await open_project(Startup(directory=Path.cwd()))
         try:
-            project_root = project.settings.place
+            project_root = project.settings.project_root
             if project_root.vcs is None:
                 raise UsageProblem(
                     f"{project_root.root} is in no git repository. Go to a clone of the one it comes from."

@@ -17,7 +17,7 @@ from codeloop.cli.target import selection
 from codeloop.cli.target.selection import EVERY, find, with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
-from codeloop.client.numbers import describe_spending, dollars, format_time
+from codeloop.client.numbers import describe_spending, format_cost, format_time
 from codeloop.client.slash.reports import context_lines, cost_lines
 from codeloop.config.project_root import GLOBAL
 from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
@@ -130,7 +130,7 @@ def _show_rows(rows: Sequence[tuple[int, Session]], here: str) -> None:
     for depth, each in rows:
         where = f"  {escape_controls(each.directory)}" if elsewhere else ""
         title = one_line(("[archived] " if each.time.archived else "") + each.title, 70)
-        sums = f"{format_time(each.time.updated)}  {dollars(each.cost or 0, each.tokens):>9}"
+        sums = f"{format_time(each.time.updated)}  {format_cost(each.cost or 0, each.tokens):>9}"
         click.echo(f"{'  ' * depth}{each.id}  {sums}  {escape_controls(each.slug):<{slugs}}  {title}{where}")
 
 

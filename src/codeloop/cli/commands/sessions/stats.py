@@ -5,7 +5,7 @@ import click
 from codeloop.cli.options import JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.target import with_client
-from codeloop.client.numbers import count, dollars
+from codeloop.client.numbers import format_cost, format_count
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.operation import SESSION_STATS
@@ -67,7 +67,7 @@ def _cells(figures: Figures) -> list[str]:
     tokens = figures.tokens
     numbers = (tokens.input, tokens.cache.read + tokens.cache.write, tokens.output)
     return [
-        dollars(figures.cost, tokens),
-        *map(count, numbers),
+        format_cost(figures.cost, tokens),
+        *map(format_count, numbers),
         *map(str, (figures.sessions, figures.steps, figures.tool_calls)),
     ]

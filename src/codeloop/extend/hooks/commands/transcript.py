@@ -29,23 +29,23 @@ class Transcripts:
         self._store = store
         self._folder = home / FOLDER
         self._directory = directory
-        self._written: dict[str, Conversation] = {}
+        self._written_views: dict[str, Conversation] = {}
 
     async def file(self, session_id: str) -> Path | None:
         """Return the updated file of a session; None: no such session, or the disk is full."""
         if self._store.find_session(session_id) is None:
             return None
         view, file = self._store.context_view(session_id), transcript_file(self._folder.parent, session_id)
-        if self._written.get(session_id) is not view or not file.exists():
+        if self._written_views.get(session_id) is not view or not file.exists():
             entries = self._store.conversation(session_id).entries
             try:
                 await asyncio.to_thread(self._write, file, session_id, entries)
             except OSError:
                 return None
-            self._written.pop(session_id, None)
-            self._written[session_id] = view
-            if len(self._written) > _REMEMBERED:
-                del self._written[next(iter(self._written))]
+            self._written_views.pop(session_id, None)
+            self._written_views[session_id] = view
+            if len(self._written_views) > _REMEMBERED:
+                del self._written_views[next(iter(self._written_views))]
         return file
 
     def _write(self, file: Path, session_id: str, entries: tuple[Entry, ...]) -> None:

@@ -36,17 +36,17 @@ class PythonHost:
     def __init__(self, channel: HostChannel) -> None:
         self._channel = channel
         self._workers: dict[str, Worker] = {}
-        self._place = CallOrigin()
+        self._origin = CallOrigin()
 
     def handle(self, message: object) -> None:
         """Handle a message, or pass it on."""
         match message:
             case HostHello():
                 os.chdir(message.directory)
-                self._place = CallOrigin(directory=message.directory, worktree=message.root)
+                self._origin = CallOrigin(directory=message.directory, worktree=message.root)
                 self._channel.say(HostReady(VERSION, f"python {platform.python_version()}"))
             case LoadRequest():
-                worker = Worker(self._channel, message.extension, self._place)
+                worker = Worker(self._channel, message.extension, self._origin)
                 self._workers[message.extension.name] = worker
                 worker.load(message.id)
             case CallTool() | AskHook():

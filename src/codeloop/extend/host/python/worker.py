@@ -47,7 +47,7 @@ class Worker:
     def __init__(self, channel: HostChannel, extension: LoadedExtension, call_origin: CallOrigin) -> None:
         self._channel = channel
         self._extension = extension
-        self._place = call_origin
+        self._origin = call_origin
         self._loaded = LoadedFunctions()
         self._running: dict[int, _Running] = {}
         self._following: asyncio.Task[None] | None = None
@@ -94,7 +94,7 @@ class Worker:
         self._start(message.id, context, tool.call(message.arguments, context))
 
     def _ask(self, message: AskHook) -> None:
-        context = self._context(self._place, message.id)
+        context = self._context(self._origin, message.id)
         self._start(message.id, context, self._ask_hook(message, context))
 
     async def _ask_hook(self, message: AskHook, context: HostContext) -> Any:
@@ -140,7 +140,7 @@ class Worker:
     async def _handle_events(self, events: tuple[msgspec.Raw, ...], earlier: "asyncio.Task[None] | None") -> None:
         if earlier is not None:
             await asyncio.wait([earlier])
-        context = self._context(self._place, 0)
+        context = self._context(self._origin, 0)
         for raw in events:
             event = msgspec.json.decode(raw)
             for function in self._loaded.hooks.get("event", ()):

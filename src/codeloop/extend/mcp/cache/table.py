@@ -121,10 +121,10 @@ class McpTable:
     ) -> None:
         self.definitions = dict(definitions)
         self.project = project
-        self._taken = reserved
+        self._reserved_names = reserved
         self._start = start
         self._running: RunningServers | None = None
-        self._offered: dict[str, Listing] = {}
+        self._offered_listings: dict[str, Listing] = {}
 
     @cached_property
     def remembered(self) -> dict[str, Listing]:
@@ -148,8 +148,8 @@ class McpTable:
 
     def offer(self) -> dict[str, ServerTool]:
         """Return the currently known tools; `has_other_tools` compares with them."""
-        self._offered = dict(self.listings)
-        return self.tools(self._offered)
+        self._offered_listings = dict(self.listings)
+        return self.tools(self._offered_listings)
 
     @property
     def has_other_tools(self) -> bool:
@@ -158,7 +158,7 @@ class McpTable:
         That way requests keep their cached prefix.
         """
         now = self.listings
-        return any(name in now and now[name].tools != before.tools for name, before in self._offered.items())
+        return any(name in now and now[name].tools != before.tools for name, before in self._offered_listings.items())
 
     def servers_meant(self, tool: str) -> dict[str, str]:
         """Return the usable servers whose prefix a tool's name has, each with the rest of the name."""
@@ -199,7 +199,7 @@ class McpTable:
         local = {name for name, each in self.definitions.items() if isinstance(each.how, LocalDefinition)}
         return {
             name: ServerTool(name, server, tools_by_name[server, tool], server in local)
-            for name, (server, tool) in tool_names(tools_by_name, self._taken).items()
+            for name, (server, tool) in tool_names(tools_by_name, self._reserved_names).items()
         }
 
 

@@ -38,7 +38,7 @@ def redirect_of(settings: OAuthSettings) -> RedirectTarget:
 
 
 class CallbackServer:
-    """Listens on this machine alone for the redirect that brings the code. `answer` is its query.
+    """Listens on the loopback interface for the redirect that carries the code. `answer` is its query.
 
     Only the redirect with `state` counts: any page in the browser can send others here.
     """

@@ -12,7 +12,13 @@ from codeloop.extend.mcp.cache.definition import OAuthSettings, RemoteDefinition
 from codeloop.extend.mcp.sign_in.callback import CallbackServer, parse_redirect, redirect_of
 from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns
 from codeloop.extend.mcp.transport.clients import silence_package_logging
-from codeloop.extend.mcp.transport.failures import RegistrationNeeded, cause, refusal, request_errors, words_of
+from codeloop.extend.mcp.transport.failures import (
+    RegistrationNeeded,
+    describe_error,
+    find_cause,
+    make_refusal,
+    request_errors,
+)
 from codeloop.extend.mcp.transport.http_client import how_to_register, http_client
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_SIGN_IN
@@ -186,7 +192,7 @@ def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "h
                 wanted = await anext(flow)
                 answer = yield wanted
                 if challenge is not None and answer.is_success:
-                    answer = refusal(challenge)
+                    answer = make_refusal(challenge)
                 while True:
                     wanted = await flow.asend(answer)
                     answer = yield wanted
@@ -219,8 +225,8 @@ def _flow_errors() -> tuple[type[Exception], ...]:
 def _failure(name: str, error: BaseException) -> CodeloopError:
     from mcp.client.auth import OAuthRegistrationError
 
-    why = _read_error_text(words_of(error))
-    if isinstance(cause(error), OAuthRegistrationError):
+    why = _read_error_text(describe_error(error))
+    if isinstance(find_cause(error), OAuthRegistrationError):
         return RegistrationNeeded(f"Signing in at {name} is not possible: {how_to_register(name)} ({why}).")
     return CodeloopError(f"Signing in at {name} failed: {why}.")
 

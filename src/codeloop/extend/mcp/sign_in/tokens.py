@@ -13,7 +13,7 @@ import msgspec
 
 from codeloop.config.paths import Paths
 from codeloop.extend.mcp.cache.definition import RemoteDefinition, ServerDefinition
-from codeloop.extend.mcp.transport.failures import SignInNeeded, request_errors, words_of
+from codeloop.extend.mcp.transport.failures import SignInNeeded, describe_error, request_errors
 from codeloop.extend.mcp.transport.http_client import http_client
 from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 from codeloop.schema.errors import CodeloopError
@@ -235,7 +235,7 @@ async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | Non
             answer = await client.send(_to_provider(entry.revocation_endpoint, token, entry))
             why = "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"
         except request_errors() as error:
-            why = words_of(error)
+            why = describe_error(error)
     if not why:
         return f"Signed out at {name}; its provider has ended the sign-in."
     return f"Signed out at {name} on this machine. The sign-in could not be ended there: {why}."

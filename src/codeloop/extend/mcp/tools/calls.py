@@ -158,7 +158,7 @@ def _names(table: McpTable, server: McpServer) -> list[str]:
 
 
 async def send_call(name: str, arguments: JSON, client: "Client", progress_callback: Any) -> Any:
-    """Make a call with the package's client; `progress_callback` is told of its progress."""
+    """Make a call with the package's client; `progress_callback` is called with its progress."""
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
         progress_callback(progress, total, message)

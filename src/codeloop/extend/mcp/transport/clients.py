@@ -14,7 +14,7 @@ from codeloop import __version__
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.transport.connection import ServerConnection
-from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, cause, words_of
+from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, describe_error, find_cause
 from codeloop.extend.mcp.transport.http_client import check_registration, http_client
 from codeloop.extend.mcp.transport.program import (
     MessageTooLong,
@@ -211,14 +211,13 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
         if not _may_be_older(connection):
             break
     first = tried[0]
-    error = cause(first.fatal)
+    error = find_cause(first.fatal)
     if isinstance(target.how, RemoteDefinition) and isinstance(error, SignInNeeded) and error.can_sign_in:
         await check_registration(target.definition.name, target.how, error)
     if len(tried) > 1 and not isinstance(target.how, LocalDefinition):
-        last = (
-            f"{words_of(tried[-1].fatal)} (tried as streamable HTTP, which was answered with {first.status}, and SSE)"
-        )
-        raise CodeloopError(last) from first.fatal
+        reason = describe_error(tried[-1].fatal)
+        tries = f"tried as streamable HTTP, which was answered with {first.status}, and SSE"
+        raise CodeloopError(f"{reason} ({tries})") from first.fatal
     last = tried[-1]
     if last.ended:
         raise ProgramEnded(last.ended) from last.fatal

@@ -17,7 +17,7 @@ class ServerFailed(CodeloopError):
 
 
 class ProgramEnded(CodeloopError):
-    """The program of a local server ended by itself; what it wrote last may say why."""
+    """The program of a local server ended by itself; the end of its output may say why."""
 
 
 class SignInNeeded(CodeloopError):
@@ -36,40 +36,40 @@ class RegistrationNeeded(CodeloopError):
     """The server takes only clients that its owner has registered."""
 
 
-def leaves(error: BaseException) -> list[BaseException]:
+def list_leaves(error: BaseException) -> list[BaseException]:
     """Return the errors inside a group at any depth; a plain error itself."""
     if not isinstance(error, BaseExceptionGroup):
         return [error]
     inside = cast("BaseExceptionGroup[BaseException]", error).exceptions
-    return [leaf for each in inside for leaf in leaves(each)]
+    return [leaf for each in inside for leaf in list_leaves(each)]
 
 
-def cause(error: BaseException | None) -> BaseException | None:
+def find_cause(error: BaseException | None) -> BaseException | None:
     """Return the most informative error of a group: one of ours, else the first."""
     if error is None:
         return None
-    found = leaves(error)
+    found = list_leaves(error)
     chained = [each for leaf in found for each in (leaf, leaf.__cause__) if isinstance(each, CodeloopError)]
     return chained[0] if chained else found[0]
 
 
-def words_of(error: BaseException | None) -> str:
+def describe_error(error: BaseException | None) -> str:
     """Return an error as text."""
-    errors = cause(error)
-    match errors:
+    root_cause = find_cause(error)
+    match root_cause:
         case None:
             return "the connection ended"
         case TimeoutError():
             return "it did not answer in time"
-        case OSError() if errors.strerror:
-            return errors.strerror
-        case Exception() if host := _unreachable(errors):
-            return f"{host} can't be reached: {errors or type(errors).__name__}"
-        case ValueError() if type(errors).__name__ == "ValidationError":  # pydantic's
+        case OSError() if root_cause.strerror:
+            return root_cause.strerror
+        case Exception() if host := _unreachable(root_cause):
+            return f"{host} can't be reached: {root_cause or type(root_cause).__name__}"
+        case ValueError() if type(root_cause).__name__ == "ValidationError":  # pydantic's
             return "what it sent is not of the protocol's form"
         case _:
-            text = str(errors).strip().partition("\n")[0]
-            return text or type(errors).__name__
+            text = str(root_cause).strip().partition("\n")[0]
+            return text or type(root_cause).__name__
 
 
 def _unreachable(error: Exception) -> str:
@@ -86,7 +86,7 @@ def _unreachable(error: Exception) -> str:
         return ""
 
 
-def refusal(challenge: str) -> "httpx2.Response":
+def make_refusal(challenge: str) -> "httpx2.Response":
     """Return a refusing response with this header, for the package."""
     import httpx2
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from codeloop.extend.mcp.cache.listing import ListedPrompt, ListedResource, ListedTool, Listing, PromptArgument
-from codeloop.extend.mcp.transport.failures import CONNECTION_CLOSED, request_errors, words_of
+from codeloop.extend.mcp.transport.failures import CONNECTION_CLOSED, describe_error, request_errors
 from codeloop.schema.bounds.extension import MCP_CHANGES
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_LIST_OTHER, MCP_PAGES, MCP_TOOLS
@@ -38,7 +38,7 @@ async def fetch_listing(client: "Client", transport: str) -> Listing:
         _pages(client.list_prompts, "prompts", errors) if can.prompts else _list_nothing(),
     )
     as_tasks = [each["name"] for each in tools if _is_only_a_task(each)]
-    problems = [f"its {_SPOKEN[name]} can't be listed: {words_of(error)}" for name, error in errors.items()]
+    problems = [f"its {_SPOKEN[name]} can't be listed: {describe_error(error)}" for name, error in errors.items()]
     if errors and len(errors) == bool(can.tools) + 2 * bool(can.resources) + bool(can.prompts):
         raise CodeloopError(problems[0]) from next(iter(errors.values()))
     problems += [f"its tool {name} runs only as a task, which is not supported" for name in as_tasks]

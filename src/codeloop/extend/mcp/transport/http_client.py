@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codeloop.extend.mcp.cache.definition import RemoteDefinition
-from codeloop.extend.mcp.transport.failures import RegistrationNeeded, SignInNeeded, refusal, request_errors
+from codeloop.extend.mcp.transport.failures import RegistrationNeeded, SignInNeeded, make_refusal, request_errors
 from codeloop.net.http1 import NetworkError
 from codeloop.net.offline import check_reach
 from codeloop.net.proxy import proxy_for
@@ -135,7 +135,7 @@ async def _is_closed(url: str, challenge: str, client: "httpx2.AsyncClient") -> 
     )
 
     provider: str | None = None
-    metadata_url = extract_resource_metadata_from_www_auth(refusal(challenge))
+    metadata_url = extract_resource_metadata_from_www_auth(make_refusal(challenge))
     for address in build_protected_resource_metadata_discovery_urls(metadata_url, url):
         resource = await handle_protected_resource_response(await client.send(create_oauth_metadata_request(address)))
         if resource is not None:

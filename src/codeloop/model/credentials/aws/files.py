@@ -50,7 +50,7 @@ def read_files(environment: Mapping[str, str]) -> AwsFiles:
 
 
 def _split_title(title: str) -> list[str]:
-    """Return a section's kind and name, which may stand in quotes."""
+    """Return a section's kind and name, which may be in quotes."""
     import shlex
 
     try:

@@ -63,7 +63,7 @@ def host_of(service: str, region: str) -> str:
 
 
 def region_of(host: str) -> str:
-    """Return the region that stands in the host of Bedrock, also in that of a private network; empty without one."""
+    """Return the region in the host name of Bedrock, also in that of a private network; empty without one."""
     labels = host.split(".")
     at = next((at for at, label in enumerate(labels) if label.startswith("bedrock-")), len(labels))
     return labels[at + 1] if at + 2 < len(labels) else ""

@@ -113,7 +113,7 @@ async def _act_as(url: str, token: str, delegates: list[str], file: Path) -> Tok
 
 
 async def _by_federation(content: JSON, file: Path) -> Token:
-    """Return a token for one that another issuer gave, which stands in a file or is had from an address."""
+    """Exchange a token of another issuer, read from a file or fetched from an address, for one of ours."""
     source: JSON = content["credential_source"]
     if isinstance(path := source.get("file"), str):
         subject_token = await asyncio.to_thread(read_bytes, Path(path))

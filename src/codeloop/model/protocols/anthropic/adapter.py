@@ -37,7 +37,7 @@ class AnthropicMessages(HttpModel):
             route = Route("/messages", {"anthropic-version": VERSION, **key}, {"model": info.api_id or info.id})
         super().__init__(info, endpoint, quirks, route.path, route.headers)
         self._body = AnthropicBody(info, quirks, route.start)
-        self._refused: dict[str, int] = {}
+        self._refusals: dict[str, int] = {}
         """By session: of how many turns at the start the thinking is left out."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
@@ -45,7 +45,7 @@ class AnthropicMessages(HttpModel):
 
         When the service refuses the thinking of earlier answers, it is sent again without it, once.
         """
-        request = without_thinking(request, self._refused.get(request.session_id, 0))
+        request = without_thinking(request, self._refusals.get(request.session_id, 0))
         async with aclosing(self._exchange(request.headers, self._body.encode(request), AnthropicReader())) as events:
             async for event in events:
                 if isinstance(event, Finished) and is_refused(event.error) and has_thinking(request):
@@ -53,7 +53,7 @@ class AnthropicMessages(HttpModel):
                 yield event
             else:
                 return
-        self._refused[request.session_id] = len(request.turns)
+        self._refusals[request.session_id] = len(request.turns)
         plain = without_thinking(request, len(request.turns))
         yield RetryScheduled(1, LEFT_OUT, now_ms())
         async with aclosing(self._exchange(plain.headers, self._body.encode(plain), AnthropicReader())) as events:

@@ -85,7 +85,7 @@ class AnthropicBody:
         thinking: Any = options.get("thinking")
         match thinking:
             case {"type": "enabled", "budget_tokens": int(budget)} if budget > longest // 2:
-                total, most = budget + longest, info.limits.output  # the answer needs room beside it
+                total, most = budget + longest, info.limits.output  # the answer needs room in addition to it
                 head["max_tokens"] = min(total, most) if most > budget else total
             case {"type": "enabled" | "adaptive"}:
                 pass

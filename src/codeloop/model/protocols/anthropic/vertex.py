@@ -11,7 +11,7 @@ VERSION = "vertex-2023-10-16"
 
 
 class VertexMessages(AnthropicMessages):
-    """One model at one endpoint; the model stands in the path, and the version in the body."""
+    """One model at one endpoint; the model is in the path, and the version in the body."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = ANTHROPIC) -> None:
         headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}

@@ -39,7 +39,7 @@ class _Converter:
         return self._convert_single(node, seen, depth)
 
     def _resolve(self, given: Any, seen: tuple[str, ...]) -> tuple[JSON, tuple[str, ...], bool]:
-        """Return the schema that a reference names, with what stands beside the reference; False: it has been met."""
+        """Return the schema that a reference names, with its neighbours; False: recursive, or not in the document."""
         node: JSON = given if is_object(given) else {}
         while isinstance(target := node.get("$ref"), str):
             rest = {key: value for key, value in node.items() if key != "$ref"}
@@ -73,7 +73,7 @@ class _Converter:
         return merged
 
     def _union(self, node: JSON, branches: list[Any], seen: tuple[str, ...], depth: int) -> JSON:
-        """Return a union. Beside `anyOf` the subset allows a description only."""
+        """Return a union. Next to `anyOf` the subset allows a description only."""
         resolved = [self._resolve(branch, seen)[0] for branch in branches]
         branches_left = [branch for branch, what in zip(branches, resolved, strict=True) if not _is_null(what)]
         nullable: JSON = {"nullable": True} if len(branches_left) < len(branches) else {}

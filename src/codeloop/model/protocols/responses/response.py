@@ -95,7 +95,7 @@ class ResponsesReader(ResponseReader):
                 return
 
     def _complete(self, response: Any) -> None:
-        """Take the response at its end: its counts, why it ended, and the items that no event told of."""
+        """Take the response at its end: its counts, why it ended, and the items that no event reported."""
         if not is_json_object(response):
             self._fail({"message": "the last event holds no response"})
             return

@@ -16,17 +16,17 @@ class FuzzyIndex:
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = [_normalise(text) for text in texts]
         self._query = ""
-        self._found: Sequence[int] = range(len(self._texts))
+        self._indices: Sequence[int] = range(len(self._texts))
 
     def search(self, query: str) -> list[int]:
         """Return the indices of the texts that match all words of the query, best first; all for an empty one."""
         goes_on = bool(self._query) and query.startswith(self._query)
-        among = self._found if goes_on else range(len(self._texts))
+        among = self._indices if goes_on else range(len(self._texts))
         words = query.split()
         scores = _scores(self._texts, among, words) if words else [(0, index) for index in among]
         scores.sort()
-        self._query, self._found = query, [index for _, index in scores]
-        return list(self._found)
+        self._query, self._indices = query, [index for _, index in scores]
+        return list(self._indices)
 
 
 def match_indices(text: str, query: str) -> set[int]:

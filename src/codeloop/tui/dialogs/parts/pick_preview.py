@@ -1,4 +1,4 @@
-"""The preview beside a picker's list: details of the row under the cursor, once the user pauses."""
+"""The preview next to a picker's list: details of the row under the cursor, once the user pauses."""
 
 from asyncio import sleep
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class PickPreview(Generic[T]):
     def __init__(self, dialog: Dialog[T | None], source: PickSource[T]) -> None:
         self._dialog = dialog
         self._source = source
-        self._shown: T | None = None
+        self._previewed: T | None = None
         """The value that it shows."""
         self._drawn_in: Styles | None = None
 
@@ -34,14 +34,14 @@ class PickPreview(Generic[T]):
         view = self._dialog.query_one("#picker-preview", RowsView)
         is_new = is_visible and (not view.display or self._drawn_in is not styles)
         if is_new:
-            self._shown, self._drawn_in = None, styles
+            self._previewed, self._drawn_in = None, styles
         view.display = is_visible
         return is_new
 
     def show(self, value: T | None) -> None:
         """Begin to draw it for a value, unless it is about that already."""
-        if self._source.preview is not None and value != self._shown:
-            self._shown = value
+        if self._source.preview is not None and value != self._previewed:
+            self._previewed = value
             self._dialog.run_worker(partial(self._draw, value), exclusive=True, group="preview")
 
     async def _draw(self, value: T | None) -> None:

@@ -31,7 +31,7 @@ class PickRows(Sequence[Row]):
         self, picks: Sequence[AnyPick], indices: Sequence[int], query: str, *, tells_groups: bool = True
     ) -> None:
         self._picks = picks
-        self._found = indices
+        self._indices = indices
         self._query = query
         self._tells_groups = tells_groups and bool(query.strip())
         self._headings = {} if query.strip() else _headings(picks, indices)
@@ -69,7 +69,7 @@ class PickRows(Sequence[Row]):
             return []
         if isinstance(line, str):
             return [Segment(fit(line, self.width), styles.of("text_muted", "bold"))] if line else []
-        return self._pick(self._picks[self._found[line]], styles, is_here=line == self.cursor)
+        return self._pick(self._picks[self._indices[line]], styles, is_here=line == self.cursor)
 
     def _pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
         width, muted = self.width, styles.of("text_muted")

@@ -13,8 +13,8 @@ T = TypeVar("T")
 class Pick(Struct, Generic[T], frozen=True):
     """One row. All texts are untrusted: the picker escapes them.
 
-    `detail` stands beside the title, `hint` at the right end, `mark` before it (one cell); `also`: searched, not shown.
-    `problem`: why it can't be chosen, "" if it can; the row shows what stands before the first colon.
+    `detail` follows the title, `hint` is at the right end, `mark` before it (one cell); `also`: searched, not shown.
+    `problem`: why it can't be chosen, "" if it can; the row shows its text up to the first colon.
     `note`: said below the list while the cursor is on the row. `look`: the colour of the detail.
     """
 

@@ -29,8 +29,8 @@ class OwnServer:
     """Asks step by step for what is needed to add a server."""
 
     def __init__(self, context: DialogContext, names: Collection[str]) -> None:
-        self._given = context
-        self._taken = names
+        self._context = context
+        self._reserved_names = names
         self._key = ""
 
     async def add(self) -> ModelRef | None:
@@ -43,7 +43,7 @@ class OwnServer:
             list(dict.fromkeys((model, *server_models.models))) if len(server_models.models) <= _WRITTEN else [model]
         )
         name, about = (
-            _free_name(_short_name(server_models.base_url), self._taken),
+            _free_name(_short_name(server_models.base_url), self._reserved_names),
             f"A model of it is called NAME/{model}.",
         )
         while name := await self._ask("A name for the server", name, about):
@@ -52,7 +52,7 @@ class OwnServer:
                 provider_id=provider_id, name=name, base_url=server_models.base_url, models=models, key=self._key
             )
             try:
-                await self._given.client.call(PROVIDER_ADD, add_provider)
+                await self._context.client.call(PROVIDER_ADD, add_provider)
             except CodeloopError as error:
                 about = str(error)
             else:
@@ -70,7 +70,7 @@ class OwnServer:
         return None
 
     async def _answer(self, address: str) -> ServerModels | None:
-        client, about = self._given.client, "The server answers with a key only."
+        client, about = self._context.client, "The server answers with a key only."
         server_models = await client.call(PROVIDER_MODELS, ServerAddress(base_url=address))
         while server_models.needs_key:
             self._key = await self._ask(f"Key for {_host(server_models.base_url)}", "", about, hidden=True)
@@ -91,12 +91,14 @@ class OwnServer:
             return [Pick(model, model) for model in server_models.models]
 
         host = one_line(_host(server_models.base_url), 60)
-        return await self._given.ask(Picker(PickSource(f"Which model of {host}?", list_models), self._given.colours))
+        return await self._context.ask(
+            Picker(PickSource(f"Which model of {host}?", list_models), self._context.colours)
+        )
 
     async def _ask(self, title: str, text: str, about: str, *, hidden: bool = False) -> str:
         """Ask for a line; "": empty or cancelled."""
-        line = TextInput(title, self._given.colours, text, about=about, hidden=hidden)
-        return (await self._given.ask(line) or "").strip()
+        line = TextInput(title, self._context.colours, text, about=about, hidden=hidden)
+        return (await self._context.ask(line) or "").strip()
 
 
 def _host(url: str) -> str:

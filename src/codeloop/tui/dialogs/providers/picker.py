@@ -45,8 +45,8 @@ class ProviderPicker(Picker[ModelRef]):
     """Closes with a model of a provider that was tried successfully."""
 
     def __init__(self, context: DialogContext, title: str = "Providers") -> None:
-        self._given = context
-        self._known = KnownProviders(all=[], default={}, connected=[])
+        self._dialog_context = context
+        self._providers = KnownProviders(all=[], default={}, connected=[])
         self._methods: dict[str, list[ProviderAuthMethod]] = {}
         self._failed: set[str] = set()
         self.is_used = False
@@ -64,12 +64,12 @@ class ProviderPicker(Picker[ModelRef]):
         super().__init__(source, context.colours)
 
     async def _load_rows(self) -> Sequence[Pick[ModelRef]]:
-        client, none = self._given.client, NoArguments()
-        self._known = await client.call(PROVIDER_LIST, none)
+        client, none = self._dialog_context.client, NoArguments()
+        self._providers = await client.call(PROVIDER_LIST, none)
         self._methods = await client.call(PROVIDER_AUTH, none)
         order = [LOCAL, KEYED, KNOWN, OTHERS]
         own = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", KNOWN, also=_ALSO)
-        picks = [*map(self._pick, self._known.all), own]
+        picks = [*map(self._pick, self._providers.all), own]
         often = {name: at for at, name in enumerate(_OFTEN)}
         return sorted(
             picks,
@@ -77,7 +77,7 @@ class ProviderPicker(Picker[ModelRef]):
         )
 
     def _pick(self, provider: ProviderDetails) -> Pick[ModelRef]:
-        is_ready = provider.id in self._known.connected
+        is_ready = provider.id in self._providers.connected
         is_local = is_ready and provider.source == "custom" and not provider.env
         where = {"env": "key from the environment", "config": "configured", "api": "key stored", "custom": "answers"}
         models = len(provider.models)
@@ -87,7 +87,7 @@ class ProviderPicker(Picker[ModelRef]):
         known = KNOWN if provider.id in _OFTEN and can else OTHERS
         group = LOCAL if is_local else KEYED if is_ready else known
         hint = ", ".join(provider.env[:1]) if can else "needs more than a key"
-        value = ModelRef(provider_id=provider.id, model_id=self._known.default.get(provider.id, ""))
+        value = ModelRef(provider_id=provider.id, model_id=self._providers.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
         return Pick(value, provider.name, detail, hint, group, also=also)
 
@@ -99,7 +99,7 @@ class ProviderPicker(Picker[ModelRef]):
     async def _use(self, model: ModelRef) -> None:
         if not model.provider_id:
             await self._add()
-        elif model.provider_id not in self._known.connected:
+        elif model.provider_id not in self._providers.connected:
             if await self._enter(model):
                 self.reload()
         elif model.provider_id in self._failed:  # chosen once more: the user knows better
@@ -121,8 +121,8 @@ class ProviderPicker(Picker[ModelRef]):
 
     async def _add(self) -> None:
         """Add a server of the user's own, and try it."""
-        ids = {each.id for each in self._known.all}
-        model = await OwnServer(self._given, ids).add()
+        ids = {each.id for each in self._providers.all}
+        model = await OwnServer(self._dialog_context, ids).add()
         if model is not None:
             await self._load_rows()
             if await self._try(model) is not None:
@@ -133,7 +133,7 @@ class ProviderPicker(Picker[ModelRef]):
         """Ask a provider for one word; close with its model if it answers, else show the error."""
         name = one_line(self._provider(model).name, 60)
         self.notify(f"Trying {name}…", markup=False)
-        error = await try_model(self._given, model)
+        error = await try_model(self._dialog_context, model)
         if error is None:
             self.notify(f"{name} answers.", markup=False)
             self.dismiss(model)
@@ -142,7 +142,7 @@ class ProviderPicker(Picker[ModelRef]):
         return error
 
     def _provider(self, model: ModelRef) -> ProviderDetails:
-        return next(each for each in self._known.all if each.id == model.provider_id)
+        return next(each for each in self._providers.all if each.id == model.provider_id)
 
     async def _enter(self, model: ModelRef | None) -> bool:
         """Sign in where a plugin offers it, else store a key; return whether the rows changed."""
@@ -155,8 +155,10 @@ class ProviderPicker(Picker[ModelRef]):
             return await self._enter_key(provider, model)
         try:
             if not methods:  # the error says what is missing
-                await self._given.client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0))
-            sign_in = ProviderSignIn(self._given, provider, methods)
+                await self._dialog_context.client.call(
+                    PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0)
+                )
+            sign_in = ProviderSignIn(self._dialog_context, provider, methods)
             is_signed_in = await sign_in.sign_in()
         except CodeloopError as error:
             self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
@@ -168,11 +170,11 @@ class ProviderPicker(Picker[ModelRef]):
         if sign_in.said:
             self.notify(one_line(sign_in.said, 400), timeout=10, markup=False)
         await self._load_rows()
-        error = await self._try(replace(model, model_id=self._known.default.get(provider.id, "") or model.model_id))
+        error = await self._try(replace(model, model_id=self._providers.default.get(provider.id, "") or model.model_id))
         if error is None:
             return False
         if isinstance(error, ProviderAuthError) and sign_in.has_typed_key:
-            await self._given.client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
+            await self._dialog_context.client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
         elif lacks_deployment(error, self._methods.get(provider.id, [])):
             return await self._enter(model)
         else:
@@ -188,11 +190,11 @@ class ProviderPicker(Picker[ModelRef]):
         if provider.preferred_key:
             about = f"A key that you enter does not count before the one of {one_line(provider.preferred_key, 300)}."
         title = f"Key for {one_line(provider.name, 60)}"
-        key = await self._given.ask(TextInput(title, self.colours, about=about, hidden=True))
+        key = await self._dialog_context.ask(TextInput(title, self.colours, about=about, hidden=True))
         if not key:
             return False
-        client, keyring = self._given.client, None
-        if self._known.keyring and (keyring := await choose_keyring(self._given)) is None:
+        client, keyring = self._dialog_context.client, None
+        if self._providers.keyring and (keyring := await choose_keyring(self._dialog_context)) is None:
             return False
         try:
             await client.call(AUTH_SET, SetAuth(provider_id=provider.id, auth=ApiAuth(key=key, keyring=keyring)))
@@ -210,6 +212,6 @@ class ProviderPicker(Picker[ModelRef]):
         if model is None:
             return False
         text = "Its models can't be used any more until a key is entered again."
-        if not await self._given.ask(Confirm("Forget the stored key?", text, "forget", self.colours)):
+        if not await self._dialog_context.ask(Confirm("Forget the stored key?", text, "forget", self.colours)):
             return False
-        return await self._given.client.call(AUTH_REMOVE, ProviderId(provider_id=model.provider_id))
+        return await self._dialog_context.client.call(AUTH_REMOVE, ProviderId(provider_id=model.provider_id))

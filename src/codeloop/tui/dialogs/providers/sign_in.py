@@ -38,7 +38,7 @@ class ProviderSignIn:
     def __init__(
         self, context: DialogContext, provider: ProviderDetails, methods: Sequence[ProviderAuthMethod]
     ) -> None:
-        self._given = context
+        self._context = context
         self._provider = provider
         self._methods = methods
         self.has_typed_key = False
@@ -57,7 +57,7 @@ class ProviderSignIn:
         if answers is None:
             return SignedIn.GIVEN_UP
         start_sign_in = StartSignIn(provider_id=self._provider.id, method=number, inputs=answers)
-        started_sign_in = await self._given.client.call(PROVIDER_AUTHORIZE, start_sign_in)
+        started_sign_in = await self._context.client.call(PROVIDER_AUTHORIZE, start_sign_in)
         if started_sign_in.url:
             return await self._finish(number, started_sign_in)
         self.said = started_sign_in.instructions
@@ -71,7 +71,7 @@ class ProviderSignIn:
             return [Pick(number, method.label) for number, method in enumerate(self._methods)]
 
         source = PickSource(f"How to sign in at {self._provider.name}?", list_picks)
-        return await self._given.ask(Picker(source, self._given.colours))
+        return await self._context.ask(Picker(source, self._context.colours))
 
     async def _ask(self, method: ProviderAuthMethod) -> dict[str, str] | None:
         """Ask a method's questions; None: cancelled."""
@@ -90,11 +90,11 @@ class ProviderSignIn:
                 async def list_picks(picks: Sequence[Pick[str]] = picks) -> Sequence[Pick[str]]:
                     return picks
 
-                answer = await self._given.ask(Picker(PickSource(message, list_picks), self._given.colours))
+                answer = await self._context.ask(Picker(PickSource(message, list_picks), self._context.colours))
             else:
                 about = str(prompt.get("placeholder", ""))
                 hidden = prompt.get("hidden") is True
-                answer = await self._given.ask(TextInput(message, self._given.colours, about=about, hidden=hidden))
+                answer = await self._context.ask(TextInput(message, self._context.colours, about=about, hidden=hidden))
             if answer is None:
                 return None
             answers[str(prompt.get("key", ""))] = answer.strip()
@@ -103,11 +103,11 @@ class ProviderSignIn:
 
     async def _finish(self, number: int, started_sign_in: StartedSignIn) -> SignedIn:
         """Show the page's address until the plugin reports the end, or a code was pasted."""
-        client, by_code = self._given.client, started_sign_in.method == "code"
+        client, by_code = self._context.client, started_sign_in.method == "code"
         then = "\n".join(filter(None, (started_sign_in.instructions, _CODE if by_code else "")))
-        screen = SignIn(self._provider.name, started_sign_in.url, then, self._given.colours)
+        screen = SignIn(self._provider.name, started_sign_in.url, then, self._context.colours)
         if by_code:
-            code = await self._given.ask(screen)
+            code = await self._context.ask(screen)
             if not code:
                 return SignedIn.GIVEN_UP
             await client.call(
@@ -118,7 +118,7 @@ class ProviderSignIn:
         waiting_task = asyncio.create_task(client.call(PROVIDER_CALLBACK, waiting))
         waiting_task.add_done_callback(lambda task: None if task.cancelled() else screen.dismiss(None))
         try:
-            await self._given.ask(screen)
+            await self._context.ask(screen)
             if waiting_task.done():
                 await waiting_task
                 return SignedIn.DONE

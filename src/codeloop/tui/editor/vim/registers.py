@@ -20,7 +20,7 @@ class Registers:
 
     def __init__(self) -> None:
         self.copied: str | None = None
-        self._kept: dict[str, Register] = {}
+        self._registers: dict[str, Register] = {}
 
     def take(self, buffer: Buffer, name: str, low: int, high: int, *, is_lines: bool, is_yank: bool) -> None:
         """Store a piece of the text, for ctrl+y too."""
@@ -28,18 +28,18 @@ class Registers:
             return
         register = Register(buffer.text[low:high], is_lines)
         buffer.killed = register.text
-        before = self._kept.get(name.lower())
+        before = self._registers.get(name.lower())
         if name.isupper() and before is not None:
             is_lines = before.is_lines or register.is_lines
             register = Register(f"{before.text}{chr(10) if is_lines else ''}{register.text}", is_lines)
-        self._kept[""] = register
+        self._registers[""] = register
         if name in CLIPBOARD:
             self.copied = register.text
         elif name:
-            self._kept[name.lower()] = register
+            self._registers[name.lower()] = register
         elif is_yank:
-            self._kept["0"] = register
+            self._registers["0"] = register
 
     def of(self, name: str) -> Register:
         """Return the content of a register."""
-        return self._kept.get("" if name == '"' else name.lower(), Register())
+        return self._registers.get("" if name == '"' else name.lower(), Register())

@@ -24,7 +24,7 @@ class VimSearch:
             if not kind:
                 return None
             kind = kind if keys == ";" else kind.swapcase()
-            if kind in "tT":  # not the one that the cursor stands before already
+            if kind in "tT":  # not the match that the cursor is at already
                 at = at + 1 if kind == "t" else at - 1
         else:
             kind, char = self._character = (keys[0], keys[1])

@@ -43,7 +43,7 @@ class Vim(Operating):
         super().__init__(buffer, run)
         self.mode: VimMode = "insert"
         self._copy = copy
-        self._typed = ""
+        self._keys = ""
         self._anchor = 0
         self._start: int | None = None
         """Where the cursor stood when insert mode began."""
@@ -53,14 +53,14 @@ class Vim(Operating):
     @property
     def shown(self) -> str:
         """The mode, and the keys of an incomplete command."""
-        return "" if self.mode == "insert" else f"{self._typed.strip()} {self.mode.upper()}".strip()
+        return "" if self.mode == "insert" else f"{self._keys.strip()} {self.mode.upper()}".strip()
 
     def press(self, key: str, character: str | None) -> bool:
         """Handle a key; return whether it has a meaning here."""
         if self.mode in {"insert", "replace"}:
             return self._press_writing(key, character)
         if key == "escape":
-            was_idle = self.mode == "normal" and not self._typed
+            was_idle = self.mode == "normal" and not self._keys
             self._leave_visual()
             return not was_idle
         if key == "ctrl+r":
@@ -70,9 +70,9 @@ class Vim(Operating):
         if key in SCROLLS:
             self.run(SCROLLS[key])
             return True
-        if LINE.match(self._typed):
+        if LINE.match(self._keys):
             return self._press_line(key, character)
-        pressed = KEYS.get(key, character) if not self._typed or character is None else character
+        pressed = KEYS.get(key, character) if not self._keys or character is None else character
         if pressed is None:
             return False
         self._take(pressed)
@@ -103,19 +103,19 @@ class Vim(Operating):
         if key == "enter":
             self._take("\n")
         elif key == "backspace":
-            self._typed = self._typed[:-1]
+            self._keys = self._keys[:-1]
         elif character is not None:
-            self._typed += character
+            self._keys += character
         return True
 
     def _take(self, character: str) -> None:
-        self._typed += character
-        command = (NORMAL if self.mode == "normal" else VISUAL).match(self._typed)
+        self._keys += character
+        command = (NORMAL if self.mode == "normal" else VISUAL).match(self._keys)
         if command is not None:
-            self._typed = ""
+            self._keys = ""
             self._do(command)
-        elif UNFINISHED.match(self._typed) is None:
-            self._typed = ""
+        elif UNFINISHED.match(self._keys) is None:
+            self._keys = ""
 
     def selection(self) -> tuple[int, int]:
         """Return the start and end of the selection: in visual mode with the character under the cursor."""
@@ -131,12 +131,12 @@ class Vim(Operating):
         """Begin in insert mode, as for a new prompt."""
         if self._start is not None:
             self.buffer.end()
-        self.mode, self._typed, self._start = "insert", "", None
+        self.mode, self._keys, self._start = "insert", "", None
 
     def _leave_visual(self) -> None:
         if self.mode != "normal":
             self.memory.visual = (self.mode, self._anchor, self.buffer.cursor)
-        self.mode, self._typed = "normal", ""
+        self.mode, self._keys = "normal", ""
 
     def _do(self, command: re.Match[str]) -> None:
         groups = command.groupdict()

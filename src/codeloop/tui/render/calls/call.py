@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.numbers import duration, span
+from codeloop.client.numbers import elapsed_ms, format_duration
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.part import TOLD, ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON
@@ -58,13 +58,13 @@ class ToolCall:
                 pass
             case ToolStateRunning(title=title, metadata=metadata, time=time):
                 self.title, self.metadata = title or "", metadata or {}
-                self.ms = span(max(time.start, item.resumed), now)
+                self.ms = elapsed_ms(max(time.start, item.resumed), now)
             case ToolStateCompleted(title=title, metadata=metadata, for_user=output, time=time):
                 self.title, self.metadata, self.output = title, metadata, output
-                self.ms = span(time.start, time.end)
+                self.ms = elapsed_ms(time.start, time.end)
             case ToolStateError(metadata=metadata, time=time):
                 self.metadata = metadata or {}
-                self.ms = span(time.start, time.end)
+                self.ms = elapsed_ms(time.start, time.end)
 
     @property
     def part(self) -> ToolPart:
@@ -160,7 +160,7 @@ class ToolCall:
 
     def list_durations(self) -> list[str]:
         """Return its duration as a note, if that is notable."""
-        return [duration(self.ms)] if self.ms is not None and self.ms >= 500 else []
+        return [format_duration(self.ms)] if self.ms is not None and self.ms >= 500 else []
 
     def fields(self, *keys: str) -> list[dict[str, Any]]:
         """Return a list of objects from the metadata, else from the input; what is no object is left out."""

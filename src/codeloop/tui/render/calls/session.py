@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.numbers import command_ending, duration
+from codeloop.client.numbers import describe_command_end, format_duration
 from codeloop.kit.terminal_text import arguments, escape_controls, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
@@ -52,7 +52,7 @@ def task(call: ToolCall) -> CallBody:
     if child is not None and child.steps:
         notes.append(f"{child.steps} step{'' if child.steps == 1 else 's'}")
     if call.status == "running" or (call.ms or 0) >= 500:
-        notes.append(duration(call.ms or 0))
+        notes.append(format_duration(call.ms or 0))
     rows: list[Row] = []
     if child is not None and call.status in {"running", "asking"}:
         rows = [
@@ -158,7 +158,7 @@ def _one_row_call(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
 def _mark(part: ToolPart) -> str:
     match part.state:
         case ToolStateCompleted(metadata=metadata):
-            return "✗" if part.tool == "bash" and command_ending(metadata) else "✓"
+            return "✗" if part.tool == "bash" and describe_command_end(metadata) else "✓"
         case ToolStateError():
             return "✗"
         case _:

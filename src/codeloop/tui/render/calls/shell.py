@@ -2,7 +2,7 @@
 
 from rich.segment import Segment
 
-from codeloop.client.numbers import command_ending, duration
+from codeloop.client.numbers import describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import without_notes
 from codeloop.tui.render.ansi import AnsiText
@@ -14,7 +14,7 @@ from codeloop.tui.render.cells import expand_tabs, fold
 def bash(call: ToolCall) -> CallBody:
     """Return the command, the end of its output, and its exit code if that is not 0."""
     output, notes = _output(call)
-    ending, job = command_ending(call.metadata) if call.status == "done" else "", call.metadata.get("id")
+    ending, job = describe_command_end(call.metadata) if call.status == "done" else "", call.metadata.get("id")
     rows = _command(call) if call.is_open else []
     rows += output_rows(call, output)
     for note in notes:
@@ -24,16 +24,16 @@ def bash(call: ToolCall) -> CallBody:
     took = call.metadata.get("duration")
     shown = [ending] if ending else []
     if call.status == "running":
-        shown.append(duration(call.ms or 0))
+        shown.append(format_duration(call.ms or 0))
     elif isinstance(took, int) and took >= 500:  # without the wait for a permission
-        shown.append(duration(took))
+        shown.append(format_duration(took))
     return CallBody(call.text("command"), shown, rows, is_failed=bool(ending))
 
 
 def bash_output(call: ToolCall) -> CallBody:
     """Draw the new output of a background command."""
     output, notes = _output(call)
-    status, ending = str(call.metadata.get("status", "")), command_ending(call.metadata)
+    status, ending = str(call.metadata.get("status", "")), describe_command_end(call.metadata)
     how = ending if status == "exited" and ending else status
     subject = call.title or call.text("id")
     rows = output_rows(call, output)

@@ -37,7 +37,7 @@ class DiffRows:
 
     @cached_property
     def is_split(self) -> bool:
-        """Whether both sides stand next to each other."""
+        """Whether both sides are shown next to each other."""
         diff = self._canvas.diff
         return diff == "split" or (diff == "auto" and self._room >= SPLIT and self._has_both())
 

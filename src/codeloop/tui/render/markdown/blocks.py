@@ -27,7 +27,7 @@ class Frame(Struct, frozen=True):
 class Leaf(Struct, frozen=True):
     """A finished block, or a piece of one: `rows` continue the table, `line` the code before.
 
-    `level` of a heading; `info` is a code block's language. `is_apart`: a blank row stands before it.
+    `level` of a heading; `info` is a code block's language. `is_apart`: a blank row precedes it.
     """
 
     kind: Kind

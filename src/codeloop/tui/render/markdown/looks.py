@@ -18,7 +18,7 @@ class ProseStyles:
         self.base = base
         self._look = look
         self._is_quiet = is_quiet
-        self._made: dict[tuple[str, int, str], Style] = {}
+        self._cache: dict[tuple[str, int, str], Style] = {}
 
     def segments(self, pieces: list[Piece], colour: str = "", look: str = "") -> list[Segment]:
         """Return pieces as segments; `colour` and `look`: of plain text, if not the base."""
@@ -41,9 +41,9 @@ class ProseStyles:
 
     def _style(self, base: str, looks: int, look: str) -> Style:
         key = (base, looks, look)
-        style = self._made.get(key)
+        style = self._cache.get(key)
         if style is None:
-            style = self._made[key] = self._make(base, looks, look)
+            style = self._cache[key] = self._make(base, looks, look)
         return style
 
     def _make(self, base: str, looks: int, look: str) -> Style:

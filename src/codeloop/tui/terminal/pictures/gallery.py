@@ -66,14 +66,14 @@ class Gallery:
         self._colours = max(min(colours, sixel.COLOURS), 2)
         self._screen = screen
         self._loaded: dict[Key, LoadedPicture] = {}
-        self._wanted = set[Key]()
+        self._requested = set[Key]()
         self._turn = asyncio.Lock()
         self._number = 0x100000 + secrets.randbelow(0xE00000)  # other programs may have pictures in the terminal, too
 
     def request(self, picture_place: PicturePlace) -> None:
         """Request that a visible picture be drawn."""
-        if picture_place.key not in self._loaded and picture_place.key not in self._wanted:
-            self._wanted.add(picture_place.key)
+        if picture_place.key not in self._loaded and picture_place.key not in self._requested:
+            self._requested.add(picture_place.key)
             self._screen.begin(self._load(picture_place))
 
     def draw_row(self, row: PictureRow) -> list[Segment]:
@@ -120,7 +120,7 @@ class Gallery:
                 work = partial(_make, file, self.protocol, box, self._colours, self._number)
                 loaded, commands = await asyncio.to_thread(work)
             finally:
-                self._wanted.discard(picture_place.key)
+                self._requested.discard(picture_place.key)
         if room != self.room:
             return
         self._loaded[picture_place.key] = loaded

@@ -68,7 +68,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         self._on_change = changed
         self._top = 0
         self._cells = 0
-        self._shown = 0
+        self._visible_rows = 0
 
     def on_key(self, event: events.Key) -> None:
         """Handle a key, or let it bubble if it has no meaning here."""
@@ -147,8 +147,8 @@ class PromptEditor(PointedWidget, can_focus=True):
         height = self._fit_height()
         row, _ = self.rows.place(self.buffer.cursor)
         self._top = max(min(self._top, row, self.rows.rows - height), row - height + 1, 0)
-        if height != self._shown:
-            self._shown = height
+        if height != self._visible_rows:
+            self._visible_rows = height
             self.refresh(layout=True)
         else:
             self.refresh()
@@ -168,8 +168,8 @@ class PromptEditor(PointedWidget, can_focus=True):
         if width != self._cells:
             self._cells = width
             self.rows.update(self.buffer.text, width)
-        self._shown = self._fit_height()
-        return self._shown
+        self._visible_rows = self._fit_height()
+        return self._visible_rows
 
     def on_resize(self) -> None:
         """Keep the cursor in view."""
@@ -200,9 +200,9 @@ class PromptEditor(PointedWidget, can_focus=True):
 
     def scroll_rows(self, step: int) -> bool:
         """Scroll the text; return whether there is more of it than is shown."""
-        if self.rows.rows <= self._shown:
+        if self.rows.rows <= self._visible_rows:
             return False
-        self._top = max(0, min(self._top + step, self.rows.rows - self._shown))
+        self._top = max(0, min(self._top + step, self.rows.rows - self._visible_rows))
         self.refresh()
         return True
 

@@ -58,7 +58,7 @@ class QueuedPrompts(SteadyWidget):
         self._note = note
         self._client: Client | None = None
         self._session = ""
-        self._shown: list[tuple[str, str]] = []
+        self._shown_prompts: list[tuple[str, str]] = []
 
     def open(self, client: Client, session_id: str) -> None:
         """Show a session's queue: this process's prompts, and those left by an ended process."""
@@ -154,8 +154,8 @@ class QueuedPrompts(SteadyWidget):
         ]
 
     def _show(self) -> None:
-        if (rows := self._rows()) != self._shown:
-            self._shown = rows
+        if (rows := self._rows()) != self._shown_prompts:
+            self._shown_prompts = rows
             self.display = bool(rows)
             self.refresh(layout=True)
 
@@ -174,7 +174,7 @@ class QueuedPrompts(SteadyWidget):
         """Draw a row: when it takes effect, and its text."""
         base, cells = self.rich_style, self.content_size.width
         faint = faint_style(self, "queued--muted", base)
-        rows = self._shown
+        rows = self._shown_prompts
         if y >= len(rows):
             return Strip.blank(cells, base)
         if y == _ROWS - 1 and len(rows) > _ROWS:

@@ -102,7 +102,7 @@ class RequestPanel(Widget, can_focus=True):
     def show(self, request: Request, asking: Asking, waiting: int = 1, *, has_draft: bool = False) -> None:
         """Ask; `waiting`: how many requests wait, with this one. The same request again only updates that number.
 
-        `has_draft`: text stands in the prompt.
+        `has_draft`: the prompt holds text.
         """
         self._waiting = waiting
         if self.request is None or self.request.id != request.id:

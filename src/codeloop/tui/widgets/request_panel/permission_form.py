@@ -30,10 +30,10 @@ class PermissionForm:
         self.tab = 0
         self.tabs: tuple[tuple[str, bool], ...] = ()
         self._request = request
-        self._offered = tuple(request.always)
+        self._offered_patterns = tuple(request.always)
         self._asking = asking
         self._second = SecondTime()
-        self._typed: list[str] | None = None
+        self._typed_patterns: list[str] | None = None
         """The patterns edited so far."""
         self._reason = ""
         """The unfinished reason from before the user went back."""
@@ -65,11 +65,13 @@ class PermissionForm:
 
     @property
     def _choices(self) -> list[str]:
-        return ["once", *(["always"] if self._offered else []), "reject", "reason"]
+        return ["once", *(["always"] if self._offered_patterns else []), "reject", "reason"]
 
     @property
     def _can_edit(self) -> bool:
-        return bool(self._offered) and all(one_line(each, len(each)) == each for each in self._offered)
+        return bool(self._offered_patterns) and all(
+            one_line(each, len(each)) == each for each in self._offered_patterns
+        )
 
     def press(self, key: str) -> bool:
         """Take a key. Escape only rejects when it is pressed twice."""
@@ -85,7 +87,7 @@ class PermissionForm:
             self._take(choices.index(_KEYS[key]))
         elif key == "e" and self._can_edit:
             self.cursor = choices.index("always")
-            self._typed = []
+            self._typed_patterns = []
             self._ask_pattern()
         elif key == "escape" and self._second.of("reject"):
             self._end("reject")
@@ -131,25 +133,25 @@ class PermissionForm:
 
     def take_text(self, text: str) -> None:
         """Take a reason, or a pattern."""
-        if self._typed is None:
+        if self._typed_patterns is None:
             self.entry = None
             if text.strip():
                 self.answer = FormAnswer("reject", text.strip())
             return
-        self._typed.append(text.strip())
-        if len(self._typed) < len(self._offered):
+        self._typed_patterns.append(text.strip())
+        if len(self._typed_patterns) < len(self._offered_patterns):
             self._ask_pattern()
         else:
-            self._take_patterns(tuple(pattern for pattern in self._typed if pattern))
+            self._take_patterns(tuple(pattern for pattern in self._typed_patterns if pattern))
 
     def leave_entry(self, text: str = "") -> None:
         """Go back to the choices; an unfinished reason is kept for the next time."""
-        self._reason = text if self._typed is None else self._reason
-        self.entry = self._typed = None
+        self._reason = text if self._typed_patterns is None else self._reason
+        self.entry = self._typed_patterns = None
 
     def _ask_pattern(self) -> None:
-        edited, count = tuple(self._request.always), len(self._typed or [])
-        patterns = edited if len(edited) == len(self._offered) else self._offered
+        edited, count = tuple(self._request.always), len(self._typed_patterns or [])
+        patterns = edited if len(edited) == len(self._offered_patterns) else self._offered_patterns
         which = f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
         self.entry = FormEntry(
             f"Allow always{which}:", patterns[count], "* stands for any text, ? for one character", "takes"
@@ -167,17 +169,17 @@ class PermissionForm:
         """Whether the offered "always" allows everything of a kind, or all that a program can do."""
         always = tuple(self._request.always)
         one_word = self._request.permission in {"bash", "sandbox"}
-        return always == self._offered and any(
+        return always == self._offered_patterns and any(
             pattern == "*" or (one_word and _FREE.search(pattern) is not None) for pattern in always
         )
 
     @property
     def _is_wider(self) -> bool:
-        return not all(is_within(pattern, self._offered) for pattern in self._request.always)
+        return not all(is_within(pattern, self._offered_patterns) for pattern in self._request.always)
 
     def _end(self, reply: Reply) -> None:
         edited = tuple(self._request.always)
-        is_edited = reply == "always" and edited != self._offered
+        is_edited = reply == "always" and edited != self._offered_patterns
         self.answer = FormAnswer(reply, always=edited if is_edited else None, wider=is_edited and self._is_wider)
 
 

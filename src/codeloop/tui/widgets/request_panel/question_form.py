@@ -24,9 +24,9 @@ class QuestionForm:
         self.tab = 0
         self._request = request
         self._asking = asking
-        self._chosen: list[list[str]] = [[] for _ in request.questions]
+        self._selected: list[list[str]] = [[] for _ in request.questions]
         self._own = [""] * len(request.questions)
-        self._begun: dict[int, str] = {}
+        self._partial_answers: dict[int, str] = {}
         """The unfinished answer from before the user went back to the options."""
         self._second = SecondTime()
 
@@ -69,7 +69,7 @@ class QuestionForm:
         question = self._question
         if question is None:
             return [FormRow("1", SEND)]
-        labels, several = self._chosen[self.tab], bool(question.multiple)
+        labels, several = self._selected[self.tab], bool(question.multiple)
         rows = [
             FormRow(
                 str(number) if number < 10 else "",
@@ -121,7 +121,7 @@ class QuestionForm:
         if row < len(question.options):
             self._take(question, question.options[row].label)
         elif self.rows()[row].key == _OWN_KEY:
-            self.entry = FormEntry("Your answer:", self._begun.get(self.tab) or self._own[self.tab])
+            self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab) or self._own[self.tab])
         else:
             self._go_on()
 
@@ -130,23 +130,23 @@ class QuestionForm:
         row = self._with_key(_OWN_KEY)
         if row is not None:
             self.cursor = row
-            self.entry = FormEntry("Your answer:", self._begun.get(self.tab, "") + text)
+            self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab, "") + text)
         return row is not None
 
     def take_text(self, text: str) -> None:
         """Set the user's own words; empty removes them."""
         self.entry = None
-        self._begun.pop(self.tab, None)
+        self._partial_answers.pop(self.tab, None)
         question = self._question
         self._own[self.tab] = text.strip()
         if question is not None and not question.multiple and text.strip():
-            self._chosen[self.tab] = []
+            self._selected[self.tab] = []
             self._go_on()
 
     def leave_entry(self, text: str = "") -> None:
         """Go back to the options; the typed text is kept for the next time."""
         self.entry = None
-        self._begun[self.tab] = text
+        self._partial_answers[self.tab] = text
 
     def _is_marked(self, row: FormRow) -> bool:
         """Return whether Enter would undo the choice just made among several: then it continues instead."""
@@ -156,9 +156,9 @@ class QuestionForm:
         return next((at for at, row in enumerate(self.rows()) if row.key == key), None)
 
     def _take(self, question: QuestionInfo, label: str) -> None:
-        labels = self._chosen[self.tab]
+        labels = self._selected[self.tab]
         if not question.multiple:
-            self._chosen[self.tab], self._own[self.tab] = [label], ""
+            self._selected[self.tab], self._own[self.tab] = [label], ""
             self._go_on()
         elif label in labels:
             labels.remove(label)
@@ -168,7 +168,7 @@ class QuestionForm:
     def _answer_to(self, number: int) -> list[str]:
         """Return the answer to a question: the options in their order, then the user's words."""
         labels = [option.label for option in self._request.questions[number].options]
-        labels_chosen = sorted(set(self._chosen[number]), key=labels.index)
+        labels_chosen = sorted(set(self._selected[number]), key=labels.index)
         return [*labels_chosen, *([self._own[number]] if self._own[number] else [])]
 
     def _go_on(self) -> None:
@@ -176,20 +176,20 @@ class QuestionForm:
         if not self.tabs:
             self._send()
             return
-        later = [*range(self.tab + 1, len(self._chosen)), *range(self.tab)]
-        self._show(next((number for number in later if not self._answer_to(number)), len(self._chosen)))
+        later = [*range(self.tab + 1, len(self._selected)), *range(self.tab)]
+        self._show(next((number for number in later if not self._answer_to(number)), len(self._selected)))
 
     def _send(self) -> None:
-        for number in range(len(self._chosen)):
+        for number in range(len(self._selected)):
             if not self._answer_to(number):
                 self._show(number)
                 self.notice = "Choose at least one, or answer in your own words."
                 return
-        self.answer = FormAnswer(answers=tuple(tuple(self._answer_to(number)) for number in range(len(self._chosen))))
+        self.answer = FormAnswer(answers=tuple(tuple(self._answer_to(number)) for number in range(len(self._selected))))
 
     def _show(self, tab: int) -> None:
         self.tab = tab
-        chosen, question = self._chosen[tab] if tab < len(self._chosen) else [], self._question
+        chosen, question = self._selected[tab] if tab < len(self._selected) else [], self._question
         labels = [option.label for option in question.options] if question is not None else []
         self.cursor = labels.index(chosen[0]) if chosen and not self.is_marking else 0
 

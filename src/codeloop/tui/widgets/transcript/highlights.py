@@ -30,13 +30,13 @@ class Highlights:
         self._pattern: re.Pattern[str] | None = None
         self._current: tuple[str, int] = ("", -1)
         """The current match: the key of its item, and its index there."""
-        self._known: dict[int, tuple[list[Row], Spans]] = {}
+        self._cache: dict[int, tuple[list[Row], Spans]] = {}
 
     def show(self, query: str, key: str = "", ordinal: int = -1) -> None:
         """Highlight a text, with an item's occurrence as the current one."""
         self._pattern = smart_pattern(query, BETWEEN) if query.strip() else None
         self._current = (key, ordinal)
-        self._known.clear()
+        self._cache.clear()
 
     def row_of(self, block: Block, rows: list[Row], ordinal: int) -> tuple[int, int]:
         """Return the row of an occurrence in a block, and its index among the shown ones.
@@ -67,11 +67,11 @@ class Highlights:
         return strip
 
     def _spans(self, block: Block, rows: list[Row]) -> Spans:
-        cached_rows = self._known.get(id(block))
+        cached_rows = self._cache.get(id(block))
         if cached_rows is None or cached_rows[0] is not rows:
-            if len(self._known) > _MOST:
-                self._known.clear()
-            cached_rows = self._known[id(block)] = rows, _find(self._pattern, rows)
+            if len(self._cache) > _MOST:
+                self._cache.clear()
+            cached_rows = self._cache[id(block)] = rows, _find(self._pattern, rows)
         return cached_rows[1]
 
 

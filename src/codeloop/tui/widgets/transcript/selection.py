@@ -94,7 +94,7 @@ class Selection:
         return self.text()
 
     def text(self) -> str:
-        """Return the selected text, without the common start of its rows: blanks, and the bar beside a prompt."""
+        """Return the selected text, without the common start of its rows: blanks, and the bar left of a prompt."""
         if self.chosen is None:
             return ""
         (top, left_column), (bottom, right) = self.chosen

@@ -16,33 +16,35 @@ class RowStrips:
         self._widget = widget
         self._margin = Segment(" " * margin)
         self._base = Style()
-        self._ground: Color | None = None
+        self._background: Color | None = None
         """The colour behind everything, for filters; None: not asked for yet."""
-        self._made: dict[int, tuple[Row, Strip]] = {}
+        self._cache: dict[int, tuple[Row, Strip]] = {}
         """By the identity of their rows."""
 
     def restyle(self, base: Style) -> None:
         """Drop all strips, for another base style."""
-        self._base, self._ground = base, None
-        self._made.clear()
+        self._base, self._background = base, None
+        self._cache.clear()
 
     def keep(self, most: int) -> None:
         """Drop all strips if there are more than so many."""
-        if len(self._made) > most:
-            self._made.clear()
+        if len(self._cache) > most:
+            self._cache.clear()
 
     def strip(self, row: Row, width: int) -> Strip:
         """Return a row as a strip of so many cells."""
-        rows = self._made.get(id(row))
+        rows = self._cache.get(id(row))
         if rows is not None and rows[0] is row and rows[1].cell_length == width:
             return rows[1]
         segments = [*Segment.apply_style([self._margin, *row], self._base)]
         segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
         if filters := self._widget.get_line_filters():  # which take segments with a style only
             segments = [Segment(text, style or Style.null()) for text, style, _ in segments]
-            self._ground = self._ground or self._widget.background_colors[1]  # which is worked out anew each time
+            self._background = (
+                self._background or self._widget.background_colors[1]
+            )  # which is worked out anew each time
             for each in filters:
-                segments = each.apply(segments, self._ground)
+                segments = each.apply(segments, self._background)
         strip = Strip(segments, width)
-        self._made[id(row)] = (row, strip)
+        self._cache[id(row)] = (row, strip)
         return strip

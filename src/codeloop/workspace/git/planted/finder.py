@@ -26,7 +26,7 @@ class RepositoryFinder:
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = [str(root) for root in roots]
         self._below: dict[str, set[str]] = {}
-        self._found: dict[str, list[str]] = {}
+        self._repositories: dict[str, list[str]] = {}
         self._waiting: deque[str] = deque()
         self._states: dict[str, tuple[int, int]] = {}
         self._watch: Watch | None = None
@@ -55,7 +55,7 @@ class RepositoryFinder:
         self._waiting.extendleft(reversed(changed))
         self._search(self._waiting)
         self.left = self.left or next(iter(self._waiting), "")
-        return {Path(path) for paths in self._found.values() for path in paths if os.path.lexists(path)}
+        return {Path(path) for paths in self._repositories.values() for path in paths if os.path.lexists(path)}
 
     @property
     def is_same(self) -> bool:
@@ -77,7 +77,7 @@ class RepositoryFinder:
         self.close()
         self._has_begun = True
         self._below.clear()
-        self._found.clear()
+        self._repositories.clear()
         self._states.clear()
         self._waiting = deque(self._roots)
         self._spare = count_watches()
@@ -96,14 +96,14 @@ class RepositoryFinder:
                 with os.scandir(folder) as entries:
                     rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
             except OSError:
-                for known in (self._below, self._found, self._states):
+                for known in (self._below, self._repositories, self._states):
                     known.pop(folder, None)
                 continue
             names = {name for name, _ in rows}
             found = [f"{folder}/{name}" for name in names if fold(name) == _GIT]
             below = {f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in SKIPPED}
             below -= set(found)
-            self._found[folder] = [folder, *found] if is_bare(names) else found
+            self._repositories[folder] = [folder, *found] if is_bare(names) else found
             new = sorted(below - self._below.get(folder, set()))
             self._below[folder] = below
             room = max(PLANTED_FOLDERS.value - len(self._below) - len(waiting), 0)

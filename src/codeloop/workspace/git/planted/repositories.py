@@ -63,15 +63,15 @@ class PlantedRepositories:
 
     def __init__(self, roots: Sequence[Path], path: Path, environment: Mapping[str, str]) -> None:
         self._roots = roots
-        self._aside = path
+        self._quarantine = path
         self._environment = environment
         self._finder = RepositoryFinder(roots)
         self._own_watch = OwnWatch()
         self._of_user: set[Path] = set()
-        self._made: dict[Path, tuple[int, ...]] = {}
+        self._created: dict[Path, tuple[int, ...]] = {}
         self._before = _Before(frozenset(), None, {}, {})
         self._turn = threading.Lock()
-        self._moved: dict[Path, Path | None] = {}
+        self._moves: dict[Path, Path | None] = {}
         self._runs = CommandRuns()
 
     def list_guarded(self) -> list[Path]:
@@ -103,7 +103,7 @@ class PlantedRepositories:
     @property
     def is_same(self) -> bool:
         """Whether nothing has changed since the last note. What commands have made is always checked."""
-        return not self._made and self._own_watch.is_same and self._finder.is_same
+        return not self._created and self._own_watch.is_same and self._finder.is_same
 
     def count_at_once(self, more: int) -> bool:
         """Do `begin` (1), `end` (-1) or `note` (0) without a look when nothing has changed.
@@ -141,10 +141,10 @@ class PlantedRepositories:
             expected, {*more, *(path for path, _ in _list_line_files(self._list_git_folders(), self._roots))}
         )
         here = self._look()
-        self._made = {entry: stamp_of(entry) for entry in self._made if entry in here}
-        late = here - self._of_user - self._made.keys()
-        self._made |= {entry: () for entry in late if self._runs.may_have_made(entry)}
-        self._of_user = here - self._made.keys()
+        self._created = {entry: stamp_of(entry) for entry in self._created if entry in here}
+        late = here - self._of_user - self._created.keys()
+        self._created |= {entry: () for entry in late if self._runs.may_have_made(entry)}
+        self._of_user = here - self._created.keys()
         git_folders = self._list_git_folders()
         scans = [find_links_out(folder) for folder in git_folders]
         scanned = [folder for scan in scans for folder in scan.read]
@@ -168,30 +168,30 @@ class PlantedRepositories:
 
     def _look_through(self) -> str:
         self._own_watch.reset()
-        self._moved = {}
+        self._moves = {}
         seen: set[Path] = set()
         new = self._look() - self._of_user
-        older = {each for each in new - self._made.keys() if not self._runs.may_have_made(each)}
+        older = {each for each in new - self._created.keys() if not self._runs.may_have_made(each)}
         self._of_user |= older
         for entry in sorted(new - older):
-            if self._made.get(entry) != stamp_of(entry):
+            if self._created.get(entry) != stamp_of(entry):
                 self._clear(entry, seen)
             else:
                 self._move(link for folder in all_folders(entry) for link in find_links_out(folder).links)
             self._clear_named(entry)
-            self._made.setdefault(entry, ())
+            self._created.setdefault(entry, ())
         for entry, before in self._before.unguarded.items():
             if decisions_of(entry) != before and (folder := folder_of(entry)) is not None:
                 self._clear_folder(folder, seen)
         for folder in _own_folders(self._roots):
-            self._made.pop(folder, None)  # the kernel protects it from now on
+            self._created.pop(folder, None)  # the kernel protects it from now on
         for folder in self._list_git_folders():
             scan = find_links_out(folder, self._before.read or ())
             self._move(link for link in scan.links if link not in self._before.links)
             self._move(scan.unread if self._before.read is not None else ())
         for path, pattern in _list_line_files(self._list_git_folders(), self._roots):
             self._clear_lines(path, pattern)
-        paths = {path: target for path, target in self._moved.items() if target is not None}
+        paths = {path: target for path, target in self._moves.items() if target is not None}
         warning = self._finder.left and _TOO_MANY.format(_name_of(Path(self._finder.left), self._roots))
         if not paths:
             return warning
@@ -312,7 +312,7 @@ class PlantedRepositories:
         else:
             original = _MINIMAL.decode()
         if original != text:
-            self._moved[file] = move_away(file, self._aside, original.encode("utf-8", "surrogateescape"))
+            self._moves[file] = move_away(file, self._quarantine, original.encode("utf-8", "surrogateescape"))
 
     def _clear_lines(self, path: Path, pattern: re.Pattern[bytes]) -> None:
         text = _read(path, LINES_BYTES)
@@ -321,10 +321,10 @@ class PlantedRepositories:
         known_lines = self._before.lines.get(path, set())
         if is_cut or any(line not in known_lines for line in pattern.findall(text)):
             rest = pattern.sub(lambda line: line[0] if line[0] in known_lines else b"", text)
-            self._moved[path] = move_away(path, self._aside, rest)
+            self._moves[path] = move_away(path, self._quarantine, rest)
 
     def _move(self, paths: Iterable[Path]) -> None:
-        self._moved |= {path: move_away(path, self._aside) for path in list(paths) if os.path.lexists(path)}
+        self._moves |= {path: move_away(path, self._quarantine) for path in list(paths) if os.path.lexists(path)}
 
 
 def _read_states(paths_before: Iterable[Path], more: Iterable[Path]) -> PathStates | None:

@@ -39,9 +39,9 @@ class Request:
 
 
 def receive(channel: socket) -> tuple[list[str], list[int]]:
-    """Return a message's fields and the descriptors that came with it. Raises EOFError when the asker is gone.
+    """Return a message's fields and the descriptors that came with it. Raises EOFError when the other end is closed.
 
-    It begins with its length in four bytes; a NUL stands between two fields.
+    It begins with its length in four bytes; a NUL separates two fields.
     """
     head, ancillary, _, _ = channel.recvmsg(4, 4096)
     fds = descriptors(ancillary)

@@ -46,7 +46,7 @@ class HostProxy:
         self._outside = outside
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._refused: deque[Refusal] = deque(maxlen=PROXY_REFUSALS.value)
+        self._refusals: deque[Refusal] = deque(maxlen=PROXY_REFUSALS.value)
 
     async def serve(self, listener: socket.socket) -> None:
         """Accept the connections of a listening socket, in whatever network it was made."""
@@ -66,7 +66,7 @@ class HostProxy:
 
     def list_refused(self, after: int, port: int) -> list[str]:
         """Return the refused connections at a port since the count was `after`, a line each, none twice."""
-        rows = (row for row in self._refused if row.number > after and row.port == port)
+        rows = (row for row in self._refusals if row.number > after and row.port == port)
         return list(dict.fromkeys(row.text for row in rows))
 
     def _accept(self, service: int | None) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
@@ -140,7 +140,7 @@ class HostProxy:
     def _note(self, client: Stream, blocked: Blocked) -> str:
         self.count += 1
         text = f"blocked: connection to {blocked.authority}, {blocked}"
-        self._refused.append(Refusal(self.count, client.writer.get_extra_info("sockname")[1], text))
+        self._refusals.append(Refusal(self.count, client.writer.get_extra_info("sockname")[1], text))
         return text
 
 
@@ -187,7 +187,7 @@ async def _all_of(stream: Stream) -> AsyncIterator[bytes]:
 
 
 async def _tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
-    """Yield all that a client sends; the server hears of its end."""
+    """Yield all that a client sends, then end the server's stream."""
     async for data in _all_of(client):
         yield data
     server.writer.write_eof()

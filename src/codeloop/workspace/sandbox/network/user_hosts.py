@@ -47,7 +47,7 @@ VARIABLES = re.compile(
 )
 """Variables that hold a download URL."""
 
-# A key with what follows it on its line, and the URLs that stand alone on the lines below.
+# A key with what follows it on its line, and the URLs on the lines below it.
 _SETTING = r"""^[ \t]*[:"']?(?:{})["']?[ \t]*[=: \t>].*(?:\n[ \t-]+["']?https?://.*)*"""
 _URL = re.compile(r"https?://[^\s\"'<>,|]+")
 

@@ -30,7 +30,7 @@ class Completions:
         self._store = store
         self._spawn = spawn
         self._trigger: Trigger | None = None
-        self._asked: Trigger | None = None
+        self._last_trigger: Trigger | None = None
         self._is_waiting = self._is_closed = self._is_moved = False
         self._takes_first = False
         """Whether Tab was pressed before an answer came."""
@@ -55,16 +55,16 @@ class Completions:
         if now is not None:
             if before is None or (before.kind, before.start) != (now.kind, now.start):
                 self._is_closed = self._is_moved = self._takes_first = False
-                self._asked = None
+                self._last_trigger = None
                 self._candidates.forget()
                 self._spawn(self._load(now))
             elif (now.query, now.typed) != (before.query, before.typed):
                 self._is_moved = False
-            if now.kind == "arguments" and now != self._asked:
-                self._asked = now
+            if now.kind == "arguments" and now != self._last_trigger:
+                self._last_trigger = now
                 self._spawn(self._complete(now))
-            if now.kind == "mention" and (self._asked is None or self._asked.query != now.query):
-                self._asked, self._is_waiting = now, True
+            if now.kind == "mention" and (self._last_trigger is None or self._last_trigger.query != now.query):
+                self._last_trigger, self._is_waiting = now, True
                 self._spawn(self._search(now))
         self._show()
 
@@ -85,10 +85,10 @@ class Completions:
 
     async def _search(self, now: Trigger) -> None:
         await asyncio.sleep(PROMPT_DEBOUNCE.seconds)
-        if self._asked is not now:
+        if self._last_trigger is not now:
             return
         await self._candidates.search(now.query)
-        if self._asked is not now:
+        if self._last_trigger is not now:
             return
         self._is_waiting = False
         if self._trigger is not None and self._trigger.kind == "mention":
@@ -99,9 +99,9 @@ class Completions:
     async def _complete(self, now: Trigger, *, is_wanted: bool = False) -> None:
         """Load the values of the typed argument."""
         await asyncio.sleep(PROMPT_DEBOUNCE.seconds)
-        if self._asked is now and self._candidates.is_completed(now):
+        if self._last_trigger is now and self._candidates.is_completed(now):
             await self._candidates.values(now, is_wanted=is_wanted)
-            if self._asked is now and self._trigger is not None and self._trigger.kind == "arguments":
+            if self._last_trigger is now and self._trigger is not None and self._trigger.kind == "arguments":
                 self._show()
 
     def _move(self, step: int) -> bool:
@@ -124,7 +124,7 @@ class Completions:
         if self._trigger is not None and self._trigger.kind == "arguments" and not self._is_closed:
             if self._popup.rows and self._popup.rows[0].kind == "argument":
                 return self.take(0)
-            self._asked = self._trigger
+            self._last_trigger = self._trigger
             self._spawn(self._complete(self._trigger, is_wanted=True))
             return True
         if self._is_waiting and self._trigger is not None and self._trigger.kind == "mention" and not self._is_closed:

@@ -29,7 +29,7 @@ class DraftKeeper:
         self._store = store
         self._later = later
         self._note = note
-        self._written = self._loaded = _EMPTY
+        self._saved = self._loaded = _EMPTY
         self._is_due = False
         self._has_failed = False
 
@@ -47,11 +47,11 @@ class DraftKeeper:
         """Write the draft now, if it changed."""
         self._is_due = False
         prompt = self._editor.stored_prompt
-        if prompt == self._written:
+        if prompt == self._saved:
             return
         try:
             self._store.drafts.save(self.session, prompt)
-            self._written = prompt
+            self._saved = prompt
         except OSError as error:
             if not self._has_failed:
                 self._note(f"What you type can't be kept in {self._store.folder}: {error.strerror or error}.")
@@ -71,7 +71,7 @@ class DraftKeeper:
         self.session = session
         is_left = self._store.drafts.adopt(session)
         draft = self._store.drafts.load(session)
-        self._written = _EMPTY
+        self._saved = _EMPTY
         self._loaded = draft or _EMPTY
         self._editor.load(self._loaded)
         if is_left and draft is not None:
@@ -87,7 +87,7 @@ class DraftKeeper:
                 self._store.drafts.save(self.session, None)
             except OSError:
                 self._has_failed = True
-            self.session, self._written = session, _EMPTY
+            self.session, self._saved = session, _EMPTY
             self.write()
 
     def push(self) -> bool:
