@@ -43,6 +43,7 @@ HOMES = {
     "uvicorn": ("server/",),
     "sqlite3": ("store/", "automation/fleet/"),
     "psycopg": ("automation/fleet/",),
+    "ray": ("automation/fleet/",),
     "httpx2": ("model/", "net/", "client/", "tool/web/", "extend/mcp/"),
     "mcp": ("extend/", "client/mcp_server/"),
     "pydantic_ai": ("model/",),

@@ -11,14 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-import msgspec
 from msgspec import Struct
 
-from codeloop.automation.fleet.attempt import INTERRUPTED
 from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
-from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.local import end_program
-from codeloop.automation.fleet.ssh.messages import Order, Reply
+from codeloop.automation.fleet.ssh.messages import pack_order, take_reply
 from codeloop.kit.processes import find_program, with_absolute_path
 from codeloop.schema.bounds.automation import FLEET_BEAT, FLEET_CONNECT, FLEET_HOST_END, FLEET_LOOK, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -62,12 +59,7 @@ class SshDriver:
 
     def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver."""
-        bundle = task.folder / "sent"
-        repository, base = task.job.repository, self._git(task, "rev-parse", "HEAD").strip()
-        if Path(repository).is_absolute() or repository.startswith("file:"):
-            self._git(task, "bundle", "create", "--quiet", str(bundle), f"refs/heads/codeloop/{task.job.id}")
-        size = bundle.stat().st_size if bundle.exists() else 0
-        order = msgspec.json.encode(Order(task.job, base, task.flags, self._environment, size))
+        order, bundle = pack_order(task, self._environment)
         answer = task.folder / "answer"
         with (task.folder / "log").open("wb") as log, answer.open("wb") as output:
             child = subprocess.Popen(
@@ -94,7 +86,9 @@ class SshDriver:
                 end_program(child.pid)
                 child.wait()
                 child.stdout.close()
-        result = self._take(task, answer, child.returncode)
+        result = take_reply(task, answer, self.name)
+        if result is None:
+            raise DriverLost(f"{self.name} gave no result: {_describe(child.returncode, task.folder / 'log')}")
         bundle.unlink(missing_ok=True)
         answer.unlink()
         return {key: result[key] for key in RESULT_KEYS if key in result}
@@ -105,34 +99,11 @@ class SshDriver:
     def end_left(self, job_id: str, attempt: int) -> None:
         """Do nothing: with the connection, which has ended, the worker ends by itself."""
 
-    def _take(self, task: JobTask, answer: Path, code: int) -> JSON:
-        """Return the result that came back, with its commits in the clone."""
-        with answer.open("rb") as read:
-            for line in read:
-                with suppress(msgspec.DecodeError):
-                    reply = msgspec.json.decode(line, type=Reply)
-                    break
-            else:
-                raise DriverLost(f"{self.name} gave no result: {_describe(code, task.folder / 'log')}")
-            data = read.read()
-        if len(data) != reply.size or reply.result.get("exitCode") == INTERRUPTED:
-            raise DriverLost(f"{self.name} was interrupted.")
-        if data:
-            bundle = task.folder / "received"
-            bundle.write_bytes(data)
-            self._git(task, "fetch", "--quiet", "--no-tags", str(bundle), f"refs/heads/codeloop/{task.job.id}")
-            self._git(task, "reset", "--quiet", "--hard", "FETCH_HEAD")
-            bundle.unlink()
-        return reply.result
-
-    def _git(self, task: JobTask, *arguments: str) -> str:
-        return run_git(task.job.repository, "-C", str(task.tree), *arguments)
-
 
 def _send(stdin: IO[bytes], order: bytes, bundle: Path, ended: threading.Event) -> None:
     """Send the order and its bundle; then, until the job has ended, what keeps the worker at it."""
     with suppress(OSError), stdin:
-        stdin.write(order + b"\n")
+        stdin.write(order)
         if bundle.exists():
             with bundle.open("rb") as read:
                 while not ended.is_set() and (chunk := read.read(_CHUNK)):

@@ -4,10 +4,16 @@ The coordinator sends one Order and its bundle on the worker's stdin, then a byt
 with one Reply and its bundle on stdout; lines before it are those of the other machine's shell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
+from codeloop.automation.fleet.attempt import INTERRUPTED
+from codeloop.automation.fleet.driver import DriverLost, JobTask
+from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.schema.wire import JSON
 
@@ -30,3 +36,41 @@ class Reply(Struct, frozen=True, forbid_unknown_fields=True):
 
     result: JSON
     size: int
+
+
+def pack_order(task: JobTask, environment: Mapping[str, str]) -> tuple[bytes, Path]:
+    """Return the line of a job's order, and the file of its bundle, which is made for a repository on this machine."""
+    bundle = task.folder / "sent"
+    repository, base = task.job.repository, _git(task, "rev-parse", "HEAD").strip()
+    if Path(repository).is_absolute() or repository.startswith("file:"):
+        _git(task, "bundle", "create", "--quiet", str(bundle), f"refs/heads/codeloop/{task.job.id}")
+    size = bundle.stat().st_size if bundle.exists() else 0
+    return msgspec.json.encode(Order(task.job, base, task.flags, dict(environment), size)) + b"\n", bundle
+
+
+def take_reply(task: JobTask, answer: Path, place: str) -> JSON | None:
+    """Return the result that a worker's output has, and bring its commits into the clone; None: it has none.
+
+    `place`: where the worker ran. Raises DriverLost: it was interrupted.
+    """
+    with answer.open("rb") as read:
+        for line in read:
+            with suppress(msgspec.DecodeError):
+                reply = msgspec.json.decode(line, type=Reply)
+                break
+        else:
+            return None
+        data = read.read()
+    if len(data) != reply.size or reply.result.get("exitCode") == INTERRUPTED:
+        raise DriverLost(f"{place} was interrupted.")
+    if data:
+        bundle = task.folder / "received"
+        bundle.write_bytes(data)
+        _git(task, "fetch", "--quiet", "--no-tags", str(bundle), f"refs/heads/codeloop/{task.job.id}")
+        _git(task, "reset", "--quiet", "--hard", "FETCH_HEAD")
+        bundle.unlink()
+    return reply.result
+
+
+def _git(task: JobTask, *arguments: str) -> str:
+    return run_git(task.job.repository, "-C", str(task.tree), *arguments)

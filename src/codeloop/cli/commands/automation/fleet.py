@@ -18,6 +18,7 @@ from codeloop.automation.fleet.jobs import read_jobs
 from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
 from codeloop.automation.fleet.local import LocalDriver
 from codeloop.automation.fleet.page import describe, render_page, sum_up
+from codeloop.automation.fleet.ray_driver import RayDriver
 from codeloop.automation.fleet.repository_host import TOKENS
 from codeloop.automation.fleet.ssh.driver import SshDriver, SshSettings
 from codeloop.cli import options
@@ -42,7 +43,13 @@ def fleet() -> None:
 @fleet.command()
 @click.argument("jobs", type=FILE)
 @click.option("--name", metavar="NAME", help="The fleet. [default: the name of JOBS]")
-@click.option("--on", "places", multiple=True, metavar="PLACE", help="`here`, or `ssh:[USER@]HOST[:PORT]`; repeatable.")
+@click.option(
+    "--on",
+    "places",
+    multiple=True,
+    metavar="PLACE",
+    help="`here`, `ssh:[USER@]HOST[:PORT]`, `ray:ADDRESS`; repeatable.",
+)
 @click.option("--at-once", type=click.IntRange(1, 1_000), default=4, show_default=True, help="Jobs at once in a place.")
 @click.option("--env", "variables", multiple=True, metavar="NAME", help="Give hosts this variable; repeatable.")
 @click.option("--ssh", "program", default="ssh", metavar="COMMAND", help="What starts ssh, such as `ssh -F FILE`.")
@@ -261,8 +268,12 @@ def _make_drivers(places: Sequence[str], flags: dict[str, object], withheld: Seq
             drivers.append(LocalDriver(withheld))
         elif kind == "ssh":
             drivers.append(SshDriver(rest, settings))
+        elif kind == "ray":
+            drivers.append(RayDriver(rest or "auto", settings.codeloop, environment))
         else:
-            raise UsageProblem(f"`--on {driver_name}` is no place for jobs. Write `here` or `ssh:[USER@]HOST[:PORT]`.")
+            raise UsageProblem(
+                f"`--on {driver_name}` is no place for jobs. Write `here`, `ssh:[USER@]HOST[:PORT]` or `ray:ADDRESS`."
+            )
     return drivers
 
 

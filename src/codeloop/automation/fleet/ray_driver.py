@@ -1,0 +1,124 @@
+"""The driver for a Ray cluster: each job is a task, whose node runs `codeloop fleet worker` as a host of ssh does."""
+
+import logging
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
+from codeloop.automation.fleet.ssh.messages import pack_order, take_reply
+from codeloop.schema.bounds.automation import FLEET_BEAT, FLEET_HOST_END, FLEET_LOOK, FLEET_REPLY
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.wire import JSON
+
+
+class RayDriver:
+    """See the module. `address`: what `ray.init` takes, such as `auto`, `HOST:6379` or `ray://HOST:10001`."""
+
+    def __init__(self, address: str, codeloop: str, environment: Mapping[str, str]) -> None:
+        """Connect. `codeloop` starts it on a node; `environment`: what agents get. Raises CodeloopError."""
+        try:
+            import ray
+        except ImportError:
+            raise UsageProblem(
+                "`--on ray` needs Ray in the cluster's version: `pip install 'codeloop[ray]'`."
+            ) from None
+        self.name = f"ray:{address}"
+        self._ray = ray
+        self._environment = environment
+        self._command = [*shlex.split(codeloop), "fleet", "worker"]
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise CodeloopError(f"The Ray cluster {address} can't be reached: {error}") from None
+        self._work: Any = ray.remote(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")(_make_work())
+
+    def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+        """See Driver."""
+        del note_child  # no process of this machine
+        order, bundle = pack_order(task, self._environment)
+        data = bundle.read_bytes() if bundle.exists() else b""
+        bundle.unlink(missing_ok=True)
+        ray, given = self._ray, (FLEET_BEAT.seconds, FLEET_HOST_END.seconds, FLEET_REPLY.value)
+        try:
+            working = self._work.remote(self._command, order + data, *given)
+            while not ray.wait([working], timeout=FLEET_LOOK.seconds)[0]:
+                if is_stopping():
+                    self._cancel(working)
+                    raise Stopped("The fleet was stopped.")
+            code, output, errors = ray.get(working)
+        except ray.exceptions.RayError as error:
+            raise DriverLost(f"{self.name} lost the job: {str(error).strip().splitlines()[-1]}") from None
+        if len(output) > FLEET_REPLY.value:
+            raise CodeloopError(f"The job's changes are larger than {FLEET_REPLY.value:,} bytes.")
+        answer = task.folder / "answer"
+        answer.write_bytes(output)
+        (task.folder / "log").write_bytes(errors)
+        result = take_reply(task, answer, self.name)
+        answer.unlink()
+        if result is None:
+            raise DriverLost(f"{self.name} gave no result: {_describe(code, errors)}")
+        return {key: result[key] for key in RESULT_KEYS if key in result}
+
+    def forget(self, job_id: str) -> None:
+        """Do nothing: a worker removes what it made before it ends."""
+
+    def end_left(self, job_id: str, attempt: int) -> None:
+        """Do nothing: Ray ends the tasks of a coordinator that has ended, and with them their workers end."""
+
+    def _cancel(self, working: Any) -> None:
+        """End a task: its worker is asked to end, then it is killed."""
+        self._ray.cancel(working)
+        if not self._ray.wait([working], timeout=FLEET_HOST_END.seconds)[0]:
+            self._ray.cancel(working, force=True)
+
+
+def _describe(code: int, errors: bytes) -> str:
+    words = " ".join(errors.decode("utf-8", "replace").split())[-300:]
+    if code == 127:
+        return f"codeloop was not found on a node. Say how to start it with --codeloop. {words}"
+    return words or f"the worker ended with {code}."
+
+
+def _make_work() -> Callable[[Sequence[str], bytes, float, float, int], tuple[int, bytes, bytes]]:
+    """Return what a task does on its node. It is sent there as code, so it uses the standard library alone."""
+
+    def work(command: Sequence[str], order: bytes, beat: float, end: float, most: int) -> tuple[int, bytes, bytes]:
+        """Run a worker on an order, as long as this process lives; return its exit code and what it wrote."""
+        import os
+        import signal
+        import subprocess
+        import tempfile
+        from contextlib import suppress
+
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": output, "stderr": errors}
+            try:
+                program = subprocess.Popen(command, cwd="/", start_new_session=True, **streams)
+            except FileNotFoundError as error:
+                return 127, b"", str(error).encode()
+            assert program.stdin is not None
+            try:
+                with suppress(BrokenPipeError):
+                    program.stdin.write(order)
+                while True:
+                    with suppress(BrokenPipeError):
+                        program.stdin.flush()
+                    with suppress(subprocess.TimeoutExpired):
+                        program.wait(beat)
+                        break
+                    with suppress(BrokenPipeError):
+                        program.stdin.write(b".")  # a sign of life
+            finally:
+                with suppress(BrokenPipeError):
+                    program.stdin.close()  # the worker sees it, ends what it started, then itself
+                try:
+                    program.wait(end)
+                except subprocess.TimeoutExpired:
+                    os.killpg(program.pid, signal.SIGKILL)
+                    program.wait()
+            output.seek(0)
+            errors.seek(0)
+            return program.returncode, output.read(most + 1), errors.read()[-65_536:]
+
+    return work
