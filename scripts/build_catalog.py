@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     packed = pack(source, arguments[1])
     SHIPPED.parent.mkdir(exist_ok=True)
     SHIPPED.write_bytes(packed)
-    models = sum(model.tool_call for provider in source.values() for model in provider.models.values())
+    models = sum(model.calls_tools for provider in source.values() for model in provider.models.values())
     sys.stdout.write(f"{SHIPPED}: {len(source)} providers, {models} models, {len(packed)} bytes\n")
     return 0
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -107,6 +108,26 @@ async def test_stopping_closes_the_connection_at_once(how: str, openai: Any, ask
             with pytest.raises(asyncio.CancelledError):
                 await task
         await until(lambda: server.aborted == 1)
+
+
+async def test_an_ipv6_address_that_nobody_answers_at_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any
+) -> None:
+    loop = asyncio.get_running_loop()
+    connect = loop.sock_connect
+
+    async def resolve(_host: str, port: int, **_: Any) -> list[Any]:
+        silent = (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("100::1", port, 0, 0))
+        return [silent, (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    async def hang(sock: socket.socket, address: Any) -> None:
+        await (asyncio.sleep(3_600) if sock.family == socket.AF_INET6 else connect(sock, address))
+
+    monkeypatch.setattr(loop, "getaddrinfo", resolve)
+    monkeypatch.setattr(loop, "sock_connect", hang)
+    async with ModelServer([Answer(text="by IPv4")]) as server:
+        got = await asking(openai(f"http://models.test:{server.port}/v1", connect=20.0))
+    assert got.text == "by IPv4"
 
 
 async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any) -> None:

@@ -189,6 +189,14 @@ def test_a_length_without_a_price_has_an_unknown_one(tmp_path: Any) -> None:
     assert not prices.of(request_of(128_001)).is_known
 
 
+@pytest.mark.parametrize(("said", "listed"), [(True, True), ({"supported": True}, True), ({"supported": False}, False)])
+def test_a_model_that_calls_tools_is_known_in_either_form(tmp_path: Any, said: Any, *, listed: bool) -> None:
+    model = msgspec.convert({"id": "m", "tool_call": said}, SourceModel)
+    file = tmp_path / "catalog.bin"
+    file.write_bytes(pack({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
+    assert (Catalog(shipped=file).model("p", "m") is not None) == listed
+
+
 def test_thinking_can_have_a_price_of_its_own(tmp_path: Any) -> None:
     prices = prices_of(tmp_path, input=1, output=2, reasoning=8)
     assert prices.cost(request_of(0, reasoning=500_000, output=1_000_000)) == pytest.approx(5)

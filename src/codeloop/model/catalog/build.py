@@ -81,7 +81,8 @@ class SourceModel(msgspec.Struct):
     family: str = ""
     attachment: bool = False
     reasoning: bool = False
-    tool_call: bool = False
+    tool_call: bool | JSON = False
+    """Whether it calls tools; an object says more of it, with `supported`."""
     temperature: bool = False
     release_date: str = ""
     status: str = ""
@@ -90,6 +91,11 @@ class SourceModel(msgspec.Struct):
     limit: _Limit = msgspec.field(default_factory=_Limit)
     interleaved: bool | JSON = False
     provider: _OwnProtocol = msgspec.field(default_factory=_OwnProtocol)
+
+    @property
+    def calls_tools(self) -> bool:
+        """Whether it calls tools, in whichever form that is said."""
+        return bool(self.tool_call.get("supported") if isinstance(self.tool_call, dict) else self.tool_call)
 
 
 class SourceProvider(msgspec.Struct):
@@ -125,7 +131,7 @@ def packing(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes 
         models = [
             _row(model, provider.npm)
             for model in provider.models.values()
-            if model.tool_call and model.id.isprintable()
+            if model.calls_tools and model.id.isprintable()
         ]
         blob = zlib.compress(_json(models), 9)
         rows.append(
@@ -149,7 +155,7 @@ def packing(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes 
 
 def _row(model: SourceModel, provider_npm: str) -> ModelRow:
     flags = (
-        (TOOLS if model.tool_call else 0)
+        (TOOLS if model.calls_tools else 0)
         | (REASONING if model.reasoning else 0)
         | (TEMPERATURE if model.temperature else 0)
         | (ATTACHMENT if model.attachment else 0)
