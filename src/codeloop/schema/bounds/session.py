@@ -11,6 +11,7 @@ NOTE_FILES = Limit("memory.files", 20, "count", "files of a note that are compar
 NOTE_FILE = Limit("memory.file", 4 * 1024 * 1024, "bytes", "of a file that is compared with the commit of a note")
 STOP_LOOK = Limit("session.stop_look", 200, "ms", "how often a turn looks whether everything is to stop")
 STOP_ALL = Limit("session.stop_all", 5_000, "ms", "waiting until everything has stopped, then what has not is named")
+SLOW_CHECKOUT = Limit("worktree.slow_checkout", 3_000, "ms", "checking out a work tree, then `sparse` is suggested")
 MOVE_STEP = Limit("session.move_step", 20_000, "ms", "until the step of a session to be moved ends, then it is cut off")
 FAN_OUT_SETTLE = Limit(
     "session.fan_out_settle", 300, "ms", "without a further call of `task`, then all are asked about"

@@ -10,6 +10,8 @@ import pytest
 
 from codeloop.config.paths import find_paths
 from codeloop.config.trust.store import record_of, trust
+from codeloop.schema.bounds.session import SLOW_CHECKOUT
+from codeloop.schema.wire import replace
 from tests.app.handlers.worktrees.test_making import PATH, remove
 from tests.server.support.serving import Served, served
 from tests.support.project import startup
@@ -262,10 +264,16 @@ async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> 
         assert await remove(it, folder) is True
 
 
-async def test_sparse_trees_hold_only_the_folders_that_are_named(tmp_path: Path) -> None:
+async def test_sparse_trees_hold_only_the_folders_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repository(tmp_path / "work", {"top.txt": "t\n", "one/a": "a\n", "two/b": "b\n"})
+    monkeypatch.setattr("codeloop.app.handlers.worktrees.making.SLOW_CHECKOUT", replace(SLOW_CHECKOUT, value=0))
     async with served(tmp_path) as it:
-        folder, _ = await make(it, name="one", sparse=["one"])
+        _, whole = await make(it, name="whole")
+        assert "--sparse DIR" in whole["notes"][0]
+        folder, made = await make(it, name="one", sparse=["one"])
+        assert not made.get("notes")
         assert sorted(each.name for each in folder.iterdir()) == [".git", "one", "top.txt"]
         assert git(folder, "status", "--porcelain") == ""
         write(folder, {"one/a": "changed\n"})

@@ -34,6 +34,7 @@ from codeloop.schema.api.worktrees import (
     RefreshProjectCopies,
     RemoveProjectCopy,
 )
+from codeloop.schema.bounds.session import SLOW_CHECKOUT
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import WorktreeReady
 from codeloop.schema.operation import NoArguments
@@ -183,7 +184,7 @@ async def _begin_record(trees: Worktrees, name: str, base: str | None) -> Worktr
 
 async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord, sparse: list[str]) -> list[str]:
     """Have git make the work tree; return notes. Raises WorktreeRefused, GitFailed; then nothing is left of it."""
-    folder = home_of(project) / record.name
+    folder, began = home_of(project) / record.name, time.monotonic()
     try:
         try:
             await trees.add(folder, record.branch, record.start, sparse)
@@ -196,7 +197,11 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
         if not os.path.lexists(folder):
             await asyncio.to_thread(delete_record, project, record.name)
         raise
-    return []
+    took = time.monotonic() - began
+    if sparse or took < SLOW_CHECKOUT.seconds:
+        return []
+    how = "`worktree.sparse` in the configuration, or `codeloop worktree create --sparse DIR`"
+    return [f"Checking out all files took {took:.0f} s. {how}, checks out only the folders that you name."]
 
 
 async def _set_up(project: Project, folder: Path, name: str | None, *, is_trusted: bool) -> None:
