@@ -226,7 +226,7 @@ class HttpClient:
             self._opening.discard(future)
 
     async def close(self) -> None:
-        """Drop every connection, those of `at` too."""
+        """Drop every connection, those of `for_directory` too."""
         await self._remote.close()
 
     async def _stream(self, after: int | None) -> AsyncGenerator[Stamped, None]:

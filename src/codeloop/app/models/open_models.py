@@ -128,7 +128,7 @@ class OneModel:
         del ref
 
     def cheapest(self, ref: str) -> str | None:
-        """Return none, as `small`."""
+        """Return none, as `small_model`."""
         del ref
 
     async def default(self, model: str | None) -> str:

@@ -98,7 +98,7 @@ def similar_commands(group: click.Group, context: click.Context, name: str) -> l
 
 
 def find_commands(root: click.Context, name: str, *, parts: bool = False) -> list[str]:
-    """Return the whole lines of commands that a word may mean: `codeloop auth login`. `parts`: as `near` has it."""
+    """Return the whole lines that a word may mean: `codeloop auth login`. `parts`: as `find_similar` has it."""
     group, program = root.command, root.command_path.strip() or "codeloop"
     if not isinstance(group, click.Group):
         return []

@@ -135,7 +135,7 @@ class Outlet:
             self._write()
 
     async def drain(self) -> None:
-        """Wait until nothing waits; for ever while a reader does not read, unless `hurry` was called."""
+        """Wait until nothing waits; for ever while a reader does not read, unless `shorten_waits` was called."""
         while self._waiting:
             self._emptied.clear()
             await self._emptied.wait()

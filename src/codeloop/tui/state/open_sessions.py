@@ -91,7 +91,7 @@ class OpenSessions:
             await self._page(view, cursor)
 
     async def read_first(self, view: SessionView) -> None:
-        """Read the session's first page; `older` then fills the gap to the loaded messages.
+        """Read the session's first page; `load_older` then fills the gap to the loaded messages.
 
         Raises CodeloopError.
         """

@@ -36,7 +36,7 @@ class Arrival(Struct, frozen=True):
 
 
 class Arrivals:
-    """Parses input incrementally. Incomplete sequences are held until they continue, or `rest` is called."""
+    """Parses input incrementally. Incomplete sequences are held until they continue, or `take_held` is called."""
 
     def __init__(self) -> None:
         self._incomplete = ""

@@ -74,7 +74,7 @@ def multi_occurrence(content: str, old: str) -> Iterator[Span]:
 
 
 def exact_lines(content: str, old: str) -> Iterator[Span]:
-    """Yield exact occurrences that are whole lines: `exact` for patches."""
+    """Yield exact occurrences that are whole lines: `match_exact` for patches."""
     lines = old.removesuffix("\n")
     if lines.strip():
         for start, end in match_exact(f"\n{content}\n", f"\n{lines}\n"):

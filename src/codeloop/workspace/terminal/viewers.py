@@ -105,7 +105,7 @@ class TerminalOutput:
 
 
 class Viewer:
-    """One client of a terminal: `replay`, then `more` until it returns nothing. Close it."""
+    """One client of a terminal: `replay`, then `wait_for_output` until it returns nothing. Close it."""
 
     def __init__(self, output: TerminalOutput, replay: str) -> None:
         self._output = output
@@ -113,7 +113,7 @@ class Viewer:
         self._loop = asyncio.get_running_loop()
         self._given_up = False
         self.position = output.kept.end
-        """The position of what `more` returns next, in characters."""
+        """The position of what `wait_for_output` returns next, in characters."""
         self.read_at = self._loop.time()
         self.news = asyncio.Event()
 
@@ -137,7 +137,7 @@ class Viewer:
         return text
 
     def give_up(self) -> None:
-        """Stop waiting for this client; its next `more` raises TooSlow."""
+        """Stop waiting for this client; its next `wait_for_output` raises TooSlow."""
         self._given_up = True
         self.news.set()
         self.close()

@@ -31,7 +31,7 @@ class RootGone(OSError):
 
 
 class TreeWatch:
-    """Watches the files of a work tree that are not ignored. Call `scan` first, then `next` again and again.
+    """Watches the files of a work tree that are not ignored. Call `scan` first, then `wait_for_changes` repeatedly.
 
     Only the names in each folder are kept, in one string. `git`: the repository's folder, whose `HEAD` is watched too.
     """
