@@ -13,6 +13,7 @@ PLANTED_FOLDERS = Limit("sandbox.git_folders", 400_000, "count", "folders of a p
 PLANTED_NEW = Limit(
     "sandbox.git_new", 40_000, "count", "folders looked through so at a time; others after the next command"
 )
+PLANTED_TIME = Limit("sandbox.git_time", 2_000, "ms", "looking through older folders so at a time")
 PLANTED_LINKS = Limit("sandbox.git_links", 5_000, "count", "folders of one git directory that are looked at for links")
 NESTED_REPOSITORIES = Limit(
     "sandbox.repositories", 400, "count", "repositories in a project that the kernel protects; others are looked at"

@@ -4,10 +4,11 @@ import os
 import time
 from collections import deque
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold
-from codeloop.schema.bounds.sandbox import PLANTED_FOLDERS, PLANTED_NEW
+from codeloop.schema.bounds.sandbox import PLANTED_FOLDERS, PLANTED_NEW, PLANTED_TIME
 from codeloop.workspace.sandbox.locations import SKIPPED
 from codeloop.workspace.snapshot.inotify import Watch
 
@@ -53,7 +54,7 @@ class RepositoryFinder:
         self._room = PLANTED_NEW.value
         self._search(changed)
         self._waiting.extendleft(reversed(changed))
-        self._search(self._waiting)
+        self._search(self._waiting, PLANTED_TIME.seconds)
         self.left = self.left or next(iter(self._waiting), "")
         return {Path(path) for paths in self._repositories.values() for path in paths if os.path.lexists(path)}
 
@@ -86,9 +87,10 @@ class RepositoryFinder:
         except OSError:
             self._watch = None  # then the change times are compared
 
-    def _search(self, waiting: deque[str]) -> None:
-        """Search these folders and those that are found in them, as far as there is room."""
-        while waiting and self._room:
+    def _search(self, waiting: deque[str], seconds: float = inf) -> None:
+        """Search these folders and those that are found in them, as far as there is room and time."""
+        until = time.monotonic() + seconds
+        while waiting and self._room and time.monotonic() < until:
             folder = waiting.popleft()
             self._room -= 1
             self._add(folder)
