@@ -15,7 +15,7 @@ from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.processes import find_program, leave_out_project, start_outside
 from codeloop.tui.terminal import read_clipboard
 from codeloop.tui.terminal.desktop import give, open_link
-from codeloop.tui.terminal.pictures.detect import terminal_of_tmux
+from codeloop.tui.terminal.pictures.inline_pictures import terminal_of_tmux
 from codeloop.tui.widgets.prompt.external_editor import EditorFailed, run_editor
 from codeloop.workspace.search.ripgrep import Ripgrep
 from tests.cli.program import Desk, bash, call, serving, steps

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.lsp.client.framing import BadStream, MessageReader, encode_message
+from codeloop.lsp.client.connection import BadStream, MessageReader, encode_message
 from codeloop.lsp.client.text import Encoding, change_between, index_at, lines_of, units
 
 TEXTS = st.lists(st.sampled_from(["a", "bé", "😀", "\n", "\r\n", "\r", "x y", "\u2028"]), max_size=12).map("".join)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from codeloop.model.chat import RetryScheduled
-from codeloop.model.wire.rate_limits import pause_of
+from codeloop.model.wire.http_model import pause_of
 from tests.support.answers import Answer
 from tests.support.models import ask
 from tests.support.provider import ModelServer

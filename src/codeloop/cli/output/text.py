@@ -1,16 +1,16 @@
 """A turn as text: the answer on stdout, everything about it on stderr."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
 import msgspec
 
-from codeloop.cli.output.result import Outcome, summary
+from codeloop.cli.output.result import FinalAnswer, Outcome, summary
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, has_redraw, paint
-from codeloop.cli.output.withheld import Withheld
 from codeloop.client.numbers import format_duration
-from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
+from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, escape_json_controls, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import PartDelta, Retry, StatusChanged, ToastShown
@@ -23,6 +23,51 @@ from codeloop.schema.part import (
     ToolStateCompleted,
     ToolStateError,
 )
+
+
+class Withheld:
+    """The answer on a pipe, once and whole; other text of the model goes to `narrate`. No output: not the answer."""
+
+    def __init__(self, output: Output | None, narrate: Callable[[str], object], prompt_id: str | None) -> None:
+        self._output = output
+        self._narrate = narrate
+        self._answer = FinalAnswer(prompt_id)
+        self._shown_lengths: dict[str, int] = {}
+        """How many characters of each message were shown."""
+
+    def show(self, event: Event) -> None:
+        """Show what an event completes."""
+        is_answer = self._answer.take(event)
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                self._shown_lengths.setdefault(p.info.id, 0)
+                if is_answer:
+                    self._write(self._unshown_text(p.info.id))
+                elif p.info.time.completed is not None:
+                    self._narrate_rest(p.info.id)
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown_lengths:
+                self._narrate_rest(p.part.message_id)
+            case _:
+                pass
+
+    def finish(self) -> None:
+        """Show what did not become an answer."""
+        for message_id in self._shown_lengths:
+            self._narrate_rest(message_id)
+
+    def _write(self, text: str) -> None:
+        if text and self._output is not None:
+            self._output.write(escape_answer_controls(text) + "\n")
+
+    def _narrate_rest(self, message_id: str) -> None:
+        if text := self._unshown_text(message_id).strip("\n"):
+            self._narrate(text)
+
+    def _unshown_text(self, message_id: str) -> str:
+        text = self._answer.of(message_id)
+        start, self._shown_lengths[message_id] = self._shown_lengths[message_id], len(text)
+        return text[start:].removeprefix("\n") if start else text
+
 
 TITLE = 40
 """Characters of a subagent's title."""

@@ -1,9 +1,11 @@
 """The HTTP exchange shared by all protocols: a request, and a stream of events that always ends with Finished."""
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from datetime import UTC, datetime
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -13,7 +15,6 @@ from codeloop.model.quirks import Quirks
 from codeloop.model.wire.encoding import lower_names
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import ServiceErrors
-from codeloop.model.wire.rate_limits import pause_of
 from codeloop.model.wire.response import ResponseReader
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient
 from codeloop.net.http1 import NetworkError
@@ -22,6 +23,39 @@ from codeloop.schema.bounds.cloud import MODEL_PAUSE
 from codeloop.schema.errors import MessageError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
+
+_KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
+LEFT = (
+    *((f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}") for kind in _KINDS[:2]),
+    *((f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset") for kind in _KINDS),
+)
+"""Pairs of headers: the remaining amount, and its reset time."""
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
+
+
+def pause_of(headers: Mapping[str, str], now: float) -> float:
+    """Return the seconds until the exhausted limit resets; 0 otherwise.
+
+    `now`: seconds since the epoch.
+    """
+    return max(
+        (_seconds(headers.get(reset, ""), now) for remaining, reset in LEFT if headers.get(remaining) == "0"),
+        default=0.0,
+    )
+
+
+def _seconds(text: str, now: float) -> float:
+    """Read a time: `6m0s`, `20ms`, seconds, or a date. 0 for anything else."""
+    if durations := _DURATION.findall(text):
+        return sum(float(number) * _UNITS[unit] for number, unit in durations)
+    with suppress(ValueError):
+        return max(float(text), 0.0)
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        return max((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now, 0.0)
+    return 0.0
+
 
 _FRAMING = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 """Headers that say where a request ends and whom it is for."""

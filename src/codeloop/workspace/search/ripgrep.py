@@ -8,16 +8,17 @@ import asyncio
 import heapq
 import os
 import re
+import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.processes import find_program, start_outside
 from codeloop.schema.api.files import FoundLine
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
 from codeloop.workspace.process.run_program import run_program
-from codeloop.workspace.search.ignore_files import avoid_unreadable, find_unreadable
 from codeloop.workspace.search.rg_matches import (
     FileFilter,
     FileList,
@@ -29,6 +30,52 @@ from codeloop.workspace.search.rg_matches import (
     SearchFailed,
 )
 from codeloop.workspace.search.rg_records import RecordReader
+
+_OPTIONS = {
+    ".gitignore": "--no-ignore-vcs",
+    ".ignore": "--no-ignore-dot",
+    ".rgignore": "--no-ignore-dot",
+    ".git/info/exclude": "--no-ignore-exclude",
+}
+"""Each ignore file, and the option that keeps ripgrep from reading it."""
+_LARGEST = 16 * 1024 * 1024  # bytes; ripgrep reads the whole file into memory
+_SEARCHED = 0.5  # seconds
+
+
+def avoid_unreadable(folder: Path) -> tuple[list[str], str]:
+    """Return the options that keep ripgrep from unreadable ignore files of a folder and those above it, and a sentence.
+
+    Folders below are not checked: that would cost more than most searches; see `find_unreadable`.
+    """
+    paths = [path for each in (folder, *folder.parents) for path in _unreadable(each)]
+    if not paths:
+        return [], ""
+    options = {option for name, option in _OPTIONS.items() for path in paths if str(path).endswith(f"/{name}")}
+    return sorted(options), f"{paths[0]} is not a regular file, so files that ignore files name were searched too"
+
+
+def find_unreadable(folder: Path) -> Path | None:
+    """Return an unreadable ignore file somewhere below a folder, None when none is found in half a second. Blocks."""
+    end = time.monotonic() + _SEARCHED
+    for top, _, _ in os.walk(folder):
+        if path := next(_unreadable(Path(top)), None):
+            return path
+        if time.monotonic() > end:
+            return None
+    return None
+
+
+def _unreadable(folder: Path) -> Iterator[Path]:
+    for name in _OPTIONS:
+        path = folder / name
+        try:
+            status = path.stat()
+        except OSError:
+            continue  # absent, or ripgrep says itself that it can't be read
+        is_read = stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST
+        if not is_read and not stat.S_ISDIR(status.st_mode):
+            yield path
+
 
 _RECENT = 13
 _FIXED = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")

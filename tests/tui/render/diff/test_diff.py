@@ -6,8 +6,7 @@ import pytest
 
 from codeloop.kit.diff import unified_diff
 from codeloop.tui.render.diff.patch import file_patches
-from codeloop.tui.render.diff.rows import DiffRows
-from codeloop.tui.render.diff.words import compare_words
+from codeloop.tui.render.diff.rows import DiffRows, compare_words
 from tests.tui.drawing import canvas, check, plain, styled
 
 OLD = "def f():\n    return one\n\nlast\n"

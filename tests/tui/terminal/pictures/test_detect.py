@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.tui.terminal.images import Protocol
-from codeloop.tui.terminal.pictures.detect import cell_of, protocol_of_answers, terminal_of_tmux
+from codeloop.tui.terminal.pictures.inline_pictures import cell_of, protocol_of_answers, terminal_of_tmux
 
 
 @pytest.mark.parametrize(

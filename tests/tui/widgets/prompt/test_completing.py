@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tui.widgets.prompt.completion.fuzzy import rank
+from codeloop.tui.widgets.prompt.completion.candidates import rank
 from codeloop.tui.widgets.prompt.completion.trigger import mention, trigger
 from tests.tui.widgets.prompt.driver import Answers, prompting
 

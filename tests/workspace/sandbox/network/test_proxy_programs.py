@@ -21,10 +21,10 @@ from threading import Thread
 
 import pytest
 
+from codeloop.workspace.sandbox.network.host_network import proxy_environment
 from codeloop.workspace.sandbox.network.hosts import read_hosts
 from codeloop.workspace.sandbox.network.outside import Outside
 from codeloop.workspace.sandbox.network.proxy import HostProxy
-from codeloop.workspace.sandbox.network.proxy_environment import proxy_environment
 
 BLOCKED = "blocked: connection to evil.example:443, not among the hosts of the sandbox"
 HOSTILE = {"http_proxy": "http://127.0.0.1:1", "HTTPS_PROXY": "http://127.0.0.1:1", "PIP_PROXY": "http://127.0.0.1:1"}

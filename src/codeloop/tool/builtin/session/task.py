@@ -1,12 +1,67 @@
 """Handing work to a subagent."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 
+from codeloop.schema.bounds.session import FAN_OUT_SETTLE, FAN_OUT_WAIT
+from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import Need
-from codeloop.tool.builtin.session.fan_out import check_fan_out
-from codeloop.tool.tool import Subtask, ToolContext, ToolResult, Traits, tool
+from codeloop.tool.services import FanOut
+from codeloop.tool.tool import Subtask, ToolContext, ToolFailure, ToolResult, Traits, tool
+
+_LOOK = 0.1
+"""Seconds between checks for further calls of the model."""
+
+
+async def check_fan_out(ctx: ToolContext) -> None:
+    """Return when the call may start a subagent; raise Denied, Rejected or, asked before, ToolFailure else."""
+    limit = ctx.services.fan_out
+    if limit is None:
+        return
+    turn, calls = ctx.session.list_task_calls()
+    at = next((number for number, call in enumerate(calls) if call.call_id == ctx.call_id), 0)
+    if at < limit.most or limit.allowed.get(ctx.session_id) == turn:
+        return
+    async with limit.locks.setdefault(ctx.session_id, asyncio.Lock()):
+        if limit.allowed.get(ctx.session_id) == turn:
+            return
+        if limit.refused.get(ctx.session_id) == turn:
+            raise ToolFailure(f"Not started: this turn may start no more than {limit.most} subagents.")
+        calls = await _settle(ctx, len(calls))
+        limit.refused[ctx.session_id] = turn
+        await ctx.ask(_make_need(ctx, limit, calls))
+        del limit.refused[ctx.session_id]
+        limit.allowed[ctx.session_id] = turn
+
+
+def _make_need(ctx: ToolContext, limit: FanOut, calls: Sequence[ToolPart]) -> Need:
+    agents = [str(call.state.input.get("subagent_type", "")) for call in calls[limit.most :]]
+    models = sorted({limit.model_of(agent) or "the session's model" for agent in agents})
+    each = ctx.session.mean_subagent_cost()
+    metadata = {
+        "started": limit.most,
+        "more": len(agents),
+        "agents": sorted(set(agents)),
+        "models": models,
+        "cost": None if each is None else each * len(agents),
+    }
+    return Need(permission="subagents", patterns=(str(len(calls)),), metadata=metadata)
+
+
+async def _settle(ctx: ToolContext, known: int) -> list[ToolPart]:
+    """Wait until the model makes no further calls, so that the question names all of them; return them."""
+    quiet, waited = 0.0, 0.0
+    calls = ctx.session.list_task_calls()[1]
+    while quiet < FAN_OUT_SETTLE.seconds and waited < FAN_OUT_WAIT.seconds:
+        await asyncio.sleep(_LOOK)
+        calls = ctx.session.list_task_calls()[1]
+        is_streaming = any(isinstance(call.state, ToolStatePending) for call in calls)
+        quiet = 0.0 if is_streaming or len(calls) != known else quiet + _LOOK
+        known, waited = len(calls), waited + _LOOK
+    return calls
 
 
 class TaskParams(msgspec.Struct, frozen=True):

@@ -1,11 +1,136 @@
 """The model of a picker, without a screen: all picks, those that match the filter, and the cursor."""
 
 from collections.abc import Sequence
-from typing import Generic
+from typing import Any, Generic, overload
 
-from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex
-from codeloop.tui.dialogs.parts.pick_rows import PickRows
+from rich.cells import cell_len
+from rich.segment import Segment
+
+from codeloop.kit.terminal_text import escape_answer_controls, one_line
+from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex, match_indices
 from codeloop.tui.dialogs.parts.picks import Pick, T
+from codeloop.tui.dialogs.parts.rows import fill_background, fit, justify
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.themes.styles import Styles
+
+AnyPick = Pick[Any]
+_LONGEST = 400
+_NARROW, _SHORT = 50, 14
+"""In narrower lists, only hints of at most so many cells are shown, such as a key."""
+_SAMPLE = 500
+
+
+class PickRows(Sequence[Row]):
+    """Rows of picks and of the groups that they are in. `at(row)`: the pick of a row; `row_of(number)`: its row.
+
+    `indices`: the picks that are shown, as indices of `picks`; with a query there are no headings, but each row tells
+    its group if it `tells_groups`.
+    """
+
+    def __init__(
+        self, picks: Sequence[AnyPick], indices: Sequence[int], query: str, *, tells_groups: bool = True
+    ) -> None:
+        self._picks = picks
+        self._indices = indices
+        self._query = query
+        self._tells_groups = tells_groups and bool(query.strip())
+        self._headings = {} if query.strip() else _headings(picks, indices)
+        self._lines: Sequence[int | str] = _lines(indices, self._headings)
+        lines = self._lines if self._headings else ()
+        self._rows = {line: row for row, line in enumerate(lines) if isinstance(line, int)}
+        self._title_width = max((cell_len(picks[at].title[:_LONGEST]) for at in indices[:_SAMPLE]), default=0)
+        self.width = 0
+        self.cursor = 0
+        self.styles: Styles | None = None
+
+    def pick_at(self, row: int) -> int | None:
+        """Return which of the found picks a row shows; None for a heading."""
+        line = self._lines[row]
+        return line if isinstance(line, int) else None
+
+    def row_of(self, number: int) -> int:
+        """Return the row of one of the found picks."""
+        return self._rows.get(number, number)
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        """Make a row."""
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        line, styles = self._lines[index], self.styles
+        if styles is None:
+            return []
+        if isinstance(line, str):
+            return [Segment(fit(line, self.width), styles.of("text_muted", "bold"))] if line else []
+        return self._pick(self._picks[self._indices[line]], styles, is_here=line == self.cursor)
+
+    def _pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
+        width, muted = self.width, styles.of("text_muted")
+        look = "text_muted" if pick.problem else "text"
+        title = one_line(pick.title, _LONGEST, escape_answer_controls)
+        hint = (
+            fit(one_line(pick.problem, 60).split(":")[0], width * 2 // 5) if pick.problem else one_line(pick.hint, 60)
+        )
+        hint = hint if width >= _NARROW or cell_len(hint) <= _SHORT else ""
+        room = width - 4 - (cell_len(hint) + 2 if hint else 0)
+        title_shown = fit(title, room)
+        marks = match_indices(title_shown, self._query) if self._query.strip() else set[int]()
+        row: Row = [
+            Segment("▸ " if is_here else "  ", styles.of("primary", "bold")),
+            Segment(f"{one_line(pick.mark, 1) or ' '} ", styles.of("primary")),
+            *_highlight(title_shown, marks, styles, look, "bold" if is_here else ""),
+        ]
+        column = min(self._title_width, max(width * 2 // 5, 24))
+        group = pick.group if self._tells_groups else ""
+        detail = " · ".join(one_line(text, _LONGEST) for text in (pick.detail, group) if text)
+        gap = max(column - cell_len(title_shown), 0) + 2
+        remaining = room - cell_len(title_shown) - gap
+        if detail and remaining >= 8:
+            row += [Segment(" " * gap), Segment(fit(detail, remaining), styles.of(pick.look))]
+        if hint:
+            row = justify(row, [Segment(hint, styles.of("warning") if pick.problem else muted)], width)
+        return fill_background(row, styles.of("", on="background_element"), width) if is_here else row
+
+
+def _highlight(text: str, marks: set[int], styles: Styles, look: str, weight: str) -> Row:
+    """Return a text with the matching characters highlighted."""
+    row: Row = []
+    plain, style = styles.of(look, weight), styles.of("primary", "bold")
+    start = 0
+    for at in range(1, len(text) + 1):
+        if at == len(text) or (at in marks) != (start in marks):
+            row.append(Segment(text[start:at], style if start in marks else plain))
+            start = at
+    return row
+
+
+def _headings(picks: Sequence[AnyPick], indices: Sequence[int]) -> dict[int, str]:
+    """Return the indices of the found picks at which a group begins."""
+    headings: dict[int, str] = {}
+    last = ""
+    for number, at in enumerate(indices):
+        if picks[at].group != last:
+            last = picks[at].group
+            headings[number] = one_line(last, _LONGEST)
+    return headings
+
+
+def _lines(indices: Sequence[int], headings: dict[int, str]) -> Sequence[int | str]:
+    if not headings:
+        return range(len(indices))
+    lines: list[int | str] = []
+    for number in range(len(indices)):
+        if number in headings:
+            lines += ["", headings[number]] if lines else [headings[number]]
+        lines.append(number)
+    return lines
 
 
 class PickList(Generic[T]):

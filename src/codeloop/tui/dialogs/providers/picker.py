@@ -1,5 +1,6 @@
 """The dialog of providers: sign in or enter a key and try it, or use a local server."""
 
+from asyncio import timeout
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,14 +15,27 @@ from codeloop.schema.api.providers import (
     SetAuth,
     StartSignIn,
 )
-from codeloop.schema.errors import CodeloopError, MessageError, ProviderAuthError, error_message
-from codeloop.schema.message import ModelRef
+from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
+from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.bounds.tui import PROVIDER_TRY
+from codeloop.schema.errors import (
+    CodeloopError,
+    MessageError,
+    ProviderAuthError,
+    UnknownData,
+    UnknownError,
+    error_message,
+)
+from codeloop.schema.message import AssistantMessage, ModelRef
 from codeloop.schema.operation import (
     AUTH_REMOVE,
     AUTH_SET,
+    PROMPT,
     PROVIDER_AUTH,
     PROVIDER_AUTHORIZE,
     PROVIDER_LIST,
+    SESSION_CREATE,
+    SESSION_DELETE,
     NoArguments,
 )
 from codeloop.schema.wire import replace
@@ -32,7 +46,29 @@ from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.dialogs.providers.own_server import TITLE, OwnServer
 from codeloop.tui.dialogs.providers.sign_in import ProviderSignIn, SignedIn, choose_keyring, lacks_deployment
-from codeloop.tui.dialogs.providers.trial import try_model
+
+
+async def try_model(context: DialogContext, model: ModelRef) -> MessageError | None:
+    """Ask a model for one word in a session that is deleted again; return what went wrong."""
+    client = context.client
+    session = await client.call(SESSION_CREATE, CreateSession(title="Trying a provider"))
+    try:
+        prompt = Prompt(
+            session_id=session.id,
+            parts=[TextPartInput(text="Answer with the word: ready")],
+            model=model,
+            tools={"*": False},
+            limits=RunLimits(steps=1, attended=False),
+        )
+        async with timeout(PROVIDER_TRY.value / 1000):
+            answer = await client.call(PROMPT, prompt)
+        return answer.info.error if isinstance(answer.info, AssistantMessage) else None
+    except TimeoutError:
+        seconds = PROVIDER_TRY.value // 1000
+        return UnknownError(data=UnknownData(message=f"It did not answer in {seconds} s. The key is kept; try again."))
+    finally:
+        await client.call(SESSION_DELETE, SessionId(session_id=session.id))
+
 
 LOCAL, KEYED, KNOWN, OTHERS = "On this machine", "With a key", "Often used", "All others"
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")

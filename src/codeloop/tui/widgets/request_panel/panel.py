@@ -16,7 +16,8 @@ from textual.widgets import Input
 from codeloop.client.permission_text import Asking
 from codeloop.client.slash.names import is_command
 from codeloop.schema.permission import PermissionRequest
-from codeloop.tui.dialogs.parts.dialog import key_rows
+from codeloop.tui.dialogs.parts.dialog import Colours, key_rows
+from codeloop.tui.dialogs.parts.reader import ReadingScreen
 from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.keys.early_keys import EarlyKeys
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
@@ -25,11 +26,28 @@ from codeloop.tui.widgets.base import app_of
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.request_panel.form import Form, FormEntry, Request
 from codeloop.tui.widgets.request_panel.form_rows import about_rows, choice_rows, head_rows
-from codeloop.tui.widgets.request_panel.full_request import WHOLE, FullRequest
 from codeloop.tui.widgets.request_panel.messages import Answered, Early
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm
 from codeloop.tui.widgets.rows_view import RowsView
+
+WHOLE = "f"
+"""The key that opens and closes it."""
+_WIDTH = 200
+"""Cells of a title; it is cut to the screen where it is draw_request."""
+
+
+class FullRequest(ReadingScreen):
+    """Read-only: the request is answered in the panel, once this is closed."""
+
+    closing = ((WHOLE, "back to the question"),)
+
+    def __init__(self, form: Form, diff: DiffView, colours: Colours) -> None:
+        def draw_request(width: int) -> list[Row]:
+            return about_rows(form.text(width), Canvas(width, colours(), diff=diff))
+
+        super().__init__(form.text(_WIDTH).title, draw_request, colours)
+
 
 WITHDRAWN = "A question was answered elsewhere, or withdrawn."
 DRAFT = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
