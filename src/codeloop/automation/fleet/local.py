@@ -1,6 +1,7 @@
 """The driver for this machine: each agent is a program in a session of its own."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -43,7 +44,7 @@ class LocalDriver:
                 while child.poll() is None:
                     if is_stopping():
                         raise Stopped("The fleet was stopped.")
-                    time.sleep(FLEET_LOOK.seconds)
+                    _wait(child.pid, FLEET_LOOK.seconds)
             finally:
                 end_program(child.pid)
                 child.wait()
@@ -62,6 +63,21 @@ class LocalDriver:
 
     def forget(self, job_id: str) -> None:
         """Do nothing: nothing is left elsewhere."""
+
+
+def _wait(pid: int, seconds: float) -> None:
+    """Wait for so long; where the system says when a child ends, not longer than that."""
+    try:
+        fd = os.pidfd_open(pid)
+    except (AttributeError, OSError):  # another system than Linux, or an old one
+        time.sleep(seconds)
+        return
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll(seconds * 1000)
+    finally:
+        os.close(fd)
 
 
 def end_program(pid: int, started: str = "") -> None:
