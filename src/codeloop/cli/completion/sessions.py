@@ -1,0 +1,70 @@
+"""Sessions as a shell completes them: read from the store, without opening the project."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+from click.shell_completion import CompletionItem
+
+from codeloop.config.paths import find_paths
+from codeloop.config.project_root import find_project_root
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import COMPLETED
+from codeloop.store.queries import SessionFilter, open_queries
+
+Choice = tuple[str, str]
+"""A value and its description."""
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*")
+"""What a shell reads as one word; other names, which a project may have chosen, are not offered."""
+
+
+def complete_from(list_choices: Callable[[str], Iterator[Choice]], prefix: str) -> list[CompletionItem[str]]:
+    """Return the choices that begin with what is typed; none if configuration or store can't be read."""
+    try:
+        fitting = [
+            (name, text) for name, text in list_choices(prefix) if name.startswith(prefix) and _PLAIN.fullmatch(name)
+        ]
+    except (CodeloopError, OSError):
+        return []
+    return [CompletionItem(name, help=one_line(text, 60) or None) for name, text in islice(fitting, COMPLETED.value)]
+
+
+def current(prefix: str) -> list[CompletionItem[str]]:
+    """Return the project's sessions that are not archived."""
+    return complete_from(_sessions, prefix)
+
+
+def complete_archived(prefix: str) -> list[CompletionItem[str]]:
+    """Return the project's archived sessions."""
+    return complete_from(lambda typed: _sessions(typed, archived=True), prefix)
+
+
+def grants(prefix: str) -> list[CompletionItem[str]]:
+    """Complete the id of an "always" grant of the project."""
+    return complete_from(_grants, prefix)
+
+
+def _grants(prefix: str) -> Iterator[Choice]:
+    del prefix
+    paths = find_paths(os.environ)
+    project_root = find_project_root(Path.cwd(), paths, os.environ)
+    with closing(open_queries(paths.project(project_root.project_id) / "codeloop.db")) as queries:
+        grants = queries.permissions.grants()
+    for grant in grants:
+        yield grant.id, f"{grant.permission} {', '.join(grant.patterns)}"
+
+
+def _sessions(prefix: str, *, archived: bool = False) -> Iterator[Choice]:
+    """Yield the ids of the project's sessions, newest first; the slugs when one is being typed."""
+    paths = find_paths(os.environ)
+    project_root = find_project_root(Path.cwd(), paths, os.environ)
+    with closing(open_queries(paths.project(project_root.project_id) / "codeloop.db")) as queries:
+        sessions = queries.sessions(SessionFilter(limit=100_000))
+    by_slug = bool(prefix) and not "ses_".startswith(prefix[:4])
+    for each in sessions:
+        if bool(each.time.archived) == archived and (each.parent_id is None or prefix.startswith("ses_")):
+            yield (each.slug if by_slug else each.id), each.title
