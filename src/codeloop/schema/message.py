@@ -2,6 +2,8 @@
 
 from typing import Any, Literal
 
+import msgspec
+
 from codeloop.schema.errors import MessageError
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, Wire
@@ -172,8 +174,9 @@ def describe_move(session: Session) -> str:
     moved = (session.metadata or {}).get(MOVED)
     if not isinstance(moved, dict):
         return ""
+    target = msgspec.convert(moved, JSON).get("to")
     return (
-        f"This session was moved to {moved.get('to')} and goes on where that file is imported. "
+        f"This session was moved to {target} and goes on where that file is imported. "
         f"To go on here instead: codeloop session move {session.id} --cancel"
     )
 

@@ -7,7 +7,9 @@ READ_WHOLE = Limit(
 )
 READ_OUTLINE = Limit("read.outline", 150, "lines", "of the outline of a file; the smallest nested ones are left out")
 OUTLINE_BYTES = Limit("outline.bytes", 16 * 1024, "bytes", "outlines of the files below a folder, shared between them")
-OUTLINE_FILES = Limit("outline.files", 200, "files", "whose outlines are shown of one folder; those nearest to the top")
+OUTLINE_FILES = Limit(
+    "outline.files", 200, "count", "files whose outlines are shown of one folder; those nearest to the top"
+)
 READ_PARSED = Limit("read.parsed", 2 * 1024 * 1024, "bytes", "a larger file has no outline, and no block in searches")
 SEARCH_BYTES = Limit("search.bytes", 24 * 1024, "bytes", "lines shown of one search, shared between its files")
 SEARCH_BLOCK = Limit("search.block", 120, "lines", "a larger function around a match is shown as the match alone")
