@@ -85,11 +85,13 @@ function ReviewHunk({ hunk, file, canUndo }: { hunk: Hunk; file: string; canUndo
   );
 }
 
-/** The rows of a hunk around a line. */
+/** The rows of a hunk around a line, as a hunk. */
 function excerptOf(hunk: Hunk, line: number): string {
   const at = Math.max(hunk.rows.findIndex((row) => row.after === line), 0);
   const around = hunk.rows.slice(Math.max(at - AROUND, 0), at + AROUND + 1);
-  return around.map((row) => `${{ same: " ", add: "+", del: "-" }[row.kind]}${row.text}`).join("\n");
+  const range = (side: "before" | "after"): string => `${around.find((row) => row[side])?.[side] ?? 0},${around.filter((row) => row[side]).length}`;
+  const rows = around.map((row) => `${{ same: " ", add: "+", del: "-" }[row.kind]}${row.text}`);
+  return [`@@ -${range("before")} +${range("after")} @@`, ...rows].join("\n");
 }
 
 /** Whether a line of the file stands in a hunk, as it is after the change. */
