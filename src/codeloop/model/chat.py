@@ -244,6 +244,7 @@ class CallReady(msgspec.Struct, frozen=True):
 class RetryScheduled(msgspec.Struct, frozen=True):
     """The request is sent again at `at` (ms since the epoch); events of the last attempt no longer count.
 
+    `attempt`: the one that failed; 0: none did, the request only goes out in another way, which `message` says.
     `tokens`: the service's counts of that attempt.
     """
 

@@ -42,7 +42,7 @@ class Busy(Wire, tag_field="type", tag="busy"):
 
 
 class Retry(Wire, tag_field="type", tag="retry"):
-    """A request is about to be tried again at `next` (ms since the epoch)."""
+    """A request is about to be tried again at `next` (ms since the epoch); attempt 0: it is sent in another way."""
 
     attempt: int
     message: str

@@ -155,7 +155,7 @@ class TextView:
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
                 wait = max(0, p.status.next - now_ms())
                 reason = escape_controls(p.status.message)
-                then = f" Retrying in {format_duration(wait)} (attempt {p.status.attempt})." if wait else ""
+                then = f" Retrying in {format_duration(wait)} (attempt {p.status.attempt})." if p.status.attempt else ""
                 self.note(f"{reason}{then}")
             case _:
                 self._clear()

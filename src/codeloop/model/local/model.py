@@ -76,7 +76,7 @@ class LocalModel:
             if wanted := self._find_wanted(fixed):
                 loaded = self._context.loaded
                 had = f"is loaded with a context of {loaded:,} tokens" if loaded else "is not loaded"
-                yield RetryScheduled(1, f"{self._info.ref} {had}; it is now loaded with {wanted:,}.", now_ms())
+                yield RetryScheduled(0, f"{self._info.ref} {had}; it is now loaded with {wanted:,}.", now_ms())
                 await self._raise(wanted)
         refusal = self._refuse(fixed, whole)
         if refusal is not None:

@@ -122,7 +122,7 @@ class StatusBar(CommandWidget):
         now = time.time()
         if isinstance(view.status, Retry):
             seconds = max(view.status.next / 1000 - now, 0)
-            wait = f"retry {view.status.attempt} in {seconds:.0f} s: " if seconds else ""
+            wait = f"retry {view.status.attempt} in {seconds:.0f} s: " if view.status.attempt else ""
             words = f"{wait}{one_line(view.status.message, room)}"
             return [Segment(_cut(words, room), styles.of("warning"))]
         frame = WHEEL[int(now * TURNS) % len(WHEEL)] if self._status.moves else "*"

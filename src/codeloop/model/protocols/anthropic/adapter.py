@@ -55,7 +55,7 @@ class AnthropicMessages(HttpModel):
                 return
         self._refusals[request.session_id] = len(request.turns)
         plain = without_thinking(request, len(request.turns))
-        yield RetryScheduled(1, LEFT_OUT, now_ms())
+        yield RetryScheduled(0, LEFT_OUT, now_ms())
         async with aclosing(self._exchange(plain.headers, self._body.encode(plain), AnthropicReader())) as events:
             async for event in events:
                 yield event
