@@ -26,11 +26,20 @@ FIX = steps(
 )
 
 
+def find_newer_python() -> str:
+    """Return a Python from 3.12 on that starts: not each name that pyenv puts on the PATH does."""
+    names = ("python3.12", "python3.13", "python3.14")
+    installed = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    for program in (*names, *(str(path) for name in names for path in installed.glob(f"*/bin/{name}"))):
+        found = shutil.which(program)
+        if found and subprocess.run([found, "-m", "venv", "--help"], capture_output=True, check=False).returncode == 0:
+            return found
+    pytest.skip("no Python from 3.12 on")
+
+
 def programs() -> Path:
     """Return the folder of programs of an environment with both harnesses, which need Python 3.12."""
-    python = next((found for name in ("python3.12", "python3.13", "python3.14") if (found := shutil.which(name))), None)
-    if python is None:
-        pytest.skip("no Python from 3.12 on")
+    python = find_newer_python()
     pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-qq", "install", *PACKAGES]
     return filled(CACHE / f"harnesses-{'-'.join(PACKAGES)}", [], [[python, "-m", "venv", "."], ["env", *pip]]) / "bin"
 
