@@ -259,7 +259,7 @@ async def test_long_output_keeps_head_and_tail_and_a_private_file_with_the_whole
     assert stat.S_IMODE(outcome.path.stat().st_mode) == 0o600
     assert outcome.output.startswith("1\n2\n3\n")
     assert outcome.output.endswith("99999\n100000\n")
-    assert str(outcome.path) in outcome.output
+    assert outcome.path.name in outcome.output, "by its short name"
     assert len(outcome.output) < 31_000
     assert outcome.recent.startswith("...\n\n")
     assert outcome.recent.endswith("100000\n")

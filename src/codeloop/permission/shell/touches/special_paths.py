@@ -109,9 +109,9 @@ def _git(words: Sequence[str]) -> list[Use]:
     pair = " ".join([name, *rest[:1]])
     if pair in GIT_ROWS:
         name, rest = pair, rest[1:]
-    git_uses = _config(rest) if name == "config" else _subcommand(name, rest)
+    uses = _config(rest) if name == "config" else _subcommand(name, rest)
     place = join("", *folders)
-    return [*own, *((role, path if path.startswith((":/", "~")) else join(place, path)) for role, path in git_uses)]
+    return [*own, *((role, path if path.startswith((":/", "~")) else join(place, path)) for role, path in uses)]
 
 
 def _subcommand(name: str, rest: list[str]) -> list[Use]:

@@ -343,7 +343,8 @@ def _read_states(paths_before: Iterable[Path], more: Iterable[Path]) -> PathStat
 def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, re.Pattern[bytes]]]:
     """Return the files that may hold lines that git would run, each with the pattern of such a line."""
     lists = [(folder / name, lines) for folder in folders for name, lines in EXECUTED.items()]
-    return [*lists, *((root / ".gitmodules", UPDATES) for root in roots)]
+    lists += [(root / ".gitmodules", UPDATES) for root in roots]
+    return lists
 
 
 def _came_with_programs(folder: Path, roots: Iterable[Path]) -> bool:
