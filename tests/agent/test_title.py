@@ -27,7 +27,7 @@ SLOW = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)
 class WithSmall(OneModel):
     """One model that is its own small model."""
 
-    def small(self, ref: str) -> str | None:
+    def small_model(self, ref: str) -> str | None:
         return ref
 
 

@@ -71,7 +71,7 @@ def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripted:
 def test_every_program_is_run_here() -> None:
     tested = {name.removeprefix("test_the_") for name in globals() if name.startswith("test_the_")}
     assert {path.stem for path in EXAMPLES.iterdir() if path.suffix in {".py", ".ipynb"}} == tested
-    assert len(tested) == 10
+    assert len(tested) == 11
 
 
 async def test_the_code_reviewer(scripted: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +190,7 @@ async def test_the_notebook(
 
 
 @pytest.mark.slow
-def test_same_change_is_made_in_each_repository_and_once(tmp_path: Path) -> None:
+def test_the_same_change(tmp_path: Path) -> None:
     command = [sys.executable, str(EXAMPLES / "same_change.py"), "5"]
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CODELOOP_HOME": str(tmp_path / "home")}
     for done in (5, 0):

@@ -72,6 +72,7 @@ PROVIDER = form(
     env=WORDS,
     options=Anything,
     models=dict[str, MODEL],
+    preferredKey=maybe(str),  # ours, where there is such a key; other clients pass over it
 )
 USABLE = form(providers=list[PROVIDER], default=dict[str, str])
 KNOWN = form(all=list[PROVIDER], default=dict[str, str], connected=WORDS)

@@ -73,8 +73,8 @@ async def test_content_of_every_kind_is_given_to_the_model(tmp_path: Path) -> No
         assert lines[0] == "one"
         assert lines[1].startswith("[image/png attached, ")
         assert lines[2].startswith("[audio/wav attached, 9 bytes]")
-        saved = Path(lines[3].rpartition(" saved in ")[2].rstrip("]"))
-        assert saved.read_bytes() == b"RIFFsound"
+        saved = lines[3].rpartition(" saved in ")[2].rstrip("]")
+        assert it.ctx.workspace.resolve(saved).path.read_bytes() == b"RIFFsound"
         assert lines[4] == "a note"
         assert lines[5].startswith("[application/zip of 4 bytes saved in ")
         assert lines[6] == "[resource plain://other (other): Another one.; read it with mcp_resource]"

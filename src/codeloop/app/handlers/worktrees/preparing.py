@@ -101,7 +101,7 @@ async def run_setup(project: Project, folder: Path, line: str) -> None:
     if program.code != 0:
         words = " ".join(program.recent.split())[-1000:]
         how = f"code {program.code}" if program.signal is None else program.signal
-        what = f"was program after {seconds:g} s" if program.timed_out else f"program with {how}"
+        what = f"was ended after {seconds:g} s" if program.timed_out else f"ended with {how}"
         notes = " ".join(program.notes)
         raise OperationError(
             "WorktreeStartCommandFailedError",
