@@ -149,7 +149,7 @@ async def test_the_checks_of_a_turn_say_whether_files_changed_after_them(tmp_pat
     checks = list_checks(parts)
     assert [each.after_last_edit for each in checks] == [False, True]
     assert checks[0] == CheckRun(
-        command="sh test.sh", exit_code=checks[0].exit_code, after_last_edit=False, failed=True
+        command="sh test.sh", exit_code=checks[0].exit_code, after_last_edit=False, failed=True, passed=False
     )
     assert checks[0].exit_code not in {0, None}
 
@@ -171,11 +171,85 @@ async def test_the_checks_of_a_turn_say_whether_files_changed_after_them(tmp_pat
     ],
 )
 def test_a_check_whose_exit_code_a_pipe_hides_fails_by_what_it_printed(command: str, output: str, failed: bool) -> None:
+    assert run_check(command, output).failed is failed
+
+
+def run_check(command: str, output: str) -> CheckRun:
     state = ToolStateCompleted(
         input={"command": command}, output=output, title="", metadata={"exit": 0}, time=ToolTime(start=1, end=2)
     )
     part = ToolPart(id="prt_1", session_id="ses_1", message_id="msg_1", call_id="call_1", tool="bash", state=state)
-    assert [each.failed for each in list_checks([part])] == [failed]
+    (run,) = list_checks([part])
+    return run
+
+
+@pytest.mark.parametrize(
+    ("runner", "failing", "passing"),
+    [
+        ("pytest, collection", "1 error in 0.20s", "3 passed, 1 skipped in 0.20s"),
+        ("pytest, both", "3 passed, 1 error in 0.20s", "0 failed, 3 passed in 0.20s"),
+        ("pytest, interrupted", "!!!! Interrupted: 1 error during collection !!!!", "==== 3 passed in 1s ===="),
+        ("pytest, path", "ERROR: file or directory not found: tests/x.py", "1 passed, 2 warnings in 61.03s (0:01:01)"),
+        ("pytest, none", "no tests ran in 0.01s", "KeyError: logged by a test\n1 passed in 0.01s"),
+        ("pytest, conftest", "E   ModuleNotFoundError: No module named 'trustme'", "==== 9 passed in 1s ===="),
+        ("pytest, missing", "/usr/bin/python: No module named pytest", "9 passed in 1s"),
+        ("command", "bash: line 1: pytest: command not found", "9 passed in 1s"),
+        ("traceback", "Traceback (most recent call last):\n  File\nKeyError: 1", "9 passed in 1s"),
+        ("unittest", "FAILED (errors=1)", "Ran 3 tests in 0.001s\n\nOK (skipped=1)"),
+        ("node, TAP", "# pass 9\n# fail 5\n# cancelled 0", "# pass 9\n# fail 0\n# cancelled 0"),
+        ("node, TAP line", "ok 2 - a\nnot ok 3 - b", "not ok 3 - b # TODO later\n# fail 0"),
+        ("node, spec", "\u2139 pass 9\n\u2139 fail 5", "\u2139 pass 9\n\u2139 fail 0\n\u2139 cancelled 0"),
+        ("node, dot", "....XX..\n\nFailed tests:\n", "# fail 0"),
+        ("jest", "Tests:       1 failed, 9 passed, 10 total", "Tests:       9 passed, 9 total"),
+        ("vitest", " Test Files  1 failed | 3 passed (4)", "      Tests  9 passed (9)"),
+        ("mocha", "  3 passing (8ms)\n  1 failing", "  3 passing (8ms)"),
+        ("ava", "  1 test failed", "  3 tests passed"),
+        ("bun", " 1 pass\n 1 fail", " 2 pass\n 0 fail"),
+        ("deno", "FAILED | 1 passed | 1 failed (3ms)", "ok | 2 passed | 0 failed (3ms)"),
+        ("rspec", "3 examples, 1 failure", "3 examples, 0 failures"),
+        ("jasmine", "1 spec, 1 failure", "1 spec, 0 failures"),
+        ("mix", "2 doctests, 3 tests, 1 failure", "2 doctests, 3 tests, 0 failures"),
+        ("minitest", "3 runs, 5 assertions, 0 failures, 1 errors", "3 runs, 5 assertions, 0 failures, 0 errors"),
+        ("bats", "not ok 1 foo", "3 tests, 0 failures"),
+        ("phpunit", "Tests: 3, Assertions: 3, Failures: 1.", "OK (3 tests, 3 assertions)"),
+        ("ctest", "50% tests passed, 1 tests failed out of 2", "100% tests passed, 0 tests failed out of 2"),
+        ("go test", "--- FAIL: TestA (0.00s)", "ok  \texample.com/shop\t0.004s"),
+        ("go build", "./x.go:3:2: undefined: foo", "ok  \texample.com/shop\t(cached)"),
+        ("cargo", "error: could not compile `x` (lib) due to 1 previous error", "test result: ok. 9 passed; 0 failed"),
+        ("dotnet", "Failed!  - Failed:     1, Passed:     2", "Passed!  - Failed:     0, Passed:     3"),
+        ("gradle", "BUILD FAILED in 3s", "BUILD SUCCESSFUL in 3s"),
+        ("maven", "[INFO] BUILD FAILURE", "[INFO] BUILD SUCCESS"),
+        ("mypy", "Found 1 error in 1 file (checked 2 source files)", "Success: no issues found in 2 source files"),
+        ("pyright", "1 error, 0 warnings, 0 informations", "0 errors, 0 warnings, 0 informations"),
+        ("ruff", "a.py:1:8: F401 `os` imported but unused", "All checks passed!"),
+        ("coloured", "\x1b[31m1 failed\x1b[0m in 1s", "\x1b[32m\x1b[1m3 passed\x1b[0m\x1b[32m in 1s\x1b[0m"),
+    ],
+)
+def test_closing_lines_of_runners_are_known(runner: str, failing: str, passing: str) -> None:
+    runs = [run_check("make test | tail", output) for output in (failing, passing)]
+    assert [(run.failed, run.passed) for run in runs] == [(True, False), (False, True)], runner
+
+
+@pytest.mark.parametrize(
+    ("command", "passed"),
+    [
+        *(("pytest | tail", False), ("pytest || true", False), ("pytest; echo", False), ("pytest\ngit status", False)),
+        *(("cd a; pytest", True), ("git status | head && pytest;", True), ("set -o pipefail; pytest | tail", True)),
+    ],
+)
+def test_a_check_without_a_known_line_passed_only_by_its_exit_code(command: str, *, passed: bool) -> None:
+    run = run_check(command, "an unknown line")
+    assert (run.failed, run.passed) == (False, passed)
+
+
+async def test_a_check_that_never_passed_is_told_three_times_while_calls_are_made(tmp_path: Path) -> None:
+    hidden = calls(call("bash", command="sh test.sh | tail"))
+    async with rig(tmp_path, [hidden, DONE, FAILS, DONE, FAILS, DONE, FAILS, DONE, DONE]) as it:
+        (tmp_path / "work" / "test.sh").write_text("exit 3\n")
+        await it.prompt(limits=RunLimits(attended=False))
+        words = reminders(it)
+    assert ["its exit code counts" in each for each in words] == [True, False, False]
+    assert ["the last check failed" in each for each in words] == [False, True, True]
 
 
 async def test_a_line_in_a_changelog_leaves_the_last_check_valid(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-"""Reminders for turns that end too early: the model is asked once to continue, or to say why it stops."""
+"""Reminders for turns that end too early: the model is asked to continue, or to say why it stops."""
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -20,6 +21,9 @@ ANNOUNCED = (
     "</system-reminder>"
 )
 UNFINISHED = "<system-reminder>You ended, but {what}. Go on, or say why you stop.</system-reminder>"
+_UNFINISHED_START = UNFINISHED.partition("{")[0]
+_REPEATS = 3
+"""How often a turn is told that its last check did not pass."""
 _END = 300  # characters of an answer's end that are looked at
 _ANNOUNCED = re.compile(
     r"(?:^|[.!:\n]\s*)(?:(?:first|next|now|then|so)\b[, ]*)?"
@@ -57,7 +61,10 @@ def store_reminder(engine: Engine, session_id: str, words: str) -> None:
 
 
 def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attended: bool) -> str | None:
-    """Return the reminder for the model after its last answer; None: nothing is left, or it was reminded already."""
+    """Return the reminder for the model after its last answer; None: nothing is left, or it was reminded already.
+
+    Of a check that did not pass it is reminded again where it made calls since, at most 3 times.
+    """
     last = entries[-1]
     if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":
         return None
@@ -69,9 +76,11 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attende
     text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
     if ANNOUNCED not in reminders and announces_step(text):
         return ANNOUNCED
-    if any(each not in {EMPTY, ANNOUNCED} for each in reminders):
+    others = [each for each in reminders if each not in {EMPTY, ANNOUNCED}]
+    is_ours = all(each.startswith(_UNFINISHED_START) for each in others)
+    if others and (not is_ours or len(others) >= _REPEATS or not _has_new_calls(turn)):
         return None
-    remaining = _list_left(turn, todos)
+    remaining = _list_left(turn, [] if others else todos)
     return UNFINISHED.format(what="; ".join(remaining)) if remaining else None
 
 
@@ -89,6 +98,12 @@ def _turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
     return turn, reminders
 
 
+def _has_new_calls(turn: Sequence[Entry]) -> bool:
+    """Return whether calls were made since the last reminder."""
+    since = itertools.takewhile(lambda entry: not isinstance(entry.info, UserMessage), reversed(turn))
+    return any(isinstance(part, ToolPart) for entry in since for part in entry.parts)
+
+
 def reminder_in(part: object) -> object:
     """Return the text of a part that is a reminder; None for any other."""
     return (part.metadata or {}).get(REMINDER) if isinstance(part, TextPart) else None
@@ -100,7 +115,7 @@ def announces_step(text: str) -> bool:
 
 
 def _list_left(turn: Sequence[Entry], todos: Sequence[Todo]) -> list[str]:
-    """Return the open todos and the stale or failed checks of a turn, a phrase each."""
+    """Return the open todos and the last check of a turn if it is stale or did not pass, a phrase each."""
     parts = [part for entry in turn for part in entry.parts]
     wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
     is_open = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
@@ -113,4 +128,7 @@ def _list_left(turn: Sequence[Entry], todos: Sequence[Todo]) -> list[str]:
         remaining.append(f"files changed after the last check ({checks[-1].command[:_NAMED]})")
     elif checks and checks[-1].failed:
         remaining.append(f"the last check failed ({checks[-1].command[:_NAMED]})")
+    elif checks and not checks[-1].passed:
+        command = checks[-1].command[:_NAMED]
+        remaining.append(f"nothing shows that the last check passed ({command}): run it so that its exit code counts")
     return remaining

@@ -216,8 +216,9 @@ class Tally:
             for call in self._calls.values()
             if isinstance(call.state, ToolStateCompleted) and CHECK in call.state.metadata
         }
-        if reason == "done" and checks and checks[-1].failed:
-            message = message or f"The last check failed: {one_line(checks[-1].command, _COMMAND)}"
+        if reason == "done" and checks and not checks[-1].passed:
+            what = "The last check failed" if checks[-1].failed else "Nothing shows that the last check passed"
+            message = message or f"{what}: {one_line(checks[-1].command, _COMMAND)}"
         used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
         return Outcome(
             type="result",
