@@ -38,6 +38,7 @@ RUNS = {
     "go test": ("--- PASS: TestPart{n} (0.00s)", "FAIL\texample.com/shop\t0.004s"),
     "cargo test": ("test parser::tests::part_{n} ... ok", "test result: FAILED. 90 passed; 1 failed; 0 ignored"),
     "tap": ("ok {n} - parses the number", "# pass 90"),
+    "node": ("\u2714 parses the number {n} (0.05ms)", "\u2139 tests 181"),
     "phpunit": (" \u2714 Parses the number {n}", "Tests: 91, Assertions: 200, Failures: 1."),
 }
 
@@ -54,6 +55,59 @@ def test_each_known_runner_gives_failures_and_counts_passes(name: str) -> None:
         "... 80 lines of what passed or was skipped",
         end,
     ]
+
+
+NODE_PASSES = "".join(
+    f"# Subtest: adds {n}\nok {n} - adds {n}\n  ---\n  duration_ms: 0.08{n}\n  ...\n" for n in range(1, 13)
+)
+NODE_NESTED = "".join(
+    f"    # Subtest: does {n}\n    ok {n} - does {n}\n"
+    f"      ---\n      duration_ms: 0.0{n}\n      type: 'test'\n      ...\n"
+    for n in range(1, 7)
+)
+NODE_FAILED = """\
+not ok 14 - bad
+  ---
+  duration_ms: 2.354527
+  location: '/app/a.test.js:4:1'
+  failureType: 'testCodeFailure'
+  error: |-
+    Expected values to be loosely deep-equal:
+
+    {
+      a: 1
+    }
+  code: 'ERR_ASSERTION'
+  stack: |-
+    TestContext.<anonymous> (/app/a.test.js:4:50)
+  ...
+"""
+NODE_SUITE = "ok 15 - suite\n  ---\n  duration_ms: 5.04\n  type: 'suite'\n  ...\n"
+NPM_UPDATE = """\
+npm notice
+npm notice New major version of npm available! 10.8.2 -> 11.6.0
+npm notice Changelog: https://github.com/npm/cli/releases/tag/v11.6.0
+npm notice To update run: npm install -g npm@11.6.0
+npm notice
+"""
+
+
+def test_of_the_tap_that_node_20_prints_failures_stay_whole() -> None:
+    passes = f"{NODE_PASSES}# Subtest: bad\n"
+    suite = f"# Subtest: suite\n{NODE_NESTED}    1..6\n{NODE_SUITE}"
+    printed = f"TAP version 13\n# it prints\n{passes}{NODE_FAILED}{suite}1..15\n# tests 20\n# pass 19\n{NPM_UPDATE}"
+    text, has_gaps = condense(printed)
+    assert not has_gaps
+    counts = [f"... {part.count(chr(10))} lines of what passed or was skipped\n" for part in (passes, suite)]
+    assert text == (
+        f"TAP version 13\n# it prints\n{counts[0]}{NODE_FAILED}{counts[1]}1..15\n# tests 20\n# pass 19\n"
+        "... 5 lines of npm's notice of an update\n"
+    )
+
+
+def test_what_npm_would_publish_is_shown() -> None:
+    text = "".join(f"npm notice {n}.2kB dist/part-{n}.js\n" for n in range(100))
+    assert condense(text) == (text, False)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE, find_blocked, find_strayed_writes
+from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE, find_blocked, find_proxy_mention, find_strayed_writes
+from codeloop.workspace.sandbox.network.host_network import proxy_environment
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from tests.workspace.sandbox.conftest import Attacked
 
@@ -181,3 +182,48 @@ async def test_real_programs_are_understood_when_the_sandbox_refuses(it: Attacke
         outcome = await it.run(line)
         assert outcome.code, line
         assert any(note.startswith("blocked: ") for note in outcome.notes), (line, outcome.output)
+
+
+async def test_a_path_of_the_command_that_is_only_there_outside_is_named(it: Attacked) -> None:
+    folder = it.home.parent / "else where"
+    folder.mkdir()
+    (folder / "a,b.log").touch()
+    (it.root / "here").mkdir()
+    if it.backend == "landlock":
+        pytest.skip("it refuses to read what others hide, and says so")
+    for line in (
+        f"cat '{folder}/a,b.log'",
+        f"ls {it.home.parent}/elsewher*",
+        f"cd '{folder}' && make",
+        f"cat <'{folder}/a,b.log'",
+    ):
+        outcome = await it.run(line)
+        assert len(outcome.notes) == 1, (line, outcome)
+        (note,) = outcome.notes
+        assert note.startswith(f"blocked: read of {it.home.parent}/else"), (line, outcome.output)
+        assert "which sandboxed commands don't see" in note
+        assert note.endswith(ASK_OUTSIDE)
+    for line in (
+        f"cat '{folder}/none'",
+        f"ls {it.home.parent}/nothing*",
+        f"cat {it.root}/none // /** /tmp",
+        f"test -e '{folder}/a,b.log'",
+        f"cat '{folder}/a,b.log'; true",
+        f"echo '{folder}/a,b.log'; cat here/none",
+    ):
+        outcome = await it.run(line)
+        assert not outcome.notes, (line, outcome.output)
+
+
+def test_a_failed_command_that_names_the_proxy_hears_how_to_do_without() -> None:
+    variables = proxy_environment(40123, {})
+    printed = "expected undefined, got 'http://127.0.0.1:40123'"
+    (note,) = find_proxy_mention(printed, 1, variables)
+    assert "`env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY -u http_proxy " in note
+    assert "GIT_CONFIG" not in note
+    assert not find_proxy_mention(printed, 0, variables)
+    assert not find_proxy_mention(printed, None, variables)
+    assert not find_proxy_mention(printed, 1, {"HTTP_PROXY": "http://proxy.example:40123"})
+    assert not find_proxy_mention(printed, 1, {})
+    for other in ("127.0.0.1:4012", "127.0.0.1:401234", "localhost:40123", "port 40123"):
+        assert not find_proxy_mention(f"connect to {other}", 1, variables)

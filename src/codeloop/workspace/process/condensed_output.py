@@ -17,14 +17,14 @@ _NAMED = 60
 
 
 class Runner(Struct, frozen=True):
-    """A test runner: a line that identifies its output, and the lines that it prints for passed tests."""
+    """A test runner: a line that identifies its output, and the line or lines that it prints for a passed test."""
 
     sign: re.Pattern[str]
     passed: re.Pattern[str]
 
 
 def _runner(sign: str, passed: str) -> Runner:
-    return Runner(re.compile(sign, re.MULTILINE), re.compile(passed))
+    return Runner(re.compile(sign, re.MULTILINE), re.compile(rf"(?:{passed})$", re.MULTILINE))
 
 
 RUNNERS = {
@@ -34,24 +34,33 @@ RUNNERS = {
         r"|(?:\S+\.py )?[.sx]+ +\[ *\d+%\]",
     ),
     "unittest": _runner(r"^Ran \d+ tests? in ", r".*\.\.\. (?:ok|skipped\b.*)"),
-    "jest": _runner(r"^Tests: +\d+ (?:failed|passed|skipped|todo)", r"\s+(?:\u2713|\u221a|\u25cb) .*|PASS .*"),
-    "vitest": _runner(r"^ +Tests +\d", r"\s*(?:\u2713|\u221a|\u2193) .*"),
-    "mocha": _runner(r"^ +\d+ passing\b", r"\s+(?:\u2713|\u2714|\u221a) .*"),
+    "jest": _runner(r"^Tests: +\d+ (?:failed|passed|skipped|todo)", r"[ \t]+(?:\u2713|\u221a|\u25cb) .*|PASS .*"),
+    "vitest": _runner(r"^ +Tests +\d", r"[ \t]*(?:\u2713|\u221a|\u2193) .*"),
+    "mocha": _runner(r"^ +\d+ passing\b", r"[ \t]+(?:\u2713|\u2714|\u221a) .*"),
     "go test": _runner(
         r"^(?:ok  |FAIL)\t\S+",
-        r"=== (?:RUN|PAUSE|CONT|NAME) .*|\s*--- (?:PASS|SKIP): .*|ok  \t.*|\?   \t.*",
+        r"=== (?:RUN|PAUSE|CONT|NAME) .*|[ \t]*--- (?:PASS|SKIP): .*|ok  \t.*|\?   \t.*",
     ),
     "cargo test": _runner(r"^test result: ", r"test .* \.\.\. (?:ok|ignored.*)"),
-    "tap": _runner(r"^# (?:pass|tests) +\d", r"\s*ok \d+ .*"),
-    "ctest": _runner(r"^\d+% tests passed", r"\s*\d+/\d+ Test +#\d+: .* Passed +.*|\s+Start +\d+: .*"),
+    "tap": _runner(
+        r"^# (?:pass|tests) +\d",
+        # Node's names come before their results, and a block of details after them; suites have indented plans.
+        r" *# Subtest: .*| +1\.\.\d+|( *)ok \d+\b.*(?:\n\1  ---(?:\n\1  (?!\.\.\.$).*)*\n\1  \.\.\.$)?",
+    ),
+    "node": _runner(r"^\u2139 tests \d", r"[ \t]*(?:\u2714|\ufe63) .*"),
+    "ctest": _runner(r"^\d+% tests passed", r"[ \t]*\d+/\d+ Test +#\d+: .* Passed +.*|[ \t]+Start +\d+: .*"),
     "gradle": _runner(r"^BUILD (?:SUCCESSFUL|FAILED)", r".* > .* PASSED"),
-    "dotnet": _runner(r"^(?:Passed|Failed)! +- Failed:", r"\s+Passed .* \[.*\]"),
-    "phpunit": _runner(r"^(?:OK \(|Tests: \d+, Assertions)", r"\s+\u2714 .*"),
+    "dotnet": _runner(r"^(?:Passed|Failed)! +- Failed:", r"[ \t]+Passed .* \[.*\]"),
+    "phpunit": _runner(r"^(?:OK \(|Tests: \d+, Assertions)", r"[ \t]+\u2714 .*"),
 }
 """Test runners that print a line for each passed test.
 
 Output of tools that list problems only (tsc, ruff) stays whole.
 """
+
+_NPM_UPDATE = re.compile(
+    r"npm notice *(?:New \w+ version of npm available!.*|Changelog: .*|To update run: .*)?$", re.MULTILINE
+)
 
 
 def condense(text: str) -> tuple[str, bool]:
@@ -64,22 +73,29 @@ def condense(text: str) -> tuple[str, bool]:
 
 
 def _count_passes(text: str, lines: Sequence[str]) -> list[str]:
-    """Replace each run of lines that a known runner prints for passed tests by one line."""
+    """Replace each run of lines that a known runner prints for passed tests by one line; npm's notices, too."""
     runner = next((each for each in RUNNERS.values() if each.sign.search(text)), None)
-    if runner is None:
-        return list(lines)
+    kinds = [(_NPM_UPDATE, "npm's notice of an update")]
+    kinds += [(runner.passed, "what passed or was skipped")] if runner is not None else []
     kept: list[str] = []
-    passed: list[str] = []
-    for line in (*lines, None):
-        if line is not None and runner.passed.fullmatch(line):
-            passed.append(line)
-            continue
-        if len(passed) >= _LEAST:
-            kept.append(f"... {len(passed)} lines of what passed or was skipped")
-        else:
-            kept += passed
-        passed = []
-        kept += [] if line is None else [line]
+    run: list[str] = []
+    run_kind = ""
+    at = start = 0
+    while at <= len(lines):
+        found, kind = None, ""
+        if at < len(lines):
+            found, kind = next(
+                ((match, kind) for pattern, kind in kinds if (match := pattern.match(text, start))), (None, "")
+            )
+        if kind != run_kind or found is None:
+            kept += [f"... {len(run)} lines of {run_kind}"] if len(run) >= _LEAST else run
+            run, run_kind = [], kind
+        if at == len(lines):
+            break
+        count = found[0].count("\n") + 1 if found is not None else 1
+        (kept if found is None else run).extend(lines[at : at + count])
+        start += sum(len(line) + 1 for line in lines[at : at + count])
+        at += count
     return kept
 
 

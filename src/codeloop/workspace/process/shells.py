@@ -19,7 +19,7 @@ from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, find_changed_variables, for_bash, with_changes
-from codeloop.workspace.sandbox.blocked import find_blocked, find_strayed_writes
+from codeloop.workspace.sandbox.blocked import find_blocked, find_proxy_mention, find_strayed_writes
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import NOTHING, Policies, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
@@ -222,16 +222,26 @@ class Shells:
             environment = await self.sandboxes.environment(sandbox, context.session, variables)
             names = environment.keys() | variables.keys()
             self._own |= {name for name in names if environment.get(name) != variables.get(name)}
-            running.find_blocked = partial(
-                self._find_blocked, context, sandbox, directory, self.sandboxes.file_time_now(sandbox)
-            )
+            began = ShellState(directory, environment)
+            since = self.sandboxes.file_time_now(sandbox)
+            running.find_blocked = partial(self._find_blocked, context, sandbox, command.text, began, since)
             await running.start(sandbox.forker, shell, state, environment, self._own | context.given)
             return running
 
     def _find_blocked(
-        self, context: ShellContext, sandbox: Sandbox, directory: Path, since: int, output: str, code: int | None
+        self,
+        context: ShellContext,
+        sandbox: Sandbox,
+        command: str,
+        began: ShellState,
+        since: int,
+        output: str,
+        code: int | None,
     ) -> list[str]:
-        """Return a line for each thing that the sandbox refused, found in the output, the files and the proxy."""
+        """Return a line for each thing that the sandbox refused, found in the output, the files and the proxy.
+
+        `began`: where the command started and with which variables; `since`: when, as a file time in ns.
+        """
         hosts, connections = self.sandboxes.hosts(sandbox), None
         if hosts is not None:
             seen = self._refused_counts.setdefault(hosts, {})
@@ -239,9 +249,11 @@ class Shells:
             seen[context.session] = hosts.count
         home = Path(context.environment.get("HOME") or "/nonexistent")
         own = self.sandboxes.private_home(sandbox)
-        return find_blocked(output, code, sandbox.policy, directory, home, connections) + (
-            find_strayed_writes(own, since) if own else []
-        )
+        notes = find_blocked(output, code, sandbox.policy, began.directory, home, connections, command)
+        notes += find_strayed_writes(own, since) if own else []
+        if connections == []:  # there is a proxy, and it refused nothing
+            notes += find_proxy_mention(output, code, began.variables or {})
+        return notes
 
     def policy(
         self, policy_input: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NOTHING

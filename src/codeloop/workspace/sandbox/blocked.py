@@ -6,13 +6,14 @@ only the exact words that tools print for a refusal count, and only for what the
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from codeloop.schema.bounds.sandbox import SANDBOX_STRAYED
 from codeloop.schema.limits import SANDBOX_BLOCKED
 from codeloop.workspace.sandbox.home_rows import CACHES
+from codeloop.workspace.sandbox.network.host_network import PROXY_NAMES
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.surroundings import is_below_any
 
@@ -22,6 +23,8 @@ _REFUSAL = re.compile(
 )
 _MISSING = re.compile(r"\b(?:[Nn]o such file or directory|ENOENT|[Nn]ot found|does not exist|[Cc]annot find)\b")
 _PATH = re.compile(r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)""")
+_ARGUMENT = re.compile(r"""["']((?:~|/)[^"'\n]+)["']|(?:^|[\s=<>(:;&|])((?:~/|/)[^\s"'()<>;&|`:]+)""")
+"""A path in a command line that starts at the root or the home, in quotes or without."""
 # Package managers "resolve" versions and bundlers modules: only the resolution of host names counts.
 _NETWORK = re.compile(
     r"\b(?:[Cc]ould not resolve (?:(?:host|hostname|proxy)\b|'[\w-]+(?:\.[\w-]+)+'(?! (?:from|imported)))"
@@ -52,6 +55,8 @@ _SERVICES = (
     ),
 )
 """What a tool prints when it lacks a secret or a socket, and what it lacks."""
+_TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
+"""Folders for which private ones stand in the sandbox."""
 _TAIL = 20_000  # characters
 _LINES = 400
 _LONGEST = 2_000  # characters of a line; longer ones (bundled code, for example) may contain anything
@@ -70,13 +75,16 @@ def find_blocked(
     directory: Path,
     home: Path,
     connections: list[str] | None = None,
+    command: str = "",
 ) -> list[str]:
     """Return a note for each thing that the sandbox refused: a path, a host, a port of this machine, a service.
 
     `code`: the exit code; what a command that succeeded printed is no refusal. None: it runs, or was ended.
     `connections`: those that the proxy refused, one line each; None where there is no proxy.
+    `command`: the command line, since programs print the paths in it in forms of their own.
     """
     notes = [] if code == 0 else list(_find_refused_paths(output, code, policy, directory, home))
+    notes += _find_unseen_arguments(command, output, policy, home) if code else []
     notes = list(dict.fromkeys(notes))[: SANDBOX_BLOCKED.value]
     notes += [line.removeprefix("blocked: ") for line in (connections or ())[: SANDBOX_BLOCKED.value]]
     if code != 0:
@@ -141,6 +149,46 @@ def _find_refused_paths(
                     yield from _explain_refusal(word, policy, folder, home)
 
 
+def _find_unseen_arguments(command: str, output: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
+    """Yield a note for each path of a command line that the output calls missing, though it is there outside."""
+    rows = [row for row in output.splitlines()[-_LINES:] if len(row) < _LONGEST and _MISSING.search(row)]
+    if not rows:
+        return
+    for quoted, plain in _ARGUMENT.findall(command):
+        word = quoted or plain
+        name = re.compile(rf"(?<![\w.-]){re.escape(word.rstrip('/').rpartition('/')[2])}(?![\w-])")
+        if not any(name.search(row) for row in rows):
+            continue
+        path = _resolve(word, home, home)
+        # The shell leaves a pattern as it is where nothing matches.
+        if path is not None and plain and re.search(r"[*?\[]", path.name):
+            with suppress(OSError):
+                path = next(path.parent.glob(re.sub(r"\*+", "*", path.name)), path)
+        seen = (*policy.writable, *policy.visible, *policy.layered)
+        if path is None or is_below_any(path, seen) or path in _TEMPORARY or not os.path.lexists(path):
+            continue
+        if is_below_any(path, (*policy.replaced, *_TEMPORARY)):
+            yield _say_unseen(path, home)
+
+
+def find_proxy_mention(output: str, code: int | None, variables: Mapping[str, str]) -> list[str]:
+    """Return a note when the output of a command that failed names the sandbox's proxy.
+
+    `variables`: those of the command. Only addresses of this machine are taken for that proxy.
+    """
+    address = variables.get("HTTP_PROXY", "").removeprefix("http://")
+    if not code or not re.fullmatch(r"127\.0\.0\.1:\d+", address):
+        return []
+    port = address.rpartition(":")[2]
+    if not re.search(rf"(?<![\d.])127\.0\.0\.1:{port}(?!\d)", output[-_TAIL:]):
+        return []
+    names = [name for name in PROXY_NAMES if variables.get(name) == f"http://{address}"]
+    options = " ".join(f"-u {name}" for name in names)
+    note = f"{address} is the proxy to which the sandbox sets HTTP_PROXY and the like. Where they are in the way, "
+    note += f"as in tests, `env {options} COMMAND` runs without them; other machines can't be reached then."
+    return [note]
+
+
 def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
     """Return the ports of this machine that a command could not reach although a server listens there."""
     if policy.network == "on":
@@ -179,7 +227,7 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
         return []
     if not policy.shows(path) and os.path.lexists(path):  # Landlock refuses what the other backends hide
-        return [f"read of {path_shown}, which sandboxed commands don't see"]
+        return [_say_unseen(path, home)]
     # What the user may not write either is refused by the system, outside the sandbox as well.
     may_write = os.access(path if os.path.lexists(path) else path.parent, os.W_OK)
     return [f"write to {path_shown}, outside the project"] if may_write else []
@@ -190,7 +238,11 @@ def _explain_missing(word: str, policy: SandboxPolicy, directory: Path, home: Pa
     path = _resolve(word, directory, home)
     if path is None or not is_below_any(path, policy.replaced) or policy.shows(path) or not os.path.lexists(path):
         return []
-    return [f"read of {_shorten(path, home)}, which sandboxed commands don't see"]
+    return [_say_unseen(path, home)]
+
+
+def _say_unseen(path: Path, home: Path) -> str:
+    return f"read of {_shorten(path, home)}, which sandboxed commands don't see"
 
 
 def _resolve(word: str, directory: Path, home: Path) -> Path | None:

@@ -10,13 +10,15 @@ from codeloop.workspace.sandbox.network.outside import Outside
 from codeloop.workspace.sandbox.network.proxy import HostProxy
 
 _DIRECT = "localhost,127.0.0.1,::1"
+PROXY_NAMES = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
+    # The user's configuration may name another proxy, which counts more than the variables of all programs.
+    *("PIP_PROXY", "CARGO_HTTP_PROXY", "npm_config_proxy", "npm_config_https_proxy"),
+    *("YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"),
+)
+"""The variables whose value is the proxy's address."""
 _SPELLINGS = {
-    "http://127.0.0.1:{port}": (
-        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
-        # The user's configuration may name another proxy, which counts more than the variables of all programs.
-        *("PIP_PROXY", "CARGO_HTTP_PROXY", "npm_config_proxy", "npm_config_https_proxy"),
-        *("YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"),
-    ),
+    "http://127.0.0.1:{port}": PROXY_NAMES,
     _DIRECT: ("NO_PROXY", "no_proxy", "npm_config_noproxy"),
     "1": ("NODE_USE_ENV_PROXY",),
 }
