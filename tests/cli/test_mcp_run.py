@@ -16,7 +16,7 @@ from tests.extend.mcp.world import PLAIN
 from tests.support.answers import Answer
 
 MEMORY = 300_000
-"""Kilobytes that the program may take while a server sends 40 MB; those of the server count, too, and it takes 130 MB."""
+"""Kilobytes that the program may take while a server sends 40 MB; the server counts, too: it takes 130 MB."""
 
 
 def plain(traces: Path, *, sandbox: bool = False) -> dict[str, Any]:
