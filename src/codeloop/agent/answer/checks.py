@@ -34,7 +34,7 @@ _FAILURE = re.compile(
     r"|^ *not ok\b(?!.*# (?:TODO|SKIP))|^ *[1-9]\d* fail$|^FAILED \|"
     # rspec, jasmine, mix, minitest, bats, phpunit, swift, ctest
     r"|^(?:\d+ \w+, )+[1-9]\d* (?:failures?|errors?)\b|\b[1-9]\d* errors? occurred outside of examples"
-    r"|^Tests: \d+, .*(?:Failures|Errors): [1-9]|^(?:FAILURES|ERRORS)!|^\s*Executed \d+ tests?, with [1-9]"
+    r"|^Tests: \d+, .*(?:Failures|Errors): [1-9]|^(?:FAILURES|ERRORS)!|^[ \t]*Executed \d+ tests?, with [1-9]"
     r"|\b[1-9]\d* tests? failed out of \d"
     # go, cargo, dotnet, gradle, maven, make, npm
     r"|^FAIL(?:\s|$)|^ *--- FAIL|^\S+\.go:\d+:\d+: |^test result: FAILED|^error(?:\[E\d+\])?: "
@@ -57,7 +57,7 @@ _PASS = re.compile(
     r"|^ *Tests:? .*\b[1-9]\d* passed|^ +[1-9]\d* passing\b|^ +[1-9]\d* tests? passed|^ +[1-9]\d* passed \("
     r"|^[#\u2139] fail 0$|^ *0 fail$|^ok \| [1-9]\d* passed"
     r"|^[1-9]\d* (?:examples?|specs?|tests?|runs|doctests?|properties)\b.*, 0 failures\b"
-    r"|^\s*Executed [1-9]\d* tests?, with 0 failures|^100% tests passed"
+    r"|^[ \t]*Executed [1-9]\d* tests?, with 0 failures|^100% tests passed"
     r"|^ok\s+\S+\s+(?:[\d.]+s|\(cached\))|^PASS$|^test result: ok\.|^ +Finished .*\Z"
     r"|^ *Summary .*\b[1-9]\d* passed"
     r"|^Passed! +-|^Test Run Successful|^Build succeeded|\bBUILD SUCCESS(?:FUL)?\b"
