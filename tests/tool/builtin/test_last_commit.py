@@ -106,6 +106,42 @@ async def test_the_command_sees_the_last_commit_and_what_is_ignored(ctx: TestCon
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["namespaces", "bubblewrap", "landlock"])
+async def test_no_link_of_the_commit_and_no_secret_leads_out_of_the_copy(
+    ctx: TestContext, kind: Backend, tmp_path: Path
+) -> None:
+    root, shells, mine = ctx.workspace.root, ctx.workspace.shells, tmp_path / "mine"
+    shells.sandboxes = Sandboxes(shells.launcher, (kind,))
+    ctx.workspace.sandbox = SandboxConfig(mode="required", network="off")
+    mine.mkdir()
+    (mine / ".env").write_text("KEY=mine\n")
+    git(root, "init", "-q")
+    (root / ".gitignore").write_text(".env\n.bashrc\n")
+    (root / "cfg").symlink_to(mine)
+    (root / "src").mkdir()
+    (root / "src/a.txt").write_text("before\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "one")
+    (root / "cfg").unlink()
+    (root / "cfg").mkdir()
+    files = {"cfg/.env": "KEY=1\n", "cfg/.bashrc": "touch evil\n", "src/.env": "KEY=2\n", "src/a.txt": "after\n"}
+    for name, text in files.items():
+        (root / name).write_text(text)
+    before = read_all(root)
+    try:
+        told = await run(
+            ctx, "cat src/a.txt; (echo made > src/a.txt; git update-ref refs/heads/x HEAD) 2>/dev/null; true"
+        )
+    except ToolFailure as error:
+        if not isinstance(error.__cause__, SandboxRefused):
+            raise
+        pytest.skip(str(error))
+    assert told.startswith("before\n")
+    assert read_all(root) == before, "nothing of the project changed"
+    assert read_all(mine) == {".env": b"KEY=mine\n"}
+
+
+@pytest.mark.slow
 async def test_the_folder_and_the_variables_of_the_session_stay(ctx: TestContext) -> None:
     commit_and_change(ctx.workspace.root)
     (ctx.workspace.root / "later").mkdir()

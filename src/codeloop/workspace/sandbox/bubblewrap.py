@@ -68,18 +68,12 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
     for path in emptied:
         command += ("--remount-ro", path)
     for path in find_pinned(writable, (*protected, *filter(os.path.lexists, hidden))):
-        command += _bind_same("--bind", path)
+        command += _bind_guarded("--bind", path, policy, binds)
     for path in protected:
-        command += _bind_same("--ro-bind", path)
+        command += _bind_guarded("--ro-bind", path, policy, binds)
     for path in sorted(path for path in binds if is_below(path, protected)):
         command += _bind_same(binds[path], path)
-    for path in filter(os.path.lexists, hidden):  # a socket may be gone by now
-        inner = sorted(each for each in binds if is_below(each, (path,)))
-        # A device that can't be opened where it is bound to: reading says "Permission denied".
-        command += ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
-        for each in inner:
-            command += _bind_same(binds[each], each)
-        command += ("--remount-ro", path) if Path(path).is_dir() else ()
+    command += [word for path in filter(os.path.lexists, hidden) for word in _hide(path, policy, binds)]
     return [*command, "--chdir", "/", "--", *program]
 
 
@@ -126,6 +120,39 @@ def _run() -> Iterable[str]:
             yield from ("--symlink", str(Path(path).readlink()), path)
         elif os.path.lexists(path):
             yield from _bind_same("--ro-bind", path)
+
+
+def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[str]:
+    """Yield the options that cover a path, but for what is mounted below it. A replica has no such file to cover."""
+    if _find_in_replica(path, policy, binds) is not None:
+        return
+    # A device that can't be opened where it is bound to: reading says "Permission denied".
+    yield from ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
+    for each in sorted(each for each in binds if is_below(each, (path,))):
+        yield from _bind_same(binds[each], each)
+    if Path(path).is_dir():
+        yield from ("--remount-ro", path)
+
+
+def _bind_guarded(option: str, path: str, policy: SandboxPolicy, binds: Iterable[str]) -> tuple[str, ...]:
+    """Bind a path over itself; in a replica the file that is there, or nothing where there is none."""
+    source = _find_in_replica(path, policy, binds)
+    if source is not None:
+        return (option, source, path) if os.path.lexists(source) and os.path.realpath(source) == source else ()
+    in_replica = policy.replica is not None and is_below(path, (str(policy.writable[0]),))
+    return _bind_same("--ro-bind" if in_replica else option, path)  # what is shown in a replica is only read
+
+
+def _find_in_replica(path: str, policy: SandboxPolicy, binds: Iterable[str]) -> str | None:
+    """Return where a replica has the file of a path; None: there is no replica, or it shows the project's own file."""
+    root = str(policy.writable[0]) if policy.replica is not None else ""
+    if (
+        not root
+        or not is_below(path, (root,))
+        or is_below(path, (each for each in binds if each.startswith(f"{root}/")))
+    ):
+        return None
+    return f"{policy.replica}{path.removeprefix(root)}"
 
 
 def _bind_same(option: str, path: str) -> tuple[str, str, str]:

@@ -42,7 +42,7 @@ _OUTPUT_ENDS = (".pyc", ".pyo", ".log", ".o", ".class", ".tmp", ".swp")
 
 
 class _Commit(NamedTuple):
-    """A commit's short name, and how many submodules, files and bytes it has."""
+    """A commit's name, and how many submodules, files and bytes it has."""
 
     name: str
     submodules: int
@@ -65,13 +65,13 @@ async def run_unchanged(
         commit = await _look_at(git)
         copy = await asyncio.to_thread(_make_folder, top)
         try:
-            await _fill(git, copy)
-            borrowed = await _list_borrowed(git, policy.hidden if policy is not None else ())
+            await _fill(git, commit.name, copy)
+            hidden = policy.hidden if policy is not None else ()
+            borrowed = await asyncio.to_thread(_keep_inside, root, copy, await _list_borrowed(git, hidden))
             is_mounted = sandbox is not None and sandbox.replaces_temporary
             if policy is not None:
-                await asyncio.to_thread(
-                    _remove, [copy / each.relative_to(root) for each in policy.hidden if root in each.parents]
-                )
+                secrets = await asyncio.to_thread(_keep_inside, root, copy, hidden)
+                await asyncio.to_thread(_remove, [copy / each.relative_to(root) for each in secrets])
                 own = _set_replica(policy, copy, borrowed, is_mounted=is_mounted)
             if not is_mounted:
                 _link(root, copy, borrowed)
@@ -83,7 +83,7 @@ async def run_unchanged(
             await to_the_end(_clean(shells, own, copy))
     except GitFailed as error:
         raise ToolFailure(str(error)) from error
-    where = f"It ran on the last commit, {commit.name}, without the changes since."
+    where = f"It ran on the last commit, {commit.name[:10]}, without the changes since."
     if not is_mounted:
         where += f" The copy was in {copy}: what is installed from the project's own folder was that with the changes."
     return replace(outcome, notes=(where, *outcome.notes))
@@ -99,7 +99,7 @@ async def _look_at(git: Git) -> _Commit:
     printed = await git.ask("ls-tree", "-r", "-l", "-z", full, cap=COMMIT_FILES.value * _ROW)
     rows = [row.partition("\t")[0].split() for row in printed.data.decode("utf-8", "replace").split("\0") if row]
     sizes = [int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal()]
-    found = _Commit(full[:10], sum(row[0] == _SUBMODULE for row in rows), len(rows), sum(sizes))
+    found = _Commit(full, sum(row[0] == _SUBMODULE for row in rows), len(rows), sum(sizes))
     if found.submodules:
         text = "The last commit has submodules, and a copy would lack their files."
         raise ToolFailure(text, advice="Leave out unchanged; read old files with `git show HEAD:path`.")
@@ -121,10 +121,10 @@ def _make_folder(top: Path) -> Path:
     return copy
 
 
-async def _fill(git: Git, copy: Path) -> None:
-    """Write the files of the last commit to a folder, without the filter programs that the repository configures."""
+async def _fill(git: Git, commit: str, copy: Path) -> None:
+    """Write the files of a commit to a folder, without the filter programs that the repository configures."""
     index = Path(f"{copy}.index")
-    printed = await git.ask("read-tree", "HEAD", index=index)
+    printed = await git.ask("read-tree", commit, index=index)
     if printed.code == 0:
         printed = await run_unfiltered(git, "checkout-index", "--all", "--quiet", f"--prefix={copy}/", index=index)
     if printed.code != 0:
@@ -147,6 +147,15 @@ async def _list_borrowed(git: Git, hidden: Collection[Path]) -> list[Path]:
 
 def _is_needed(path: Path) -> bool:
     return path.name not in _OUTPUTS and not path.name.endswith(_OUTPUT_ENDS)
+
+
+def _keep_inside(root: Path, copy: Path, paths: Iterable[Path]) -> list[Path]:
+    """Return the paths below the project that are in the copy, too: the commit may have a link for a folder above one.
+
+    What is made or removed at such a path would be made or removed where the link leads, out of the copy.
+    """
+    parents = ((path, copy / path.parent.relative_to(root)) for path in paths if root in path.parents)
+    return [path for path, parent in parents if os.path.realpath(parent) == str(parent)]
 
 
 def _set_replica(policy: SandboxPolicy, copy: Path, borrowed: Iterable[Path], *, is_mounted: bool) -> SandboxPolicy:
