@@ -1,5 +1,6 @@
 """`codeloop bench`: tasks in copies of their own, by codeloop, by another program, by nobody; figures and a page."""
 
+import asyncio
 import json
 import signal
 import time
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from codeloop.automation.benchmark.agents import find_agent, read_result, read_steps
+from codeloop.automation.benchmark.runs import BenchPlan, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.schema.errors import UsageProblem
 from tests.cli.program import Desk, call, lives, serving, steps
@@ -65,6 +67,23 @@ class Page(HTMLParser):
         self.loaded += [tag] if "src" in given or tag in {"script", "link"} else []
         self.links |= {given["href"] or ""} if tag == "a" else set()
         self.ids |= {f"#{given['id']}"} if "id" in given else set()
+
+
+def test_no_link_that_an_agent_made_is_written_through(tmp_path: Path) -> None:
+    tasks, mine = tmp_path / "tasks", tmp_path / "mine"
+    (tasks / "hidden/tests").mkdir(parents=True)
+    (tasks / "hidden/tests/a.py").write_text("the task's\n")
+    (tasks / "hidden/check.py").write_text("the task's\n")
+    (tasks / "fix.toml").write_text(TASK.replace("python3 check.py", "cat tests/a.py check.py"))
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app/note").write_text("a\n")
+    mine.mkdir()
+    (mine / "a.py").write_text("mine\n")
+    agent = find_agent(f"mine=sh -c 'ln -s {mine} tests; ln -s {mine}/a.py check.py' {{prompt}}")
+    plan = BenchPlan(read_tasks(tasks), [agent], [None], 1, 60, 1, tmp_path / "sessions")
+    (run,) = asyncio.run(run_plan(plan, lambda _run: None))
+    assert (mine / "a.py").read_text() == "mine\n"
+    assert run.check == "the task's\n" * 2
 
 
 @pytest.mark.slow

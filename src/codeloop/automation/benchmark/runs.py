@@ -119,7 +119,7 @@ async def _run(
     await _start(git_command("add", "-A"), work, BENCH_CHECK.seconds)
     diff = await _start(git_command("diff", "--no-ext-diff", "--cached", "HEAD"), work, BENCH_CHECK.seconds)
     if task.files:
-        shutil.copytree(named_task.folder / task.files, work, dirs_exist_ok=True)
+        await asyncio.to_thread(_copy_over, named_task.folder / task.files, work)
     check = await _start(["/bin/sh", "-c", task.check], work, BENCH_CHECK.seconds)
     used = agent.read(result.stdout)
     if used.session_id and agent.command[:1] == CODELOOP[:1]:
@@ -142,6 +142,21 @@ async def _run(
         diff=diff.stdout[: BENCH_KEPT.value],
         error=error,
     )
+
+
+def _copy_over(files: Path, work: Path) -> None:
+    """Copy a folder over the copy. What the agent has left there in its place, such as links out of it, is replaced."""
+    for top, folders, names in os.walk(files):
+        there = work / Path(top).relative_to(files)
+        for name in (*folders, *names):
+            path = there / name
+            if name in folders and path.is_dir() and not path.is_symlink():
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    shutil.copytree(files, work, dirs_exist_ok=True)
 
 
 async def _prepare(named_task: NamedTask, work: Path) -> str:
