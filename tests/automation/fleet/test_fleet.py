@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
+from codeloop.automation.fleet.coordinator import Coordinator
+from codeloop.automation.fleet.databases import SqliteFile
 from codeloop.automation.fleet.jobs import read_jobs
-from codeloop.schema.errors import UsageProblem
+from codeloop.automation.fleet.ledger import Ledger
+from codeloop.automation.fleet.local import LocalDriver
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.support.answers import Answer
 from tests.support.wire import Received
@@ -172,6 +176,24 @@ def test_goals_that_are_not_reached_fail_and_the_page_shows_all(tmp_path: Path) 
     assert "<script" not in text
     assert "src=" not in text
     assert "1 of 4 done" in desk.run("fleet", "status").stdout
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"id": "../../mine"}, {"repository": "--upload-pack=x"}, {"base": "--upload-pack=x"}]
+)
+def test_a_row_that_somebody_wrote_into_the_table_leads_nowhere_else(tmp_path: Path, wrong: dict[str, str]) -> None:
+    folder, mine = tmp_path / "fleets/jobs", tmp_path / "fleets/mine"
+    mine.mkdir(parents=True)
+    (folder / "jobs").mkdir(parents=True)
+    (mine / "notes").write_text("mine")
+    ledger = Ledger(SqliteFile(folder / "fleet.db"))
+    job = {"repository": str(tmp_path / "none"), "prompt": "p", "id": "a", **wrong}
+    row = (job["id"], 0, json.dumps(job), "waiting", 0, 0, "", 0, "", "{}", 0.0)
+    with SqliteFile(folder / "fleet.db").change() as cursor:
+        cursor.execute("INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    with pytest.raises(CodeloopError, match="a row that is no job"):
+        Coordinator(folder, ledger, (), [LocalDriver()], lambda _row, _result: None).work(1)
+    assert (mine / "notes").read_text() == "mine"
 
 
 def test_a_table_is_read_in_every_format_and_says_what_is_wrong(tmp_path: Path) -> None:

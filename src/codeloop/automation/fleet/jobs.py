@@ -31,6 +31,13 @@ class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
     base: str = ""
     model: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse what would lead elsewhere: ids name folders, the others are arguments of git. Raises ValueError."""
+        if self.id and NAME.fullmatch(self.id) is None:
+            raise ValueError(f"an id is letters, digits, `.`, `_` and `-`, not {self.id!r}")
+        if self.repository.startswith("-") or self.base.startswith("-"):
+            raise ValueError("no repository and no base begins with `-`")
+
 
 def read_jobs(file: Path) -> list[FleetJob]:
     """Read a table, in which paths of repositories are relative to its folder. Raises UsageProblem."""
@@ -93,6 +100,4 @@ def _make_job(file: Path, number: int, row: Any) -> FleetJob:
         mark = hashlib.sha256(msgspec.json.encode(job)).hexdigest()[:8]
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(job.repository).name.removesuffix(".git")).strip("-.") or "job"
         job = msgspec.structs.replace(job, id=f"{stem[:60]}-{mark}")
-    if NAME.fullmatch(job.id) is None:
-        raise UsageProblem(f"The id of job {number} of {file} is letters, digits, `.`, `_` and `-`: {job.id}")
     return job

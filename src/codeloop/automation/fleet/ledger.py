@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.kit.processes import start_time
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 State = Literal["waiting", "running", "done", "failed"]
@@ -226,4 +227,8 @@ class Ledger:
 
 def _row(row: tuple[str, State, int, str, float]) -> LedgerRow:
     data, state, attempt, result, changed = row
-    return LedgerRow(msgspec.json.decode(data, type=FleetJob), state, attempt, msgspec.json.decode(result), changed)
+    try:
+        job = msgspec.json.decode(data, type=FleetJob)
+    except msgspec.DecodeError as error:  # others may write the table
+        raise CodeloopError(f"The table has a row that is no job: {error}.") from error
+    return LedgerRow(job, state, attempt, msgspec.json.decode(result), changed)

@@ -29,6 +29,7 @@ from codeloop.schema.wire import replace
 
 _TRAILER = "Codeloop-Job"
 _TITLE = 70  # characters
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 Tell = Callable[[FleetPull], object]
 """Is told of each pull request, from any thread."""
@@ -80,6 +81,8 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[tuple[str, s
         result, job = row.result, row.job
         tree = folder / "jobs" / job.id / "work"
         if row.state != "done" or not result.get("diff") or "target" not in result or not tree.is_dir():
+            continue
+        if not all(_COMMIT.fullmatch(str(result.get(name))) for name in ("start", "commit")):  # of a table of others
             continue
         address, target = normalise_address(job.repository), str(result["target"])
         place = hashlib.sha256(f"{address}\n{target}".encode()).hexdigest()[:8]
