@@ -141,6 +141,29 @@ async def test_no_link_of_the_commit_and_no_secret_leads_out_of_the_copy(
     assert read_all(mine) == {".env": b"KEY=mine\n"}
 
 
+async def test_without_a_sandbox_no_link_stands_where_the_project_has_something_else(
+    ctx: TestContext, tmp_path: Path
+) -> None:
+    root, mine = ctx.workspace.root, tmp_path / "mine"
+    ctx.workspace.sandbox = SandboxConfig(mode="off")
+    mine.mkdir()
+    (mine / "key").write_text("mine\n")
+    git(root, "init", "-q")
+    (root / "a.txt").write_text("a\n")
+    (root / "same").symlink_to("a.txt")
+    (root / "cfg").symlink_to(mine)
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "one")
+    (root / "cfg").unlink()
+    (root / "cfg").mkdir()
+    (root / "cfg/data").write_text("plain\n")
+    told = await run(ctx, "cat same; cat cfg/*; ls cfg")
+    assert told.startswith("a\n")
+    assert "mine\n" not in told
+    assert "were left out: cfg." in told
+    assert (mine / "key").exists()
+
+
 @pytest.mark.slow
 async def test_the_folder_and_the_variables_of_the_session_stay(ctx: TestContext) -> None:
     commit_and_change(ctx.workspace.root)

@@ -28,7 +28,7 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import to_the_end
 from codeloop.workspace.sandbox.sandbox import Sandbox
 
-_SUBMODULE = "160000"
+_SUBMODULE, _LINK = "160000", "120000"
 _ROW = 400
 """Bytes of one row of git's lists, at most on average."""
 _DEPENDENCIES = frozenset({".venv", "venv", "node_modules"})
@@ -38,16 +38,19 @@ _OUTPUTS = frozenset({
     ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".codeloop", ".opencode",
 })  # fmt: skip
 """Ignored entries that are not shown: they are made of the changed files, or they are ours."""
+_NAMED = 5
+"""Links that a note names."""
 _OUTPUT_ENDS = (".pyc", ".pyo", ".log", ".o", ".class", ".tmp", ".swp")
 
 
 class _Commit(NamedTuple):
-    """A commit's name, and how many submodules, files and bytes it has."""
+    """A commit's name, how many submodules, files and bytes it has, and the paths of its links."""
 
     name: str
     submodules: int
     files: int
     size: int
+    links: list[str]
 
 
 async def run_unchanged(
@@ -73,7 +76,9 @@ async def run_unchanged(
                 secrets = await asyncio.to_thread(_keep_inside, root, copy, hidden)
                 await asyncio.to_thread(_remove, [copy / each.relative_to(root) for each in secrets])
                 own = _set_replica(policy, copy, borrowed, is_mounted=is_mounted)
+            left_out = list[str]()
             if not is_mounted:
+                left_out = await asyncio.to_thread(_drop_links, root, copy, commit.links)
                 _link(root, copy, borrowed)
             inside = root if is_mounted else copy
             directory = _find_directory(command.directory or shells.directory(context), root, copy, inside)
@@ -86,6 +91,9 @@ async def run_unchanged(
     where = f"It ran on the last commit, {commit.name[:10]}, without the changes since."
     if not is_mounted:
         where += f" The copy was in {copy}: what is installed from the project's own folder was that with the changes."
+    if left_out:
+        more = ", ..." if len(left_out) > _NAMED else ""
+        where += f" Links that the project does not have so were left out: {', '.join(left_out[:_NAMED])}{more}."
     return replace(outcome, notes=(where, *outcome.notes))
 
 
@@ -97,9 +105,11 @@ async def _look_at(git: Git) -> _Commit:
     if full is None:
         raise ToolFailure("This repository has no commit yet.", advice="Leave out unchanged.")
     printed = await git.ask("ls-tree", "-r", "-l", "-z", full, cap=COMMIT_FILES.value * _ROW)
-    rows = [row.partition("\t")[0].split() for row in printed.data.decode("utf-8", "replace").split("\0") if row]
+    lines = [row.partition("\t") for row in os.fsdecode(printed.data).split("\0") if row]
+    rows = [line[0].split() for line in lines]
     sizes = [int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal()]
-    found = _Commit(full, sum(row[0] == _SUBMODULE for row in rows), len(rows), sum(sizes))
+    links = [name for facts, _, name in lines if facts.startswith(_LINK)]
+    found = _Commit(full, sum(row[0] == _SUBMODULE for row in rows), len(rows), sum(sizes), links)
     if found.submodules:
         text = "The last commit has submodules, and a copy would lack their files."
         raise ToolFailure(text, advice="Leave out unchanged; read old files with `git show HEAD:path`.")
@@ -147,6 +157,23 @@ async def _list_borrowed(git: Git, hidden: Collection[Path]) -> list[Path]:
 
 def _is_needed(path: Path) -> bool:
     return path.name not in _OUTPUTS and not path.name.endswith(_OUTPUT_ENDS)
+
+
+def _drop_links(root: Path, copy: Path, names: Iterable[str]) -> list[str]:
+    """Remove the commit's links that the project has not, and return them.
+
+    Where no sandbox holds, what a command reads is judged by the files of the project: a link in their place could lead
+    anywhere.
+    """
+    dropped: list[str] = []
+    for name in names:
+        ours, link = root / name, copy / name
+        with suppress(OSError):
+            if os.path.realpath(ours.parent) == str(ours.parent) and ours.readlink() == link.readlink():
+                continue
+        link.unlink(missing_ok=True)
+        dropped.append(name)
+    return dropped
 
 
 def _keep_inside(root: Path, copy: Path, paths: Iterable[Path]) -> list[Path]:
