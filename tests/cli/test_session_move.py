@@ -2,10 +2,13 @@
 
 import json
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from codeloop.cli.commands.sessions.move import take_over
+from codeloop.schema.errors import CodeloopError
 from tests.cli.program import Desk, serving
 from tests.support.answers import Answer
 
@@ -53,3 +56,24 @@ def test_a_session_goes_on_elsewhere_with_its_files_as_they_were(tmp_path: Path)
         file.write_bytes(b"not a zip")
         refused = there.run("session", "move", "--import", str(file))
         assert (refused.returncode, "no file that" in refused.stderr) == (1, True)
+
+
+def test_a_hostile_file_is_refused_and_fills_no_disk(tmp_path: Path) -> None:
+    def write(name: str, compression: int, size: int = 10) -> bytearray:
+        with zipfile.ZipFile(tmp_path / name, "w", compression) as archive:
+            archive.writestr("work.json", json.dumps({"head": "a" * 40, "state": "b" * 40}))
+            archive.writestr("session.json", json.dumps({"info": {"id": "ses_x"}, "messages": []}))
+            archive.writestr("work.bundle", b"x" * size)
+        return bytearray((tmp_path / name).read_bytes())
+
+    bomb = write("bomb.zip", zipfile.ZIP_DEFLATED, 1_000_000)
+    plain, packed = write("plain.zip", zipfile.ZIP_STORED), write("packed.zip", zipfile.ZIP_DEFLATED)
+    encrypted, unknown, broken = bytearray(plain), bytearray(plain), bytearray(packed)
+    first, listed = plain.index(b"PK\x03\x04"), plain.index(b"PK\x01\x02")
+    encrypted[first + 6], encrypted[listed + 8] = 1, 1
+    unknown[first + 8], unknown[listed + 10] = 99, 99
+    broken[39:41] = b"\xff\xff"
+    for data in (bomb, encrypted, unknown, broken, plain[:40], packed[:-30]):
+        (tmp_path / "hostile.zip").write_bytes(data)
+        with pytest.raises(CodeloopError, match="is no file that"):
+            take_over(tmp_path / "hostile.zip")

@@ -5,6 +5,7 @@ import os
 import tempfile
 import time
 import zipfile
+import zlib
 from pathlib import Path
 
 import click
@@ -205,7 +206,11 @@ def _read_archive(source: Path, bundle: Path) -> tuple[PackedWork, JSON]:
                     raise CodeloopError(f"{source}: {name} is larger than {IMPORT_BYTES.value} bytes.")
             work = msgspec.json.decode(archive.read(WORK), type=PackedWork)
             document = msgspec.json.decode(archive.read(SESSION), type=JSON)
-            archive.extract(BUNDLE, bundle.parent)
-    except (OSError, KeyError, zipfile.BadZipFile, msgspec.DecodeError, RecursionError) as error:
+            packed = archive.getinfo(BUNDLE)
+            if packed.compress_type != zipfile.ZIP_STORED or packed.file_size > source.stat().st_size:
+                raise zipfile.BadZipFile(f"{BUNDLE} is compressed")  # a small file could fill the disk
+            archive.extract(packed, bundle.parent)
+    # RuntimeError: it is encrypted, compressed in a way that is not known here, or nested too deeply.
+    except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, msgspec.DecodeError) as error:
         raise CodeloopError(f"{source} is no file that `codeloop session move` wrote: {error}") from error
     return work, document
