@@ -1,6 +1,8 @@
 """Work trees from the command line: runs in one, models compared in several, and how sessions stand."""
 
 import json
+import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,55 @@ def test_models_are_compared_side_by_side_and_one_file_is_kept(desk: Desk) -> No
     failed = desk.run("compare", "-m", "local/m", "-m", "local/n", "--check", "false", "try it")
     assert (failed.returncode, "failed (1)" in failed.stdout) == (1, True), failed.stderr
     assert desk.run("compare", "-m", "local/m", "try it").returncode == 2
+    marker = Path(desk.options()["env"]["HOME"]) / "left"
+    (desk.work / "check.sh").write_text(f"touch {marker} 2>/dev/null || true\n")  # a model may write such a one
+    desk.git("add", "check.sh")
+    desk.git("commit", "-q", "-m", "check")
+    ran = desk.run("compare", "-m", "local/m", "-m", "local/n", "--check", "sh check.sh", "--json", "try it")
+    assert [each["check"] for each in json.loads(ran.stdout)] == [0, 0]
+    has_sandbox = json.loads(desk.run("debug", "sandbox", "--json").stdout)["backend"]
+    assert marker.exists() == (not has_sandbox), "the check runs in the sandbox"
+
+
+@pytest.mark.slow
+def test_a_comparison_answers_nothing_that_another_session_asks(tmp_path: Path) -> None:
+    desk, has_begun, has_asked = Desk(tmp_path), threading.Event(), threading.Event()
+
+    def ask(received: Received) -> Answer:
+        body = json.loads(received.body)
+        if not body.get("tools"):
+            return Answer(text="A title")
+        if body["messages"][-1]["role"] == "tool":
+            return Answer(text="Done.")
+        if b"compare this" in received.body:
+            has_begun.set()
+            has_asked.wait(60)
+        return Answer(calls=(Call("webfetch", json.dumps({"url": "http://127.0.0.1:1/x"})),))
+
+    with serving(ask) as server:
+        desk.git("init", "-q", "-b", "main")
+        desk.git("commit", "-q", "--allow-empty", "-m", "first")
+        desk.use(server)
+        comparison = desk.start("compare", "--auto", "-m", "local/m", "-m", "local/m", "--json", "compare this")
+        assert has_begun.wait(60)
+        words = ("run", "--input-format", "stream-json", "--output-format", "stream-json")
+        other = subprocess.Popen(
+            [*desk.command, *words, "--permission-prompt-tool", "stdio"],
+            **desk.options(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert other.stdin is not None
+        assert other.stdout is not None
+        other.stdin.write('{"type":"user","message":{"role":"user","content":"fetch it"}}\n')
+        other.stdin.flush()
+        assert any('"can_use_tool"' in line for line in other.stdout)
+        has_asked.set()
+        assert len(json.loads(comparison.communicate(timeout=60)[0])) == 2
+        waiting = json.loads(desk.run("status", "--waiting", "--json").stdout)
+        assert [each["state"] for each in waiting] == ["waits"], waiting
+        other.communicate(timeout=60)
 
 
 def test_outside_a_repository_the_reason_is_said(tmp_path: Path) -> None:

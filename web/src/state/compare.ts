@@ -97,7 +97,7 @@ async function finish(row: Row): Promise<void> {
     const check = comparison.peek()?.check;
     let code: number | null = null;
     if (check) {
-      const ran = await post<MessageWithParts>(`${base}/shell`, { command: check, model: refOf(row.model) }, row.directory);
+      const ran = await post<MessageWithParts>(`${base}/shell`, { command: check, model: refOf(row.model), sandboxed: true }, row.directory);
       code = (ran.parts.find((part) => part.type === "tool")?.state?.metadata?.["exit"] as number | undefined) ?? null;
     }
     const { cost = 0 } = await get<Session>(base, row.directory);

@@ -96,9 +96,8 @@ async def _run(
         answer = await client.call(PROMPT, prompt)
         row = replace(row, seconds=time.monotonic() - start, problem=_find_problem(answer))
         if comparison.check:
-            ran = await client.call(
-                SESSION_SHELL, RunShell(session_id=session.id, command=comparison.check, model=model)
-            )
+            shell = RunShell(session_id=session.id, command=comparison.check, model=model, sandboxed=True)
+            ran = await client.call(SESSION_SHELL, shell)
             row = replace(row, check=_find_code(ran))
         worktree_diff = await target.client.call(WORKTREE_DIFF, WorktreeName(name=tree.name))
         cost = (await client.call(SESSION_GET, SessionId(session_id=session.id))).cost

@@ -107,13 +107,17 @@ class InvokeCommand(Wire):
 
 
 class RunShell(Wire):
-    """Runs a command line as a person (not the model) types it; it becomes a message that the model sees later."""
+    """Runs a command line as a person (not the model) types it; it becomes a message that the model sees later.
+
+    `sandboxed`: as the model's commands are, since what it starts is what a model has written.
+    """
 
     session_id: str
     command: str
     agent: str | None = None
     model: ModelRef | None = None
     message_id: str | None = None
+    sandboxed: bool = False
 
 
 class InitSession(Wire):

@@ -54,7 +54,7 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
     if project.runs.is_running(session.id) or session.id in project.store.statuses:
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
     message = user_message(project, session.id, agent.name, model, args.message_id)
-    command = _Command(project, agent, message, args.command)
+    command = _Command(project, agent, message, args)
     try:
         policy = await make_policy(None, message, project)
     except CodeloopError:  # the model is not available: no matter for a command, and a later prompt reports it
@@ -76,18 +76,21 @@ class _OwnContext(CallContext):
 class _Command:
     """One command line, from its two messages to its result in `done`."""
 
-    def __init__(self, project: Project, agent: Agent, message: UserMessage, line: str) -> None:
+    def __init__(self, project: Project, agent: Agent, message: UserMessage, args: RunShell) -> None:
         self.done: MessageWithParts | None = None
         self._project = project
         self._agent = agent
         self._message = message
-        self._line = line
+        self._line = args.command
+        self._outside = None if args.sandboxed else "a person runs it"
 
     async def run(self) -> None:
         """Store the messages, run the command, store what came of it; a cancel leaves it completed, with a note."""
         info, part = self._begin()
         context = _OwnContext(self._project.engine, self._agent, part)
-        params = BashParams(command=self._line, timeout=SHELL_TIMEOUT_MAX.value, outside="a person runs it")
+        params = BashParams(
+            command=self._line, timeout=SHELL_TIMEOUT_MAX.value, outside=self._outside, reset=not self._outside
+        )
         try:
             result = await bash.run(params, context)
             limits = self._project.engine.output

@@ -11,7 +11,7 @@ from codeloop.cli.options import AUTO, BASE, DIR, JSON, PROFILE, TRUST, Options,
 from codeloop.cli.output.style import print_json
 from codeloop.cli.target.conversation import open_conversation
 from codeloop.cli.target.selection import session_of
-from codeloop.client.client import Client
+from codeloop.client.client import Client, works_for
 from codeloop.client.slash.compare import Compared, Comparison, compare_lines
 from codeloop.client.slash.compare import compare as compare_models
 from codeloop.client.target import Target
@@ -72,12 +72,16 @@ def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool,
 
 
 async def _compare(options: Options, comparison: Comparison) -> list[Compared]:
+    own: set[str] = set()
+
     async def begin(client: Client, tree: Worktree) -> Session:
         click.echo(escape_controls(f"codeloop: {tree.name}: {tree.directory}"), err=True)
-        return await session_of(client, options, None)
+        session = await session_of(client, options, None)
+        own.add(session.id)
+        return session
 
     async with open_conversation(options) as target:
-        answering = asyncio.create_task(_answer(target, is_auto=options.auto))
+        answering = asyncio.create_task(_answer(target, own, is_auto=options.auto))
         try:
             return await compare_models(target, comparison, begin)
         finally:
@@ -86,8 +90,11 @@ async def _compare(options: Options, comparison: Comparison) -> list[Compared]:
                 await answering
 
 
-async def _answer(target: Target, *, is_auto: bool) -> None:
-    """Answer what the sessions ask: yes to permissions with `is_auto`, no to everything else."""
+async def _answer(target: Target, own: set[str], *, is_auto: bool) -> None:
+    """Answer what the `own` sessions and their subagents ask: yes to permissions with `is_auto`, no to all else.
+
+    What other sessions of the project ask, in another terminal, is not ours to answer.
+    """
     reply: Reply = "once" if is_auto else "reject"
     why = APPROVED if is_auto else NOBODY
     async for stamped in target.client.follow():
@@ -96,6 +103,8 @@ async def _answer(target: Target, *, is_auto: bool) -> None:
             continue
         request = event.properties
         with suppress(OperationError):  # answered, or withdrawn
+            if not any([await works_for(target.client, request.session_id, each) for each in own]):
+                continue
             session = await target.client.call(SESSION_GET, SessionId(session_id=request.session_id))
             client = target.client_at(session.directory)
             if isinstance(event, PermissionAsked):
