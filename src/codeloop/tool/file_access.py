@@ -35,6 +35,8 @@ _REASONS = {
 
 _HEADER = 4
 """The header lines of a diff."""
+_AT_ONCE = 200
+"""Paths that are judged between two turns of the loop."""
 _REPLACED = 24
 _WIDTH = 200
 
@@ -172,6 +174,21 @@ def is_free(ctx: ToolContext, real: Path) -> bool:
     """Return whether a resolved path is a file of the project that this session may read without a question."""
     workspace = ctx.workspace
     return workspace.contains(real) and not ctx.session.judge("read", [permission_name(workspace, real)])
+
+
+async def filter_free(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
+    """Return those of many paths of a search that this session may read without a question; the loop keeps turning."""
+
+    def name_all(some: Sequence[Path]) -> list[str]:
+        return [permission_name(ctx.workspace, Path(os.path.realpath(path))) for path in some]
+
+    found: list[Path] = []
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        names = await asyncio.to_thread(name_all, some)
+        not_free = ctx.session.judge("read", names)
+        found += [path for path, name in zip(some, names, strict=True) if name not in not_free]
+    return found
 
 
 def read_need(workspace: Workspace, target: ResolvedPath) -> Need:

@@ -1,8 +1,7 @@
 """Outlines of files and folders for the tool `read`: their functions, classes and sections, with the lines of each."""
 
 import asyncio
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from codeloop.schema.bounds.reading import OUTLINE_BYTES, OUTLINE_FILES, READ_OU
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.search.grep_lines import share_fairly
-from codeloop.tool.file_access import format_path, permission_name, readable
+from codeloop.tool.file_access import filter_free, format_path, readable
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.workspace.files.encoding import decode
 from codeloop.workspace.files.safe_open import load
@@ -60,12 +59,8 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
         found = await workspace.ripgrep.files(folder.path, None, workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
-    paths = [path for each in found.paths if has_blocks((path := Path(each)).suffix)]
-    names = {path: permission_name(workspace, Path(os.path.realpath(path))) for path in paths}
-    not_allowed = ctx.session.judge("read", [*names.values()])
-    # The files nearest to the top say most about what a folder is for.
-    ordered = sorted((len(path.parts), path) for path in paths if names[path] not in not_allowed)
-    chosen = [path for _, path in ordered[: OUTLINE_FILES.value]]
+    ordered = await filter_free(ctx, await asyncio.to_thread(_order_files, found.paths))
+    chosen = ordered[: OUTLINE_FILES.value]
     outlines = await asyncio.to_thread(_outline_files, ctx, chosen, pattern)
     where = format_path(workspace, folder.path)
     if not outlines:
@@ -75,6 +70,12 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
         parts.append(f"({len(ordered) - len(chosen)} more files are not shown; name a folder below {where})")
     parts += [f"({found.stopped})"] if found.stopped else []
     return _to_result(ctx, folder, "\n\n".join(parts), len(outlines))
+
+
+def _order_files(paths: Iterable[str]) -> list[Path]:
+    """Return the files that may have blocks. Those nearest to the top say most about what a folder is for."""
+    files = (path for each in paths if has_blocks((path := Path(each)).suffix))
+    return sorted(files, key=lambda path: (len(path.parts), path))
 
 
 def _parse_file(path: Path) -> tuple[int, list[CodeBlock]]:

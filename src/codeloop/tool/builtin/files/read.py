@@ -32,9 +32,9 @@ from codeloop.tool.call_session import INSTRUCTIONS
 from codeloop.tool.file_access import (
     check_unmoved,
     failures,
+    filter_free,
     format_path,
     missing,
-    permission_name,
     read_need,
     readable,
     resolve_allowed,
@@ -133,9 +133,7 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
         found = await ctx.workspace.ripgrep.grep(folder.path, query, ctx.workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
-    names = {permission_name(ctx.workspace, hits.path.resolve()): hits.path for hits in found.files}
-    not_allowed = ctx.session.judge("read", list(names))
-    files = [path for name, path in names.items() if name not in not_allowed]
+    files = await filter_free(ctx, [hits.path for hits in found.files])
     defining = await asyncio.to_thread(_list_defining, files, symbol)
     if not defining:
         where = format_path(ctx.workspace, folder.path)

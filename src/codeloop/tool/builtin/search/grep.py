@@ -17,7 +17,7 @@ from codeloop.tool.builtin.search.grep_lines import share_lines, show_blocks
 from codeloop.tool.builtin.search.search_folder import TWICE, strip_search_folder
 from codeloop.tool.file_access import (
     check_unmoved,
-    permission_name,
+    filter_free,
     read_need,
     resolve,
     search_target,
@@ -70,7 +70,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         shown=SEARCH_RESULTS.value,
     )
     found, how = await _search(target.path, query, ctx)
-    found = found if is_named else _drop_lock_files(_plain(found, ctx), params, ctx)
+    found = found if is_named else _drop_lock_files(await _plain(found, ctx), params, ctx)
     if params.block and params.mode == "content":
         found = await asyncio.to_thread(show_blocks, found)
     result = _result(params, found, ctx)
@@ -131,11 +131,10 @@ def _lines(count: int) -> int:
     return min(max(count, 0), _MOST_CONTEXT)
 
 
-def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
+async def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
     """Leave out the files that need permission to read, with a note."""
-    names = {hits.path: permission_name(ctx.workspace, Path(os.path.realpath(hits.path))) for hits in found.files}
-    minded = ctx.session.judge("read", list(names.values()))
-    kept = [hits for hits in found.files if names[hits.path] not in minded]
+    free = {*await filter_free(ctx, [hits.path for hits in found.files])}
+    kept = [hits for hits in found.files if hits.path in free]
     left_out = len(found.files) - len(kept)
     if not left_out:
         return found
