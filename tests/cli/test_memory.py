@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from codeloop.schema.bounds.session import NOTES_AT_ONCE
 from tests.cli.program import Desk, call, result, serving, steps
 from tests.support.answers import Answer
 
@@ -69,6 +70,18 @@ def test_notes_never_take_more_than_two_kilobytes_of_a_conversation(tmp_path: Pa
         given = [text[text.index("<memory>") : text.index("</memory>") + 9] for text in texts if "<memory>" in text]
     assert given
     assert sum(len(text.encode()) for text in given) <= 2_048
+
+
+def test_a_prompt_is_given_a_few_of_many_notes_and_later_prompts_the_others(tmp_path: Path) -> None:
+    desk = shop(tmp_path)
+    for number in range(15):
+        write_note(desk, f"note-{number}", f"Note {number}.")
+    with serving(steps(*ANSWERS)) as server:
+        desk.use(server)
+        done = result(desk.run("run", "--format", "json", "the discount"))
+        assert server.requests[-1].body.count(b"## note-") == NOTES_AT_ONCE.value, "each one costs calls of git"
+        desk.run("run", "--session", done["sessionID"], "the discount again")
+        assert server.requests[-1].body.count(b"## note-") == 15
 
 
 def test_a_model_writes_a_note_only_with_leave(tmp_path: Path) -> None:

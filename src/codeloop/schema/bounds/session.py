@@ -7,6 +7,9 @@ BUDGETS = Limit("session.budgets", 1_000, "count", "shared budgets that a server
 NOTES = Limit("memory.notes", 500, "count", "notes of a project's memory; further ones are left out")
 NOTE_BYTES = Limit("memory.note", 64 * 1024, "bytes", "of a note; the rest is not read")
 NOTES_OFFERED = Limit("memory.offered", 2_048, "bytes", "of notes in a conversation that nobody asked for")
+NOTES_AT_ONCE = Limit(
+    "memory.at_once", 10, "count", "notes that one prompt is given; further ones that it is about come later"
+)
 NOTE_FILES = Limit("memory.files", 20, "count", "files of a note that are compared; further ones are not")
 NOTE_FILE = Limit("memory.file", 4 * 1024 * 1024, "bytes", "of a file that is compared with the commit of a note")
 STOP_LOOK = Limit("session.stop_look", 200, "ms", "how often a turn looks whether everything is to stop")

@@ -11,7 +11,7 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema import operation
 from codeloop.schema.api.project import MemoryNote
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
-from codeloop.schema.bounds.session import NOTE_FILE, NOTE_FILES
+from codeloop.schema.bounds.session import NOTE_FILE, NOTE_FILES, NOTES_AT_ONCE
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import MEMORY, TextPart
 from codeloop.workspace.git.repository import Git, GitFailed
@@ -50,7 +50,7 @@ async def find_notes(project: Project, session_id: str, part_inputs: Iterable[Pa
             if isinstance(part, TextPart) and MEMORY in (part.metadata or {}):
                 known |= (part.metadata or {})[MEMORY]
                 used += len(part.text.encode())
-    new = [note for note in notes if known.get(note.name) != note.mark]
+    new = [note for note in notes if known.get(note.name) != note.mark][: NOTES_AT_ONCE.value]
     offered_notes = offer_notes(new, await find_stale(project, new), used) if new else None
     if offered_notes is None:
         return None
