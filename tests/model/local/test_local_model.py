@@ -69,6 +69,13 @@ async def context(provider: str, model: str, answers: dict[str, Any]) -> LocalCo
         return await read(server.url, model)
 
 
+@pytest.mark.parametrize("info", [[1], "x", {"a.context_length": "long"}, {"a.context_length": [2]}, {"b": 1}, None])
+async def test_what_ollama_says_in_another_form_is_no_length(info: object) -> None:
+    running = {"models": [{"name": "m:latest", "context_length": 4_096}]}
+    found = await context("ollama", "m", {"/api/show": {"model_info": info, "x": 1}, "/api/ps": running})
+    assert (found.loaded, found.most) == (4_096, 0)
+
+
 SHOWN: JSON = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}}
 
 

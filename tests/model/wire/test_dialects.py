@@ -6,6 +6,7 @@ import pytest
 
 from codeloop.app.toolbox import builtin_tools
 from codeloop.model.chat import ToolSpec
+from codeloop.model.wire.response import tier_of
 from tests.support.answers import Answer
 from tests.support.models import ask
 from tests.support.provider import ModelServer
@@ -144,3 +145,8 @@ async def test_moonshot_gets_references_alone_and_types_within_unions() -> None:
     (when,) = (tool for tool in body["tools"] if tool["function"]["name"] == "union")
     members = when["function"]["parameters"]["properties"]["when"]["anyOf"]
     assert [member["type"] for member in members] == ["string", "string"]
+
+
+@pytest.mark.parametrize("value", [[], {}, 1, None, "priority "])
+def test_a_tier_of_another_form_costs_what_the_standard_one_does(value: object) -> None:
+    assert tier_of(value) == ""

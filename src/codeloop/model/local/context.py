@@ -1,11 +1,11 @@
 """The context length that a local server gives a model, by default often less than the model supports."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from codeloop.model.catalog.local_servers import ask_json
-from codeloop.model.wire.response import count, items, text
+from codeloop.model.wire.response import count, is_json_object, items, text
 from codeloop.schema.limits import LOCAL_ASK, LOCAL_LOAD
 
 ENOUGH = 32_768
@@ -28,8 +28,9 @@ async def _read_ollama(url: str, model: str) -> LocalContext:
     """Ollama silently truncates long requests at the front; only a loaded model has a length."""
     root = root_of(url)
     shown = await ask_json(f"{root}/api/show", {"model": model}, LOCAL_ASK.seconds)
-    details: Any = shown.get("model_info") or {}
-    most = max((value for name, value in details.items() if name.endswith(".context_length")), default=0)
+    details = shown.get("model_info")
+    lengths = [name for name in details if name.endswith(".context_length")] if is_json_object(details) else []
+    most = max((count(shown, "model_info", name) for name in lengths), default=0)
     loaded = await find_loaded(root, model)
     if not loaded and shown:
         await ask_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds)  # no prompt: it is loaded

@@ -148,4 +148,4 @@ def text(value: Any) -> str:
 
 def tier_of(value: Any) -> str:
     """Return the tier of a request that costs other than the standard one; "": it does not."""
-    return value if value in {"flex", "priority"} else ""
+    return value if value in ("flex", "priority") else ""
