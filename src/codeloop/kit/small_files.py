@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK_POLL = 0.02
 _PIECE = 1024 * 1024  # a buffer of the whole size would be made before anything is read
 FileState = tuple[int, int, int] | None
@@ -136,3 +137,58 @@ def lock(path: Path, seconds: float) -> Generator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder, also one that is read-only or deeper than paths can be long; no error when some of it stays.
+
+    For what programs have made: `shutil.rmtree` calls itself for each level, so it fails after a thousand. Here folders
+    are moved up, one level at a time.
+    """
+    try:
+        top = os.open(folder, _FOLDER)
+    except OSError:
+        with suppress(OSError):
+            folder.unlink()
+        return
+    kept: set[str] = set()
+    try:
+        with suppress(OSError):
+            os.fchmod(top, stat.S_IRWXU)
+        while names := [name for name in _list_names(top) if name not in kept]:
+            kept.update(name for name in names if not _remove_entry(top, name))
+    except OSError:
+        return
+    finally:
+        os.close(top)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _list_names(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
+
+
+def _remove_entry(top: int, name: str) -> bool:
+    """Remove an entry of a folder, and move the folders in it to that one; return whether it is gone."""
+    with suppress(OSError):
+        os.unlink(name, dir_fd=top)
+        return True
+    try:
+        if stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+            os.chmod(name, stat.S_IRWXU, dir_fd=top)
+        inside = os.open(name, _FOLDER, dir_fd=top)
+        try:
+            for each in _list_names(inside):
+                try:
+                    os.unlink(each, dir_fd=inside)
+                except OSError:  # a folder
+                    os.chmod(each, stat.S_IRWXU, dir_fd=inside)
+                    os.rename(each, os.urandom(12).hex(), src_dir_fd=inside, dst_dir_fd=top)
+        finally:
+            os.close(inside)
+        os.rmdir(name, dir_fd=top)
+    except OSError:
+        return False
+    return True

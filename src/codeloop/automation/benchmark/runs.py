@@ -18,6 +18,7 @@ from codeloop.automation.benchmark.agents import CODELOOP, NOTHING, SOLUTION, Be
 from codeloop.automation.benchmark.tasks import NamedTask
 from codeloop.automation.git_program import git_command
 from codeloop.kit.processes import with_absolute_path
+from codeloop.kit.small_files import remove_tree
 from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT
 
 TIMEOUT = -1
@@ -78,6 +79,7 @@ async def run_plan(plan: BenchPlan, report: Callable[[BenchRun], object]) -> lis
         async with gate:
             with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as folder:
                 bench_run = await _run(plan, Path(folder), task, agent, model, attempt)
+                await asyncio.to_thread(remove_tree, Path(folder) / task.name)  # which may be very deep
             report(bench_run)
             return bench_run
 
@@ -153,7 +155,7 @@ def _copy_over(files: Path, work: Path) -> None:
             if name in folders and path.is_dir() and not path.is_symlink():
                 continue
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
+                remove_tree(path)
             else:
                 path.unlink(missing_ok=True)
     shutil.copytree(files, work, dirs_exist_ok=True)

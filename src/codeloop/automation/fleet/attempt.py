@@ -1,6 +1,5 @@
 """One attempt at a job, in steps that can be repeated: clone, run, commit, and one rename that makes it count."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import msgspec
 
 from codeloop.automation.fleet.driver import Driver, JobTask
 from codeloop.automation.fleet.git import run_git
+from codeloop.kit.small_files import remove_tree
 from codeloop.schema.bounds.automation import FLEET_DIFF
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -36,8 +36,8 @@ class JobAttempt:
         if (done := read_result(self._final)) is not None:
             return done
         job, tree = self._task.job, self._task.tree
-        shutil.rmtree(self._final, ignore_errors=True)
-        shutil.rmtree(self._task.folder, ignore_errors=True)
+        remove_tree(self._final)
+        remove_tree(self._task.folder)
         self._task.folder.mkdir(parents=True)
         base = ("--branch", job.base) if job.base else ()
         run_git(job.repository, "clone", "--quiet", *base, "--", job.repository, str(tree))
@@ -67,7 +67,7 @@ class JobAttempt:
 
     def discard(self) -> None:
         """Remove what an attempt left that does not count."""
-        shutil.rmtree(self._task.folder, ignore_errors=True)
+        remove_tree(self._task.folder)
 
     def _git(self, *arguments: str) -> str:
         return run_git(self._task.job.repository, "-C", str(self._task.tree), *arguments)

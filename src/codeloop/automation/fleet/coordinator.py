@@ -1,6 +1,5 @@
 """Works on a fleet's jobs: so many at once by each driver, each in a clone of its own."""
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from codeloop.automation.fleet.attempt import INTERRUPTED, JobAttempt, read_resu
 from codeloop.automation.fleet.driver import Driver, DriverLost, JobTask, Stopped
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow, Orphan
 from codeloop.automation.fleet.local import end_program
-from codeloop.kit.small_files import lock
+from codeloop.kit.small_files import lock, remove_tree
 from codeloop.schema.bounds.automation import FLEET_LOOK, FLEET_LOST, FLEET_LOST_WAIT, FLEET_ORPHANS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -78,7 +77,7 @@ class Coordinator:
             with lock(self._folder / "lock", 0):
                 self._ledger.set_stopping(on=False)
                 self._take_orphans()
-                shutil.rmtree(self._folder / "attempts", ignore_errors=True)
+                remove_tree(self._folder / "attempts")
                 try:
                     self._schedule(at_once)
                 finally:

@@ -6,13 +6,13 @@ files that a filter would make stay as they are stored.
 
 import asyncio
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.kit.git import common_folder, git_folder
+from codeloop.kit.small_files import remove_tree
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import WORKTREE_TIME
 from codeloop.workspace.git.repository import Git, GitOutput
@@ -107,7 +107,7 @@ class Worktrees(Struct, frozen=True):
         if output.code != 0:
             raise WorktreeRefused(f"git can't remove the work tree {folder}: {words_of(output)}")
         if folder.exists():  # git leaves what it ignores in some versions
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.to_thread(remove_tree, folder)
         await prune_submodules(self.git, submodules)
         await self.drop_branch(branch)
 

@@ -3,8 +3,6 @@
 import fcntl
 import itertools
 import os
-import shutil
-import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import make_private, remove_tree
 from codeloop.schema.bounds.sandbox import SANDBOX_PRIVATE_AGE, SANDBOX_PRIVATE_SIZE
 from codeloop.workspace.sandbox.home_rows import CACHES, LINKING
 from codeloop.workspace.sandbox.policy import SandboxPolicy
@@ -139,7 +137,7 @@ def prune_private(
                 continue
             try:
                 if time.time() - path.with_suffix(_LOCK).stat().st_mtime > age or _size(path, size) > size:
-                    _remove(path)
+                    remove_tree(path)
             finally:
                 os.close(lock)
 
@@ -154,14 +152,3 @@ def _size(folder: Path, most: int) -> int:
         if total > most:
             break
     return total
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder of which some may not be writable, such as Go's modules and what overlays keep for themselves."""
-    for top, names, _ in os.walk(folder):
-        for name in names:
-            path = Path(top, name)
-            with suppress(OSError):
-                if not path.is_symlink():
-                    path.chmod(stat.S_IRWXU)
-    shutil.rmtree(folder, ignore_errors=True)

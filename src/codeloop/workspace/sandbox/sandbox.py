@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import socket
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from codeloop.kit.small_files import remove_tree
 from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_MEMORY, SANDBOX_PROCESSES
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.launcher.libc import identity
@@ -216,7 +216,7 @@ class Sandboxes:
         self._network = self._base = None
         self._private.close()
         if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            remove_tree(self._temporary)
             self._temporary = None
 
     async def environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:

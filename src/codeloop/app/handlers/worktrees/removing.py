@@ -1,7 +1,6 @@
 """Removes, resets and merges work trees without losing their contents."""
 
 import asyncio
-import shutil
 from pathlib import Path
 
 from codeloop.app.handlers import handles
@@ -17,6 +16,7 @@ from codeloop.app.handlers.worktrees.records import (
 from codeloop.app.project import Project
 from codeloop.config.trust.store import distrust, record_of
 from codeloop.kit import fault_injection
+from codeloop.kit.small_files import remove_tree
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (
     MergeConflict,
@@ -154,7 +154,7 @@ async def _remove(project: Project, trees: Worktrees, record: WorktreeRecord, *,
 
 async def _clear(trees: Worktrees, folder: Path, record: WorktreeRecord) -> None:
     """Remove what is left of a work tree whose files are gone, or were never there; a branch with commits stays."""
-    await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    await asyncio.to_thread(remove_tree, folder)
     await trees.git.ask("worktree", "prune")
     await trees.drop_branch(record.branch)
 

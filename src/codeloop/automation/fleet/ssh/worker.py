@@ -21,7 +21,7 @@ from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.local import LocalDriver, end_program
 from codeloop.automation.fleet.ssh.messages import Order, Reply
 from codeloop.kit.processes import is_alive, start_time
-from codeloop.kit.small_files import lock, write_atomically
+from codeloop.kit.small_files import lock, remove_tree, write_atomically
 from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_HOST_END, FLEET_LEASE, FLEET_LOOK, FLEET_ORDER
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
@@ -145,20 +145,20 @@ def _make_folder(root: Path) -> Generator[Path]:
             if folder.is_dir() and not is_alive((owner := _read_owner(folder)).worker, owner.worker_started):
                 if owner.child:
                     end_program(owner.child, owner.child_started)
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_tree(folder)
         made = Path(tempfile.mkdtemp(dir=root))
         _write_owner(made, _Owner(os.getpid(), start_time(os.getpid())))
     try:
         yield made
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        remove_tree(made)
 
 
 def _end_all(folder: Path) -> None:
     """Kill what did not end by itself, with this process."""
     if child := (owner := _read_owner(folder)).child:
         end_program(child, owner.child_started)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     os.killpg(0, signal.SIGKILL)
 
 

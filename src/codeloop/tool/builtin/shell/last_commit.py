@@ -6,8 +6,6 @@ that packages which are installed from the project are the commit's, too. Nothin
 
 import asyncio
 import os
-import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.git import git_folder
+from codeloop.kit.small_files import remove_tree
 from codeloop.schema.bounds.program import COMMIT_FILES, COMMIT_LEFT, COMMIT_SHOWN, COMMIT_SIZE
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolFailure
@@ -223,14 +222,5 @@ async def _clean(shells: Shells, policy: SandboxPolicy | None, copy: Path) -> No
 
 
 def _remove(paths: Iterable[Path]) -> None:
-    """Remove files and folders; also those in folders that a command has made read-only."""
     for path in paths:
-        if path.is_dir() and not path.is_symlink():
-            for top, names, _ in os.walk(path):
-                for name in names:
-                    with suppress(OSError):
-                        if not Path(top, name).is_symlink():
-                            Path(top, name).chmod(stat.S_IRWXU)
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        remove_tree(path)
