@@ -134,7 +134,8 @@ class Workspace:
 
     def give_up_terminals(self) -> "Terminals":
         """Hand the terminals over to the work tree that replaces this one; closing this one spares them."""
-        self._running.remove(self.terminals)
+        if self.terminals in self._running:  # else given up already, to one that could not be opened then
+            self._running.remove(self.terminals)
         return self.terminals
 
     def _keep(self, service: R) -> R:
