@@ -134,9 +134,10 @@ class Workspace:
 
     def give_up_terminals(self) -> "Terminals":
         """Hand the terminals over to the work tree that replaces this one; closing this one spares them."""
-        if self.terminals in self._running:  # else given up already, to one that could not be opened then
-            self._running.remove(self.terminals)
-        return self.terminals
+        terminals = self.terminals
+        self._running.remove(terminals)
+        del self.terminals  # what leaves more slowly than its successor has none to hand over to the one after that
+        return terminals
 
     def _keep(self, service: R) -> R:
         """End a service with the work tree."""
