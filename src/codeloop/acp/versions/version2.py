@@ -119,8 +119,8 @@ def _quote(path: str) -> str:
 
 
 def _option(option: JSON) -> JSON:
-    rows = [_renamed(row, "group", "groupId") for row in cast("list[Any]", option["options"])]
-    return {**_renamed(option, "id", "configId"), "options": rows}
+    rows = [_rename_key(row, "group", "groupId") for row in cast("list[Any]", option["options"])]
+    return {**_rename_key(option, "id", "configId"), "options": rows}
 
 
 def _command(command: JSON) -> JSON:
@@ -129,5 +129,5 @@ def _command(command: JSON) -> JSON:
     return {**found, "input": {"type": "text", **given}} if given else found
 
 
-def _renamed(row: JSON, name: str, new: str) -> JSON:
+def _rename_key(row: JSON, name: str, new: str) -> JSON:
     return {new if key == name else key: value for key, value in row.items()}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -128,6 +128,21 @@ async def test_a_project_that_is_read_anew_has_its_terminals_still(tmp_path: Pat
             assert [each.id for each in await LocalClient(project).call(PTY_LIST, NoArguments())] == [made.id]
             assert not first.is_busy
             first = project
+    finally:
+        await app.close()
+
+
+async def test_a_terminal_goes_to_the_newest_project_of_a_directory_while_older_ones_still_work(tmp_path: Path) -> None:
+    app = App(startup(tmp_path / "home", tmp_path), OneModel(ScriptedModel([])))
+    try:
+        project = await app.project(tmp_path)
+        made = await LocalClient(project).call(PTY_CREATE, CreatePty(command="cat"))
+        with ExitStack() as working:
+            for _ in range(3):
+                working.enter_context(project.serving())
+                await app.renew(tmp_path)
+                project = await app.project(tmp_path)
+                assert [each.id for each in await LocalClient(project).call(PTY_LIST, NoArguments())] == [made.id]
     finally:
         await app.close()
 
