@@ -98,7 +98,7 @@ class Fleet:
         )
 
     def call(self, *arguments: str) -> str:
-        """Return what another `codeloop fleet` prints."""
+        """Return the output of another `codeloop fleet`."""
         command = [*PROGRAM, "fleet", *arguments]
         return subprocess.run(command, **self.desk.options(), capture_output=True, text=True, check=True).stdout
 

@@ -73,7 +73,7 @@ class EditorTerminals:
 
 
 async def _output_of(connection: EditorConnection, terminal: JSON) -> str:
-    """Return what a terminal holds; "" where the editor can't say."""
+    """Return the text of a terminal; "" where the editor can't say."""
     with suppress(RpcError, TimeoutError):
         async with asyncio.timeout(EDITOR_ANSWER.seconds):
             found = await connection.request("terminal/output", terminal)

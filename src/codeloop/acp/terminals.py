@@ -45,7 +45,7 @@ class CommandTerminal:
         return found
 
     def _find_new(self, output: str) -> tuple[str, bool]:
-        """Return what the editor does not have of an output, and whether that is all there is left of it."""
+        """Return the part of an output that the editor lacks, and whether nothing else is left of it."""
         before, self._sent = self._sent, output
         if output.startswith(before):
             return output[len(before) :], False

@@ -42,7 +42,7 @@ async def opened(
 
 
 def notices(*answers: Got) -> list[str]:
-    """Return what is said before an answer."""
+    """Return the notice that precedes an answer."""
     return [event.message for got in answers for event in got.events if isinstance(event, RetryScheduled)]
 
 

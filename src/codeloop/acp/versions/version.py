@@ -30,11 +30,11 @@ class Version(Protocol):
         ...
 
     def diffs(self, metadata: JSON, directory: str) -> list[JSON]:
-        """Return what a call changes, or wants to change, as content; `directory`: what paths are relative to."""
+        """Return the changes of a call, made or wanted, as content; `directory`: what paths are relative to."""
         ...
 
     def ask(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
-        """Return what a permission request is about, beside its options.
+        """Return the subject of a permission request, without its options.
 
         `title`: the question; `call`: the call, without content; `directory`: where it works.
         """

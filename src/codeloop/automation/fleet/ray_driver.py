@@ -81,7 +81,7 @@ def _describe(code: int, errors: bytes) -> str:
 
 
 def _make_work() -> Callable[[Sequence[str], bytes, float, float, int], tuple[int, bytes, bytes]]:
-    """Return what a task does on its node. It is sent there as code, so it uses the standard library alone."""
+    """Return the function that runs a task on its node. It is sent as code, so it uses the standard library alone."""
 
     def work(command: Sequence[str], order: bytes, beat: float, end: float, most: int) -> tuple[int, bytes, bytes]:
         """Run a worker on an order, as long as this process lives; return its exit code and what it wrote."""

@@ -49,7 +49,7 @@ class _Rows(Struct):
 
 
 async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deployment]:
-    """Return what can be talked to at the resource of a base URL. `headers`: with the key.
+    """Return the deployments at the resource of a base URL. `headers`: with the key.
 
     Raises KeyRefused, and ModelUnavailable where the resource lists nothing; its message says why.
     """

@@ -52,7 +52,7 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
 
 
 def words_of(body: str, headers: Mapping[str, str]) -> str:
-    """Return what a refusal says, without the key of the request's headers."""
+    """Return the text of a refusal, without the key of the request's headers."""
     try:
         payload = msgspec.json.decode(body)
     except msgspec.DecodeError:

@@ -192,7 +192,7 @@ async def azure(client: AppClient, **inputs: str) -> str:
 
 
 def models_of(tmp_path: Path) -> dict[str, Any]:
-    """Return what the configuration says of Azure's models."""
+    """Return the configuration of Azure's models."""
     files = list((tmp_path / "home").rglob("codeloop.json"))
     return json.loads(files[0].read_text())["provider"]["azure"]["models"] if files else {}
 

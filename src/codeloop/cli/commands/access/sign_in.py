@@ -53,7 +53,7 @@ def _choose(methods: list[ProviderAuthMethod]) -> int:
 
 
 def _inputs(method: ProviderAuthMethod, given: Mapping[str, str]) -> dict[str, str]:
-    """Return what a method wants to know first: as given, else as typed."""
+    """Return the answers to the questions of a method: as given, else as typed."""
     inputs: dict[str, str] = {}
     for prompt in method.prompts or ():
         key, message = str(prompt.get("key", "")), str(prompt.get("message", ""))

@@ -354,7 +354,7 @@ def _format_result(
 
 
 def _find_missing(params: BashParams, ran: Path, ctx: ToolContext) -> str:
-    """Return what is missing of what tests need, at the first failing test run of a work tree."""
+    """Return the missing packages that tests need, at the first failing test run of a work tree."""
     warned = ctx.workspace.shells.warned
     if not _TESTS.search(params.command) or _MISSING in warned:
         return ""

@@ -141,7 +141,7 @@ async def _fill(git: Git, commit: str, copy: Path) -> None:
 
 
 async def _list_borrowed(git: Git, hidden: Collection[Path]) -> list[Path]:
-    """Return what is ignored and commands need, such as `node_modules`: folders and files that are in no commit."""
+    """Return the ignored entries that commands need (`node_modules`): folders and files that are in no commit."""
     words, most = ("ls-files", "--others", "--directory", "-z"), COMMIT_FILES.value * _ROW
     ignored = await git.ask(*words, "--ignored", "--exclude-standard", cap=most)
     others = await git.ask(*words, cap=most)

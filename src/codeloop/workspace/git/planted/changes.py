@@ -108,7 +108,7 @@ def modules(folder: Path) -> list[Path]:
 
 
 def entries_of(folder: Path) -> list[Path]:
-    """Return what is in a folder; nothing when it can't be read."""
+    """Return the entries of a folder; none when it can't be read."""
     try:
         return list(folder.iterdir())
     except OSError:
