@@ -522,7 +522,7 @@ def test_a_folder_shows_at_a_glance_what_is_in_it() -> None:
     counts = Counter(
         name_of(folder)
         for folder, entry in entries
-        if folder in folders - {root}  # its rooms are those of the floors
+        if folder in folders - {root}  # its rooms are those of the floors: decision 0041
         if not entry.name.startswith("__") and entry.name != "py.typed"
     )
     assert {name: count for name, count in counts.items() if count > ENTRIES and name not in EXCEPTIONS} == {}
