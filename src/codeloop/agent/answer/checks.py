@@ -1,26 +1,16 @@
 """The checks that a turn has run (tests, linters, types, builds), and whether files changed after them. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from codeloop.agent.answer.changed_tests import ChangedTests
+from codeloop.agent.answer.check_commands import CheckCommand, find_checks, is_check
 from codeloop.schema.part import CHECK, Part, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
 
 _EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
-_CHECK = re.compile(
-    r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|ava|mypy|pyright|basedpyright|tsc|eslint"
-    r"|biome (?:check|lint)|ruff check|flake8|pylint|ctest|phpunit|phpstan|rspec|bats|shellcheck|golangci-lint"
-    r"|go (?:test|vet|build)|cargo (?:test|nextest|clippy|check|build)|dotnet (?:test|build)|swift (?:test|build)"
-    r"|mix test|sbt test|deno (?:test|lint|check)|mvn \S*.*\b(?:test|verify)|gradlew? .*\b(?:test|check|build)"
-    r"|(?:npm|pnpm|yarn|bun)(?: run)? (?:t\b|test|lint|check|typecheck|build)|node --test|rake (?:test|spec)"
-    r"|(?:make|just) (?:\S+ )*?(?:test|check|lint|build|types)|(?:run_?)?(?:tests?|checks?)\.(?:sh|py|js))"
-    r"(?![\w/-])",  # a folder may have such a name
-    re.IGNORECASE,
-)
 _PROSE = (".md", ".rst", ".adoc")
 """Suffixes of files that checks ignore: a line in a changelog leaves the last check valid."""
-_LOOKS = re.compile(r"\s*(?:cat|ls|grep|rg|head|tail|sed|find|echo|git|which|pip|wc|less|diff|cp|mv|rm|mkdir|touch)\b")
-
 _FAILURE = re.compile(
     # pytest and unittest
     r"^=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+$|^[1-9]\d* failed\b|^(?:FAILED|ERROR) \S+\.py"
@@ -67,7 +57,17 @@ _PASS = re.compile(
     re.MULTILINE,
 )
 """A line by which a known program says that all passed."""
+_NOT_STARTED = re.compile(
+    r"^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named |: not found$"
+    r"|Missing script:|No rule to make target|could not determine executable|unrecognized (?:arguments|option)"
+    r"|No such option|[Uu]nknown (?:option|command)|no such (?:command|subcommand)|does not contain recipe",
+    re.MULTILINE,
+)
+"""A line by which it is known that a check didn't start: the next one is another try at the same."""
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
+
+NOT_SHOWN = "nothing shows that the last check passed"
+TESTS_CHANGED = "tests changed since a check failed"
 
 
 class CheckRun(Wire):
@@ -75,6 +75,10 @@ class CheckRun(Wire):
 
     A line that ends with another command (`pytest | tail`) exits with 0 whatever the check found: there its own closing
     line counts. Without one that is known, it neither `failed` nor `passed`.
+
+    `started`: false where its output says that the program or the task is not there, or was called wrongly.
+    `test_changes`, of the last check where it passed: how tests changed since the first one that failed, a phrase each
+    (`tests/test_a.py::test_b removed`).
     """
 
     command: str
@@ -82,11 +86,8 @@ class CheckRun(Wire):
     after_last_edit: bool
     failed: bool
     passed: bool
-
-
-def is_check(command: str) -> bool:
-    """Return whether a command tests, lints, type-checks or builds, and does not only look at such a file."""
-    return any(_CHECK.search(each) and not _LOOKS.match(each) for each in re.split(r"&&|\|\||[;|\n]", command))
+    started: bool = True
+    test_changes: list[str] = []
 
 
 def is_own_check(part: ToolPart) -> bool:
@@ -97,20 +98,74 @@ def is_own_check(part: ToolPart) -> bool:
 def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
     """Return the checks among the calls of a turn, oldest first."""
     check_runs: list[CheckRun] = []
+    changes = ChangedTests()
     for part in parts:
         if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
             continue
         command = str(part.state.input.get("command"))
-        if part.tool in _EDITS and not str(part.state.input.get("filePath")).lower().endswith(_PROSE):
-            check_runs = [replace(each, after_last_edit=False) for each in check_runs]
+        if part.tool in _EDITS:
+            changes.take_call(part, part.state)
+            if not str(part.state.input.get("filePath")).lower().endswith(_PROSE):
+                check_runs = [replace(each, after_last_edit=False) for each in check_runs]
         elif part.tool == "bash" and part.state.input.get("unchanged"):
             continue  # it says nothing about the files as they are
-        elif part.tool == "bash" and "id" not in part.state.metadata and (is_check(command) or is_own_check(part)):
-            code = part.state.metadata.get("exit")
-            failed, passed = _judge(command, code, part.state.output)
-            run = CheckRun(command=command, exit_code=code, after_last_edit=True, failed=failed, passed=passed)
-            check_runs.append(run)
+        elif part.tool == "bash" and "id" not in part.state.metadata:
+            changes.take_call(part, part.state)
+            if is_check(command) or is_own_check(part):
+                check_runs.append(run := _read_run(command, part.state))
+                if run.failed:
+                    changes.take_failure(_COLOUR.sub("", part.state.output))
+    if check_runs and check_runs[-1].passed:
+        check_runs[-1] = replace(check_runs[-1], test_changes=changes.list_all())
     return check_runs
+
+
+def find_failure(check_runs: Sequence[CheckRun]) -> CheckRun | None:
+    """Return the newest check that failed, unless a later one that covers it passed; None: there is none.
+
+    A part of it that passes (`pytest tests/test_a.py` after `pytest`) does not hide that the whole failed. Of a line of
+    several checks it is not known which one failed: it counts as passed when its tests are.
+    """
+    failures: list[tuple[CheckRun, list[CheckCommand]]] = []
+    for run in check_runs:
+        commands = find_checks(run.command) or [CheckCommand(run.command, "all", filters=(run.command,))]
+        if run.passed or run.failed:  # what a later run covers is judged by that one
+            still = [(earlier, left, _list_uncovered(left, commands)) for earlier, left in failures]
+            failures = [(earlier, remaining) for earlier, left, remaining in still if _counts(remaining, left)]
+        if run.failed and run.started:
+            failures.append((run, commands))
+    return failures[-1][0] if failures else None
+
+
+def _list_uncovered(commands: Sequence[CheckCommand], by: Sequence[CheckCommand]) -> list[CheckCommand]:
+    return [each for each in commands if not any(mine.covers(each) for mine in by)]
+
+
+def _counts(remaining: Sequence[CheckCommand], before: Sequence[CheckCommand]) -> bool:
+    return len(remaining) == len(before) or any(each.kind in {"test", "all"} for each in remaining)
+
+
+def describe_problem(check_runs: Sequence[CheckRun]) -> tuple[str, str] | None:
+    """Return what keeps a turn's checks from showing that all is well, as a phrase and a detail; None: nothing does."""
+    if not check_runs:
+        return None
+    last = check_runs[-1]
+    if last.failed:
+        return "the last check failed", last.command
+    if not last.passed:
+        return NOT_SHOWN, last.command
+    if (failure := find_failure(check_runs)) is not None:
+        return "a check failed and has not passed since", failure.command
+    return (TESTS_CHANGED, "; ".join(last.test_changes)) if last.test_changes else None
+
+
+def _read_run(command: str, state: ToolStateCompleted) -> CheckRun:
+    code = state.metadata.get("exit")
+    failed, passed = _judge(command, code, state.output)
+    started = not failed or (code not in {126, 127} and not _NOT_STARTED.search(state.output))
+    return CheckRun(
+        command=command, exit_code=code, after_last_edit=True, failed=failed, passed=passed, started=started
+    )
 
 
 def _judge(command: str, code: object, output: str) -> tuple[bool, bool]:

@@ -4,7 +4,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from codeloop.agent.answer.checks import list_checks
+from codeloop.agent.answer.admissions import admits_failure, names_test_changes
+from codeloop.agent.answer.checks import NOT_SHOWN, TESTS_CHANGED, describe_problem, list_checks
 from codeloop.agent.engine import Engine
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id
@@ -80,7 +81,7 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attende
     is_ours = all(each.startswith(_UNFINISHED_START) for each in others)
     if others and (not is_ours or len(others) >= _REPEATS or not _has_new_calls(turn)):
         return None
-    remaining = _list_left(turn, [] if others else todos)
+    remaining = _list_left(turn, [] if others else todos, text, reminders)
     return UNFINISHED.format(what="; ".join(remaining)) if remaining else None
 
 
@@ -114,8 +115,13 @@ def announces_step(text: str) -> bool:
     return _ANNOUNCED.search(text[-_END:]) is not None
 
 
-def _list_left(turn: Sequence[Entry], todos: Sequence[Todo]) -> list[str]:
-    """Return the open todos and the last check of a turn if it is stale or did not pass, a phrase each."""
+def _list_left(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, reminders: Sequence[str]) -> list[str]:
+    """Return the open todos, and why the checks of a turn do not count, a phrase each; nothing where `answer` says so.
+
+    That tests changed is said once.
+    """
+    if admits_failure(answer):
+        return []
     parts = [part for entry in turn for part in entry.parts]
     wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
     is_open = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
@@ -126,9 +132,10 @@ def _list_left(turn: Sequence[Entry], todos: Sequence[Todo]) -> list[str]:
         remaining.append(f"a todo is open ({is_open[0][:_NAMED]}{more})")
     if checks and not checks[-1].after_last_edit:
         remaining.append(f"files changed after the last check ({checks[-1].command[:_NAMED]})")
-    elif checks and checks[-1].failed:
-        remaining.append(f"the last check failed ({checks[-1].command[:_NAMED]})")
-    elif checks and not checks[-1].passed:
-        command = checks[-1].command[:_NAMED]
-        remaining.append(f"nothing shows that the last check passed ({command}): run it so that its exit code counts")
+    elif (problem := describe_problem(checks)) is not None:
+        what, detail = problem
+        if what == TESTS_CHANGED and (names_test_changes(answer) or any(what in each for each in reminders)):
+            return remaining
+        advice = ": run it so that its exit code counts" if what == NOT_SHOWN else ""
+        remaining.append(f"{what} ({detail[: _NAMED * (2 if what == TESTS_CHANGED else 1)]}){advice}")
     return remaining

@@ -216,9 +216,11 @@ class Tally:
             for call in self._calls.values()
             if isinstance(call.state, ToolStateCompleted) and CHECK in call.state.metadata
         }
-        if reason == "done" and checks and not checks[-1].passed:
-            what = "The last check failed" if checks[-1].failed else "Nothing shows that the last check passed"
-            message = message or f"{what}: {one_line(checks[-1].command, _COMMAND)}"
+        if reason == "done" and checks:
+            from codeloop.agent.answer.checks import describe_problem
+
+            what, detail = describe_problem(checks) or ("", "")
+            message = message or (what and f"{what[0].upper()}{what[1:]}: {one_line(detail, _COMMAND)}")
         used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
         return Outcome(
             type="result",

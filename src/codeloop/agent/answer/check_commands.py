@@ -1,0 +1,251 @@
+"""Which command lines are checks (tests, linters, type checkers, builds), and how much each of them checks. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from codeloop.agent.answer.check_programs import (
+    EVERYTHING,
+    FILTERS,
+    NAMES,
+    NARROW,
+    PROGRAMS,
+    QUESTIONS,
+    RUNS_IN,
+    TASK_RUNNERS,
+    TASKS,
+    VALUES,
+    WRAPPERS,
+    Kind,
+)
+
+_LINE = 20_000
+"""Characters of a line that are looked at."""
+_DEEP = 3
+"""How deep lines inside of lines (`bash -c "..."`) are followed."""
+_HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)(?=\n)(?:.*?\n[ \t]*\2[ \t]*(?=\n|\Z)|.*)", re.DOTALL)
+_TOKEN = re.compile(
+    r"\d*(?:>>?|<)(?:&[\d-]+|[ \t]*[^\s;|&<>()]+)|&>>?[ \t]*[^\s;|&<>()]+"  # redirections
+    r"|(?P<end>\|\||&&|[|;&\n()`])"
+    r"|(?P<word>(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;|&()<>`])+)",
+    re.DOTALL,
+)
+_QUOTES = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\\(.)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_KEYWORDS = frozenset(
+    ("!", "if", "then", "elif", "else", "do", "while", "until", "time", "{", "exec", "command", "eval")
+)
+_TASK = re.compile(
+    r"(?:[\w./+-]+:)??(?:(?P<test>tests?|specs?|unit|e2e|integration)|(?P<lint>lint|style)"
+    r"|(?P<types>types?|typecheck|type-check|typing|mypy|pyright|tsc)|(?P<build>build|compile|package)"
+    r"|(?P<all>checks?|verify|validate|ci|qa|preflight|presubmit))(?P<rest>(?:[:._/-][\w:./-]*)?)"
+)
+_NO_TASK = re.compile(
+    r"(?:^|[:._/-])(?:deps|install|setup|serve|server|watch|data|clean|images?|docs?|fixtures?|update|deploy|release"
+    r"|publish|start|stop|dev|env|up|down)(?:$|[:._/-])"
+)
+"""Parts of names of tasks that only prepare something (`test-deps`) or never end (`test:watch`)."""
+_JVM = re.compile(
+    r":?(?:[\w.-]+:)*(?:(?P<test>test\w*|\w*Test|integrationTest)|(?P<all>check|verify)|(?P<build>build|assemble|package|install|compile\w*))"
+)
+_INTERPRETERS = re.compile(
+    r"python[\d.]*|pypy3?|node|nodejs|bun|deno|tsx|ts-node|ruby|perl|php|lua|luajit|julia|Rscript|bash|sh|zsh|dash"
+)
+_SCRIPT = re.compile(
+    r"(?:run[_-]?|all[_-]?)?(?:(?:unit|integration|e2e|smoke)[_-]?)?(?:(?P<test>tests?|specs?)|(?P<lint>lint)"
+    r"|(?P<all>checks?|verify|ci))(?:[_-][\w-]+)?(?:\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|lua|jl|R))?"
+)
+_TEST_FILE = re.compile(r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t")
+_TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
+_MODULE_AFTER = frozenset(("python", "pypy", "pypy3", "coverage"))
+
+
+class CheckCommand(Struct, frozen=True):
+    """One check of a line: its program with the subcommand, and the paths and filters that narrow it (none: all).
+
+    `is_task`: a task of the project's own (`make test`), whatever that runs.
+    """
+
+    program: str
+    kind: Kind
+    targets: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    is_task: bool = False
+
+    def covers(self, other: "CheckCommand") -> bool:
+        """Return whether what the other one checks is checked by this one, too."""
+        if self.program != other.program:
+            is_related = self.is_task or other.is_task
+            return is_related and self.kind in {other.kind, "all"} and not (self.targets or self.filters)
+        if self.filters and self.filters != other.filters:
+            return False
+        return not self.targets or (
+            bool(other.targets) and all(any(_is_below(each, mine) for mine in self.targets) for each in other.targets)
+        )
+
+
+def is_check(line: str) -> bool:
+    """Return whether a command tests, lints, type-checks or builds, and does not only look at such a file."""
+    return bool(find_checks(line))
+
+
+def find_checks(line: str) -> list[CheckCommand]:
+    """Return the checks that a command line runs, in order."""
+    return [*_find_checks(line, _DEEP)]
+
+
+def _find_checks(line: str, depth: int) -> Iterator[CheckCommand]:
+    for words in split_commands(line):
+        yield from _read(words, depth)
+
+
+def split_commands(line: str) -> Iterator[list[str]]:
+    """Yield the words of each simple command of a line."""
+    text = _HERE_DOCUMENT.sub(r"\3", line[:_LINE].replace("\\\n", " "))
+    words: list[str] = []
+    for token in _TOKEN.finditer(text):
+        if token["end"] is not None:
+            yield words
+            words = []
+        elif token["word"] is not None:
+            words.append(_QUOTES.sub(lambda quote: quote[1] or quote[2] or quote[3] or "", token["word"]))
+    yield words
+
+
+def _read(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
+    """Yield the check of a simple command; several, where it runs lines of its own."""
+    start = next(
+        (n for n, word in enumerate(words) if word not in _KEYWORDS and not _ASSIGNMENT.match(word)), len(words)
+    )
+    words = words[start:]
+    if not words or any(word in QUESTIONS for word in words[1:]):
+        return
+    name = words[0].rpartition("/")[2].removesuffix(".exe")
+    if (check := _read_program(name, words) or _read_task(name, words[1:])) is not None:
+        yield check
+        return
+    rest = _find_inner(name, words)
+    for start in range(len(rest)):
+        if " " in rest[start] and depth:
+            yield from _find_checks(rest[start], depth - 1)
+        elif inner := [*_read(rest[start:], 0)]:
+            yield from inner
+            return
+
+
+def _find_inner(name: str, words: Sequence[str]) -> Sequence[str]:
+    """Return the words among which a wrapper's command begins; empty: the program is no wrapper."""
+    plain = re.sub(r"[\d.]+$", "", name)
+    if name in WRAPPERS:
+        return words[1:]
+    if plain in _MODULE_AFTER and "-m" in words:
+        return words[words.index("-m") + 1 :]
+    within = RUNS_IN.get(name, ())
+    start = next((number for number, word in enumerate(words, 1) if word in within), len(words))
+    return words[start:]
+
+
+def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
+    """Return the check of a program that is known, or of a script with a check's name."""
+    plain = re.sub(r"-?[\d.]+$", "", name)
+    for first, kind in PROGRAMS.get(name, PROGRAMS.get(plain, {})).items():
+        wanted = first.split()
+        rest = [word for word in words[1:] if not word.startswith("+")]  # cargo +nightly
+        if wanted and not (_has_subcommand(rest, wanted[0]) and all(word in rest for word in wanted)):
+            continue
+        return _narrow(f"{plain} {first}".strip(), kind, rest[rest.index(wanted[-1]) + 1 :] if wanted else rest)
+    if plain in {"mvn", "mvnw", "gradle", "gradlew"}:
+        return _read_jvm(plain.removesuffix("w"), words[1:])
+    if plain == "rake" and len(words) == 1:
+        return CheckCommand("rake", "all", is_task=True)
+    if _INTERPRETERS.fullmatch(name):
+        script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
+        if script.rpartition("/")[2] in PROGRAMS:  # manage.py, artisan
+            return _read_program(script.rpartition("/")[2], words[words.index(script) :])
+        return _read_script(script, is_run_by_name=False)
+    return _read_script(words[0], is_run_by_name=True)
+
+
+def _has_subcommand(words: Sequence[str], wanted: str) -> bool:
+    """Return whether a program's first plain word, after options and their values, is the wanted one."""
+    if wanted.startswith("-"):
+        return wanted in words
+    previous = ""
+    for word in words:
+        if word == wanted:
+            return True
+        if not word.startswith("-") and word != "workspace" and not previous:
+            return False
+        previous = word if word.startswith("-") or word == "workspace" else ""
+    return False
+
+
+def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
+    """Return the check of Maven or Gradle; a task of one module, or tests that an option picks, is narrow."""
+    matches = [match for word in words if not word.startswith("-") and (match := _JVM.fullmatch(word))]
+    if not matches:
+        return None
+    kinds = {match.lastgroup for match in matches}
+    kind: Kind = "test" if "test" in kinds else "all" if "all" in kinds else "build"
+    modules = tuple(match[0] for match in matches if ":" in match[0].lstrip(":"))
+    filters = tuple(word for word in words if word.startswith(("-Dtest", "--tests", "-pl")))
+    return CheckCommand(f"{name} {kind}", kind, modules, filters)
+
+
+def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
+    """Return the check of a script: one with a check's name, or one of a folder of tests."""
+    folder, _, name = path.removeprefix("./").rpartition("/")
+    if (is_run_by_name and "/" not in path) or _NO_TASK.search(name):
+        return None
+    match = _SCRIPT.fullmatch(name)
+    if match is not None:
+        kind: Kind = "test" if match["test"] else "lint" if match["lint"] else "all"
+        return CheckCommand(path.removeprefix("./"), kind, is_task=True)
+    is_test = _TEST_FILE.fullmatch(name) is not None and (
+        _TEST_FOLDERS & set(folder.split("/")) or name.startswith("test_") or re.search(r"[_.-](?:test|spec)\.", name)
+    )
+    return CheckCommand(path.removeprefix("./"), "test") if is_test else None
+
+
+def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
+    """Return the check that a runner's task is, by the task's name."""
+    before = TASK_RUNNERS.get(name)
+    if before is None:
+        return None
+    rest = [word for word in words if not word.startswith(("-", "+")) and not _ASSIGNMENT.match(word)]
+    if before:
+        at = next((n for n, word in enumerate(rest) if word in before), -1 if "" in before else None)
+        rest = rest[at + 1 : at + 2] if at is not None else []
+    for task in rest:
+        match = _TASK.fullmatch(task)
+        if match is None or _NO_TASK.search(task):
+            continue
+        kind: Kind = next(kind for kind in ("test", "lint", "types", "build", "all") if match[kind])
+        family = "npm" if name in {"pnpm", "yarn", "bun"} else name
+        narrow = tuple(filter(None, (match["rest"].lstrip(":._/-"),)))
+        return CheckCommand(f"{family} {kind}", kind, narrow, is_task=True)
+    return None
+
+
+def _narrow(program: str, kind: Kind, words: Sequence[str]) -> CheckCommand:
+    """Return the check of a program with the targets and filters among its words."""
+    targets: list[str] = []
+    filters: list[str] = []
+    previous = ""
+    for word in words:
+        option = word.partition("=")[0]
+        if previous in FILTERS:
+            filters.append(f"{previous} {word}")
+        elif word.startswith("-"):
+            filters += [word] if option in NARROW or ("=" in word and option in FILTERS) else []
+        elif previous not in VALUES and not word.isdigit():
+            targets.append(word.removeprefix("./").rstrip("/") or ".")
+        previous = word if word.startswith("-") else ""
+    is_all = any(word in EVERYTHING for word in targets)
+    name = NAMES.get(program, program)
+    return CheckCommand(name, kind, () if is_all else tuple(targets), tuple(filters), name in TASKS)
+
+
+def _is_below(target: str, other: str) -> bool:
+    return target == other or target.startswith((f"{other}/", f"{other}::", f"{other}["))
