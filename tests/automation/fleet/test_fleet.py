@@ -4,7 +4,9 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,9 @@ import pytest
 
 from codeloop.automation.fleet.coordinator import Coordinator
 from codeloop.automation.fleet.databases import SqliteFile
-from codeloop.automation.fleet.jobs import read_jobs
+from codeloop.automation.fleet.jobs import FleetJob, read_jobs
 from codeloop.automation.fleet.ledger import Ledger
-from codeloop.automation.fleet.local import LocalDriver
+from codeloop.automation.fleet.local import LocalDriver, end_programs
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.support.answers import Answer
@@ -137,6 +139,59 @@ def test_a_fleet_stops_in_seconds_and_goes_on_later(tmp_path: Path) -> None:
     with serving(steps(DONE)) as server:
         desk.use(server)
         assert desk.run("fleet", "run", table).returncode == 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_a_repository_is_cloned_lets_the_job_wait(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"git://127.0.0.1:{silent.getsockname()[1]}/shop"
+        table = write_table(desk, [{"id": "j", "repository": address, "prompt": "p"}])
+        coordinator = desk.start("fleet", "run", table)
+        connection, _ = silent.accept()
+        with connection:
+            os.killpg(coordinator.pid, signal.SIGINT)  # as a terminal does
+            assert coordinator.wait(60) == 130
+            coordinator.communicate()
+    assert status(desk)["waiting"] == 1
+
+
+def test_a_stop_ends_a_clone_that_hangs_and_lets_its_job_wait(tmp_path: Path) -> None:
+    ledger = Ledger(SqliteFile(tmp_path / "fleet.db"))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"git://127.0.0.1:{silent.getsockname()[1]}/shop"
+        ledger.add([FleetJob(id="j", repository=address, prompt="p")])
+        coordinator = Coordinator(tmp_path, ledger, (), [LocalDriver()], lambda _row, _result: None)
+        work = threading.Thread(target=coordinator.work, args=(1,))
+        work.start()
+        connection, _ = silent.accept()
+        ledger.set_stopping(on=True)
+        work.join(30)
+        assert not work.is_alive()
+        with connection:  # nobody is left who waits for an answer
+            connection.settimeout(30)
+            while connection.recv(1024):
+                pass
+    assert [row.state for row in ledger.rows()] == ["waiting"]
+    assert not list((tmp_path / "attempts").iterdir())
+
+
+def test_of_many_programs_some_are_asked_to_end_and_all_are_ended_in_time(tmp_path: Path) -> None:
+    number = 2 * (os.cpu_count() or 1) + 4
+    asked = tmp_path / "asked"
+    script = f"trap 'echo asked >> {asked}' TERM; echo ready; while :; do sleep 60 & wait; done"
+    programs = [
+        subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True) for _ in range(number)
+    ]
+    for program in programs:
+        assert program.stdout is not None
+        with program.stdout:
+            program.stdout.readline()
+    end_programs((program.pid, "") for program in programs)
+    assert [program.wait(30) for program in programs] == [-signal.SIGKILL] * number
+    assert asked.read_text().split() == ["asked"] * (number - 4), (
+        "hundreds at once would take the cores from each other"
+    )
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def test_a_lease_ends_with_its_connection_and_what_comes_later_counts_for_nothin
             admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
         (orphan,) = other.list_orphans([])
         assert (orphan.job_id, orphan.attempt) == ("one", 1)
-        other.give_back("one", 1)
+        other.give_back(("one", 1))
         again = other.claim()
         assert again is not None
         assert (again.job.id, again.attempt) == ("one", 2)

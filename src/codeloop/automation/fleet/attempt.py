@@ -35,15 +35,23 @@ class JobAttempt:
         """
         if (done := read_result(self._final)) is not None:
             return done
-        job, tree = self._task.job, self._task.tree
+        job, tree, branch = self._task.job, self._task.tree, f"codeloop/{self._task.job.id}"
+
+        def git(*arguments: str) -> str:
+            return run_git(job.repository, "-C", str(tree), *arguments, is_stopping=is_stopping)
+
         remove_tree(self._final)
         remove_tree(self._task.folder)
         self._task.folder.mkdir(parents=True)
         base = ("--branch", job.base) if job.base else ()
-        run_git(job.repository, "clone", "--quiet", *base, "--", job.repository, str(tree))
-        self._git("checkout", "--quiet", "-B", f"codeloop/{job.id}", *((self._commit,) if self._commit else ()))
-        before = self._git("rev-parse", "HEAD").strip()
-        heads = self._git("for-each-ref", "--format=%(symref:lstrip=3)", "refs/remotes/origin/HEAD")
+        clone = ("clone", "--quiet", *base, "--", job.repository, str(tree))
+        run_git(job.repository, *clone, is_stopping=is_stopping)
+        git("checkout", "--quiet", "-B", branch, *((self._commit,) if self._commit else ()))
+        refs = (f"refs/heads/{branch}", "refs/remotes/origin/HEAD")
+        lines = git("for-each-ref", "--format=%(objectname) %(symref:lstrip=3)", *refs).splitlines()
+        if not lines:
+            raise CodeloopError(f"{job.repository} has no commit to start from.")
+        before, target = lines[0].strip(), lines[1].split()[-1] if len(lines) > 1 else ""
         settings = _read_settings(tree)
         result = self._driver.run(self._task, note_child, is_stopping)
         if _read_settings(tree) != settings:  # git would start what they name
@@ -51,14 +59,15 @@ class JobAttempt:
         if result.get("exitCode") == INTERRUPTED:
             self.discard()
             return result
-        self._git("add", "--all")
-        if self._git("status", "--porcelain"):
+        git("add", "--all")
+        commit, *changes = git("status", "--porcelain=v2", "--branch").splitlines()
+        after = commit.split()[-1]  # of `# branch.oid ID`
+        if any(not line.startswith("#") for line in changes):
             title = (job.goal or job.prompt).strip().splitlines()[0][:72]
-            self._git(*_WHO, "commit", "--quiet", "-m", title)
-        result["start"], result["target"] = before, job.base or heads.strip()  # "": its HEAD is on no branch
-        result["commit"] = self._git("rev-parse", "HEAD").strip()
-        result["branch"] = f"codeloop/{job.id}"
-        diff = self._git("diff", "--no-ext-diff", "--no-textconv", f"{before}..HEAD")
+            git(*_WHO, "commit", "--quiet", "-m", title)
+            after = git("rev-parse", "HEAD").strip()
+        result |= {"start": before, "target": job.base or target, "commit": after, "branch": branch}
+        diff = git("diff", "--no-ext-diff", "--no-textconv", before, after) if after != before else ""
         result["diff"] = diff[: FLEET_DIFF.value]
         (self._task.folder / "result.json").write_bytes(msgspec.json.encode(result))
         self._final.parent.mkdir(parents=True, exist_ok=True)
@@ -68,9 +77,6 @@ class JobAttempt:
     def discard(self) -> None:
         """Remove what an attempt left that does not count."""
         remove_tree(self._task.folder)
-
-    def _git(self, *arguments: str) -> str:
-        return run_git(self._task.job.repository, "-C", str(self._task.tree), *arguments)
 
 
 def _read_settings(tree: Path) -> list[bytes]:

@@ -3,15 +3,14 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from codeloop.automation.fleet.attempt import INTERRUPTED, JobAttempt, read_result
 from codeloop.automation.fleet.driver import Driver, DriverLost, JobTask, Stopped
-from codeloop.automation.fleet.ledger import Ledger, LedgerRow, Orphan
-from codeloop.automation.fleet.local import end_program
+from codeloop.automation.fleet.ledger import Ledger, LedgerRow
+from codeloop.automation.fleet.local import end_programs
 from codeloop.kit.small_files import lock, remove_tree
-from codeloop.schema.bounds.automation import FLEET_LOOK, FLEET_LOST, FLEET_LOST_WAIT, FLEET_ORPHANS
+from codeloop.schema.bounds.automation import FLEET_LOOK, FLEET_LOST, FLEET_LOST_WAIT, FLEET_ORPHANS, FLEET_TIDY
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -62,6 +61,8 @@ class Coordinator:
         self._tell = tell
         self._ledger = ledger
         self._active: dict[str, threading.Thread] = {}
+        self._stopped: list[LedgerRow] = []
+        """Those whose work was ended by a stop; they are given back together, however many there are."""
         self._has_ended = threading.Event()
         self.is_stopping = False
         """Whether no more jobs are started, and those that run are ended."""
@@ -84,6 +85,9 @@ class Coordinator:
                     self.is_stopping = self.is_stopping or bool(self._active)
                     for thread in list(self._active.values()):
                         thread.join()
+                    self._give_back_stopped()
+                if not self.is_stopping:  # a git of a killed coordinator may have gone on for a while
+                    remove_tree(self._folder / "attempts")
         except TimeoutError:
             raise CodeloopError(
                 "This fleet is worked on already. `codeloop fleet status` shows it, `codeloop fleet stop` ends it."
@@ -126,12 +130,23 @@ class Coordinator:
         orphans = self._ledger.list_orphans(list(self._active))
         if not orphans:
             return
-        with ThreadPoolExecutor(len(orphans)) as threads:  # ending one takes some seconds
-            list(threads.map(_end_orphan, orphans))
+        end_programs((orphan.child, orphan.child_started) for orphan in orphans)
         for orphan in orphans:
             for place in self._places:
                 place.driver.end_left(orphan.job_id, orphan.attempt)
-            self._ledger.give_back(orphan.job_id, orphan.attempt)
+        self._ledger.give_back(*((orphan.job_id, orphan.attempt) for orphan in orphans))
+
+    def _give_back_stopped(self) -> None:
+        """Let the jobs wait again that the stop has ended. What takes long to remove is left to the next run."""
+        if self._stopped:
+            self._ledger.give_back(*((row.job.id, row.attempt) for row in self._stopped))
+        deadline = time.monotonic() + FLEET_TIDY.seconds
+        for row in self._stopped:
+            if time.monotonic() < deadline:
+                remove_tree(self._attempt_folder(row))
+
+    def _attempt_folder(self, row: LedgerRow) -> Path:
+        return self._folder / "attempts" / f"{row.job.id}.{row.attempt}"
 
     def _work(self, row: LedgerRow, place: _Place) -> None:
         """Do one job, in a thread of its own."""
@@ -156,32 +171,31 @@ class Coordinator:
             kept = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
             kept.parent.mkdir(exist_ok=True)
             final.rename(kept)
-        task = JobTask(job, row.attempt, self._folder / "attempts" / f"{job.id}.{row.attempt}", self._flags)
+        task = JobTask(job, row.attempt, self._attempt_folder(row), self._flags)
         attempt = JobAttempt(self._folder, driver, task)
         try:
             result = attempt.run(
                 lambda child: self._ledger.note_child(job.id, row.attempt, child), lambda: self.is_stopping
             )
             driver.forget(job.id)
-        except (Stopped, DriverLost) as error:
+        except Stopped:
+            self._stopped.append(row)
+            return ""
+        except DriverLost as error:
             attempt.discard()
-            self._ledger.give_back(job.id, row.attempt)
-            return str(error) if isinstance(error, DriverLost) else ""
+            self._ledger.give_back((job.id, row.attempt))
+            return str(error)
         except (CodeloopError, OSError) as error:
             result = {"reason": "error", "exitCode": 1, "message": str(error)}
             attempt.discard()
         if result.get("exitCode") == INTERRUPTED:  # by a user, who stops everything
             self.is_stopping = True
-            self._ledger.give_back(job.id, row.attempt)
+            self._ledger.give_back((job.id, row.attempt))
             return ""
         state = "failed" if result.get("exitCode") else "done"
         if self._ledger.finish(job.id, row.attempt, state, result):
             self._tell(row, result)
         return ""
-
-
-def _end_orphan(orphan: Orphan) -> None:
-    end_program(orphan.child, orphan.child_started)
 
 
 def _is_free(place: _Place) -> bool:

@@ -6,7 +6,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,16 +56,14 @@ class SqliteFile:
         self.owner = (os.getpid(), start_time(os.getpid()))
         self._file = file
         self._turn = threading.Lock()  # waiting threads get their turns; SQLite lets some of many wait for ever
+        self._connection: sqlite3.Connection | None = None
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     @contextmanager
     def change(self) -> Generator[Cursor]:
         """See FleetDatabase."""
-        with (
-            self._turn,
-            closing(sqlite3.connect(self._file, timeout=FLEET_BUSY.seconds, isolation_level=None)) as connection,
-        ):
-            connection.execute("PRAGMA journal_mode = WAL")
+        with self._turn:
+            connection = self._connection = self._connection or self._connect()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection.cursor()
@@ -73,6 +71,14 @@ class SqliteFile:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def _connect(self) -> sqlite3.Connection:
+        """Open the one connection: closing it after each change would write the whole log back each time."""
+        connection = sqlite3.connect(
+            self._file, timeout=FLEET_BUSY.seconds, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        return connection
 
     def is_gone(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
         """See FleetDatabase."""

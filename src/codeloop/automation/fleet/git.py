@@ -1,35 +1,60 @@
 """git for a fleet's jobs, without hooks, monitors, signatures and questions."""
 
 import os
+import signal
 import subprocess
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
+from codeloop.automation.fleet.driver import Stopped
 from codeloop.automation.git_program import git_command
 from codeloop.kit.processes import with_absolute_path
-from codeloop.schema.bounds.automation import FLEET_GIT
+from codeloop.schema.bounds.automation import FLEET_GIT, FLEET_LOOK
 from codeloop.schema.errors import CodeloopError
 
 
-def run_git(repository: str, *arguments: str, more: Mapping[str, str] | None = None) -> str:
-    """Run one command and return what it prints. Raises CodeloopError.
+def run_git(
+    repository: str,
+    *arguments: str,
+    more: Mapping[str, str] | None = None,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> str:
+    """Run one command and return what it prints. Raises Stopped soon after `is_stopping` is true; CodeloopError.
 
     `repository`: what an error names; `more`: variables beside those of this process.
     """
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
     environment = with_absolute_path({**os.environ, **quiet, **(more or {})})
+    deadline = time.monotonic() + FLEET_GIT.seconds
+    program = subprocess.Popen(
+        git_command(*arguments, path=environment["PATH"]),
+        cwd="/",
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for the fleet, which stops: a git that it ended would be a failed job
+    )
     try:
-        done = subprocess.run(
-            git_command(*arguments, path=environment["PATH"]),
-            cwd="/",
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=FLEET_GIT.seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise CodeloopError(f"git {arguments[0]} took longer than {FLEET_GIT.seconds:g} s.") from None
-    if done.returncode:
-        words = done.stderr.decode("utf-8", "replace").strip()
+        output, errors = _wait(program, arguments[0], deadline, is_stopping)
+    finally:
+        if program.poll() is None:
+            os.killpg(program.pid, signal.SIGKILL)  # what it has started, too
+            program.communicate()
+    if program.returncode:
+        words = errors.decode("utf-8", "replace").strip()
         raise CodeloopError(f"git failed for {repository}: {words}")
-    return done.stdout.decode("utf-8", "replace")
+    return output.decode("utf-8", "replace")
+
+
+def _wait(
+    program: "subprocess.Popen[bytes]", name: str, deadline: float, is_stopping: Callable[[], bool]
+) -> tuple[bytes, bytes]:
+    """Return what a program has printed to stdout and stderr. Raises Stopped; CodeloopError: it takes too long."""
+    while not is_stopping():
+        with suppress(subprocess.TimeoutExpired):
+            return program.communicate(timeout=FLEET_LOOK.seconds)
+        if time.monotonic() > deadline:
+            raise CodeloopError(f"git {name} took longer than {FLEET_GIT.seconds:g} s.")
+    raise Stopped("The fleet was stopped.")

@@ -163,11 +163,11 @@ class Ledger:
                     found.append(Orphan(job_id, attempt, child if self._database.is_here(by) else 0, started))
         return found
 
-    def give_back(self, job_id: str, attempt: int) -> None:
-        """Let a job wait again that an attempt did not finish, unless another one has begun since."""
+    def give_back(self, *attempts: tuple[str, int]) -> None:
+        """Let jobs wait again that these attempts (id, attempt) did not finish, unless others have begun since."""
         sql = "UPDATE job SET state = 'waiting' WHERE id = ? AND attempt = ? AND state = 'running'"
         with self._database.change() as cursor:
-            cursor.execute(sql, (job_id, attempt))
+            cursor.executemany(sql, attempts)
 
     def retry(self, ids: Collection[str]) -> int:
         """Let failed jobs (all of them, where none is named) wait again; returns how many."""

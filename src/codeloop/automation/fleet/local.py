@@ -5,18 +5,22 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import msgspec
 
 from codeloop.automation.fleet.driver import RESULT_KEYS, JobTask, Stopped
 from codeloop.kit.processes import is_alive, with_absolute_path
-from codeloop.schema.bounds.automation import FLEET_END, FLEET_LOOK
+from codeloop.schema.bounds.automation import FLEET_END, FLEET_LOOK, FLEET_STOP
 from codeloop.schema.wire import JSON
 
 PROGRAM = (sys.executable, "-P", "-m", "codeloop")
+_ENDING_AT_ONCE = 2 * (os.cpu_count() or 1)
+"""How many agents of a fleet that stops clean up at the same time; hundreds would take the cores from each other."""
 
 
 class LocalDriver:
@@ -26,6 +30,7 @@ class LocalDriver:
 
     def __init__(self, withheld: Sequence[str] = ()) -> None:
         self._withheld = frozenset(withheld)
+        self._turns = threading.Semaphore(_ENDING_AT_ONCE)
 
     def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver."""
@@ -46,7 +51,10 @@ class LocalDriver:
                         raise Stopped("The fleet was stopped.")
                     _wait(child.pid, FLEET_LOOK.seconds)
             finally:
-                end_program(child.pid)
+                if is_stopping():
+                    self._end_in_turn(child.pid)
+                else:
+                    end_program(child.pid)
                 child.wait()
             output.seek(0)
             lines = output.read().splitlines()
@@ -57,6 +65,16 @@ class LocalDriver:
         if last.get("type") != "result":  # killed: what it had printed by then says nothing of how it ended
             return {"reason": "error", "exitCode": child.returncode or 1, "message": "It ended without a result."}
         return {key: last[key] for key in RESULT_KEYS if key in last}
+
+    def _end_in_turn(self, pid: int) -> None:
+        """End one of many agents that are to end: asked first if its turn comes in time, else killed."""
+        deadline = time.monotonic() + FLEET_STOP.seconds
+        has_turn = self._turns.acquire(timeout=FLEET_STOP.seconds)
+        try:
+            end_program(pid, grace=deadline - time.monotonic())
+        finally:
+            if has_turn:
+                self._turns.release()
 
     def end_left(self, job_id: str, attempt: int) -> None:
         """Do nothing: its one process is known by its id."""
@@ -80,16 +98,31 @@ def _wait(pid: int, seconds: float) -> None:
         os.close(fd)
 
 
-def end_program(pid: int, started: str = "") -> None:
-    """End a program that leads its own session, with all of it: asked first, then killed."""
+def end_program(pid: int, started: str = "", grace: float = FLEET_END.seconds) -> None:
+    """End a program that leads its own session, with all of it: asked first, killed after `grace` seconds.
+
+    What it has started in other sessions ends by itself: its launcher sees that it is gone.
+    """
     if not pid or not is_alive(pid, started):
         return
-    deadline = time.monotonic() + FLEET_END.seconds
+    deadline = time.monotonic() + grace
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGTERM)
+        if grace > 0:
+            os.killpg(pid, signal.SIGTERM)
         while time.monotonic() < deadline and is_alive(pid, started) and not _is_over(pid):
             time.sleep(FLEET_LOOK.seconds / 4)
         os.killpg(pid, signal.SIGKILL)
+
+
+def end_programs(programs: Iterable[tuple[int, str]]) -> None:
+    """End many programs (process id, start time) as `end_program` does, in about FLEET_STOP however many they are."""
+    deadline = time.monotonic() + FLEET_STOP.seconds
+
+    def end(program: tuple[int, str]) -> None:
+        end_program(*program, grace=deadline - time.monotonic())
+
+    with ThreadPoolExecutor(_ENDING_AT_ONCE) as threads:
+        list(threads.map(end, programs))
 
 
 def _is_over(pid: int) -> bool:

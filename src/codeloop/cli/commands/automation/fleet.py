@@ -19,7 +19,6 @@ from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
 from codeloop.automation.fleet.local import LocalDriver
 from codeloop.automation.fleet.page import describe, render_page, sum_up
 from codeloop.automation.fleet.ray_driver import RayDriver
-from codeloop.automation.fleet.repository_host import TOKENS
 from codeloop.automation.fleet.ssh.driver import SshDriver, SshSettings
 from codeloop.cli import options
 from codeloop.cli.options import AGENT, AUTO, FILE, MODEL, PROFILE, TRUST
@@ -82,11 +81,15 @@ def run(
     """
     read = read_jobs(jobs)
     address, publish = str(flags.pop("address") or ""), bool(flags.pop("publish"))
+    withheld: Sequence[str] = ()
     if publish:
+        from codeloop.automation.fleet.repository_host import TOKENS
+
+        withheld = TOKENS
         hide()  # the tokens are in our environment, which agents could read where there is no sandbox
     if pods is not None and places:
         raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
-    drivers = _make_drivers(places or ("here",), flags, TOKENS if publish else ())
+    drivers = _make_drivers(places or ("here",), flags, withheld)
     folder = _folder(name or jobs.stem)
     ledger = open_ledger(folder, address)
     ledger.add(read)
