@@ -12,7 +12,7 @@ from codeloop.app.language.servers import users_of
 from codeloop.lsp.languages import Languages
 from codeloop.lsp.new_diagnostics import FileEdit
 from codeloop.lsp.server import ServerCallbacks
-from codeloop.lsp.servers.choice import ChosenServer, ProgramSearch, servers_of
+from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.bounds.language import LSP_LOOK
 from codeloop.schema.config import LspServerConfig
 from codeloop.workspace.process.conversation import RunningProgram, start_program
@@ -110,26 +110,26 @@ def _opened(folder: Path, name: str) -> tuple[Workspace, Languages | None]:
     environment = {**os.environ, "PATH": path}
     workspace = Workspace(root, root, folder / "scratch", environment)
     place = ProgramSearch(root, root, is_trusted=True, path=path, installed=folder)
-    rows = servers_of(None, place)
+    rows = list_servers(None, place)
     others = {each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name}
-    chosen = servers_of(others, place)
+    chosen = list_servers(others, place)
     if not any(each.state == "found" for each in chosen):
         return workspace, None
 
-    async def start(server: ChosenServer, at: Path) -> RunningProgram:
+    async def start(server: ServerChoice, at: Path) -> RunningProgram:
         return await start_program(workspace, Launch(server.command, at, environment, {}), lambda _: None)
 
     def nothing(*_: object) -> None:
         """Nobody follows."""
 
-    house = ServerCallbacks(
+    callbacks = ServerCallbacks(
         start=start,
         log=nothing,
-        changed=nothing,
-        told=nothing,
+        on_change=nothing,
+        on_report=nothing,
         warn=nothing,
         watch=nothing,
-        users=lambda path, row: users_of(workspace, path, row),
+        find_users=lambda path, row: users_of(workspace, path, row),
     )
-    opened = Languages(chosen, root, house, lambda _: 0.0)
+    opened = Languages(chosen, root, callbacks, lambda _: 0.0)
     return workspace, opened

@@ -13,7 +13,7 @@ from codeloop.app.language.servers import users_of
 from codeloop.lsp.languages import Languages, format_diagnostics
 from codeloop.lsp.new_diagnostics import FileEdit
 from codeloop.lsp.server import ServerCallbacks
-from codeloop.lsp.servers.choice import ChosenServer, ProgramSearch, servers_of
+from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.config import LspServerConfig, SandboxConfig
 from codeloop.workspace.process.conversation import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
@@ -190,30 +190,30 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     workspace = ctx.workspace = Workspace(root, root, ctx.workspace.scratch, environment, SandboxConfig())
     logs: list[str] = []
 
-    async def start(chosen: ChosenServer, at: Path) -> RunningProgram:
+    async def start(chosen: ServerChoice, at: Path) -> RunningProgram:
         launch = Launch(chosen.command, at, workspace.environment, {})
         return await start_program(workspace, launch, lambda data: logs.append(data.decode("utf-8", "replace")))
 
     def ignore(*_: object) -> None:
         """Nobody follows."""
 
-    house = ServerCallbacks(
+    callbacks = ServerCallbacks(
         start=start,
         log=lambda _, line: logs.append(line),
-        changed=ignore,
-        told=ignore,
+        on_change=ignore,
+        on_report=ignore,
         warn=logs.append,
         watch=ignore,
-        users=lambda path, row: users_of(workspace, path, row),
+        find_users=lambda path, row: users_of(workspace, path, row),
     )
     place = ProgramSearch(root, root, is_trusted=True, path=path, installed=tmp_path / "none")
-    rows = servers_of(None, place)
+    rows = list_servers(None, place)
     others = {each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name}
-    chosen = servers_of(others, place)
+    chosen = list_servers(others, place)
     if not any(each.state == "found" for each in chosen):
         ctx.store.close()
         pytest.skip(f"{name} can't be had here")
-    languages = Languages(chosen, workspace.root, house, lambda _: 0.0)
+    languages = Languages(chosen, workspace.root, callbacks, lambda _: 0.0)
     ctx.services.languages = languages
     code = workspace.root / folder
     code.mkdir(parents=True, exist_ok=True)

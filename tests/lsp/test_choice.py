@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.language.servers import users_of
-from codeloop.lsp.servers.choice import ProgramSearch, servers_of, serving
+from codeloop.lsp.servers.choice import ProgramSearch, list_servers, select_servers
 from codeloop.lsp.servers.row import load_rows
 from codeloop.schema.config import LspServerConfig
 from tests.tool.context import make_context
@@ -26,7 +26,7 @@ def program(folder: Path, name: str) -> Path:
 def states(
     root: Path, configured: dict[str, LspServerConfig] | bool | None = None, *, trusted: bool = True, path: str = ""
 ) -> dict[str, str]:
-    found = servers_of(configured, place(root, trusted=trusted, path=path))
+    found = list_servers(configured, place(root, trusted=trusted, path=path))
     return {each.row.name: each.state for each in found}
 
 
@@ -49,12 +49,14 @@ def test_more_than_thirty_are_known_each_once() -> None:
 def test_one_of_a_kind_serves_and_linters_beside_it(root: Path, tmp_path: Path) -> None:
     for name in ("basedpyright-langserver", "ty", "ruff", "pylsp"):
         program(tmp_path / "bin", name)
-    found = servers_of(None, place(root, path=str(tmp_path / "bin")))
-    assert [each.row.name for each, _ in serving(found, root / "a.py", root)] == ["basedpyright", "ruff"]
+    found = list_servers(None, place(root, path=str(tmp_path / "bin")))
+    assert [each.row.name for each, _ in select_servers(found, root / "a.py", root)] == ["basedpyright", "ruff"]
     program(root / ".venv/bin", "ty")
-    found = servers_of(None, place(root, path=str(tmp_path / "bin")))
-    assert [each.row.name for each, _ in serving(found, root / "a.py", root)] == ["ty", "ruff"], "a project's own first"
-    assert serving(found, root / "a.txt", root) == []
+    found = list_servers(None, place(root, path=str(tmp_path / "bin")))
+    assert [each.row.name for each, _ in select_servers(found, root / "a.py", root)] == ["ty", "ruff"], (
+        "a project's own first"
+    )
+    assert select_servers(found, root / "a.txt", root) == []
 
 
 def test_nothing_of_an_untrusted_project_runs(root: Path, tmp_path: Path) -> None:
@@ -78,19 +80,19 @@ def test_the_nearest_root_counts_and_none_above_the_work_tree(root: Path, tmp_pa
     program(tmp_path / "bin", "ty")
     (tmp_path / "pyproject.toml").touch()
     (root / "lib" / "src").mkdir(parents=True)
-    found = servers_of(None, place(root, path=str(tmp_path / "bin")))
-    assert serving(found, root / "lib/src/a.py", root)[0][1] == root
+    found = list_servers(None, place(root, path=str(tmp_path / "bin")))
+    assert select_servers(found, root / "lib/src/a.py", root)[0][1] == root
     (root / "lib" / "pyproject.toml").touch()
-    assert serving(found, root / "lib/src/a.py", root)[0][1] == root / "lib"
+    assert select_servers(found, root / "lib/src/a.py", root)[0][1] == root / "lib"
 
 
 def test_one_that_needs_its_configuration_serves_only_there(root: Path, tmp_path: Path) -> None:
     for name in ("deno", "typescript-language-server"):
         program(tmp_path / "bin", name)
-    found = servers_of(None, place(root, path=str(tmp_path / "bin")))
-    assert [each.row.name for each, _ in serving(found, root / "a.ts", root)] == ["typescript"]
+    found = list_servers(None, place(root, path=str(tmp_path / "bin")))
+    assert [each.row.name for each, _ in select_servers(found, root / "a.ts", root)] == ["typescript"]
     (root / "deno.json").touch()
-    assert [each.row.name for each, _ in serving(found, root / "a.ts", root)] == ["deno"]
+    assert [each.row.name for each, _ in select_servers(found, root / "a.ts", root)] == ["deno"]
 
 
 def test_the_configuration_changes_adds_and_disables(root: Path, tmp_path: Path) -> None:
@@ -100,8 +102,8 @@ def test_the_configuration_changes_adds_and_disables(root: Path, tmp_path: Path)
         "ty": LspServerConfig(disabled=True),
         "mine": LspServerConfig(command=[str(own), "--stdio"], extensions=[".py", ".my"], env={"A": "b"}),
     }
-    found = servers_of(configured, place(root, path=str(tmp_path / "bin")))
-    ((mine, _),) = serving(found, root / "a.py", root)
+    found = list_servers(configured, place(root, path=str(tmp_path / "bin")))
+    ((mine, _),) = select_servers(found, root / "a.py", root)
     assert mine.command == (str(own), "--stdio")
     assert (mine.row.languages[".my"], mine.row.environment) == ("my", {"A": "b"})
     assert set(states(root, False).values()) == {"disabled"}

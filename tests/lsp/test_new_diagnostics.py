@@ -180,11 +180,11 @@ async def test_what_comes_late_is_told_once_and_never_of_a_text_that_is_no_more(
 
 
 async def test_warnings_are_told_where_that_is_wanted(tmp_path: Path) -> None:
-    for wanted, told in ((None, ""), (True, "1 new warning:\na.x:2: warning: meh1 is not good (scripted B1)")):
-        (tmp_path / str(wanted)).mkdir()
-        async with world(tmp_path / str(wanted), warnings=wanted) as it:
+    for shows, expected in ((None, ""), (True, "1 new warning:\na.x:2: warning: meh1 is not good (scripted B1)")):
+        (tmp_path / str(shows)).mkdir()
+        async with world(tmp_path / str(shows), warnings=shows) as it:
             await it.edit("a.x", "one\n")
-            assert await it.edit("a.x", "one\nmeh1\n") == told
+            assert await it.edit("a.x", "one\nmeh1\n") == expected
 
 
 async def test_an_error_in_a_file_that_nobody_read_is_told(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.lsp.servers.choice import ProgramSearch, servers_of, serving
+from codeloop.lsp.servers.choice import ProgramSearch, list_servers, select_servers
 from codeloop.lsp.servers.programs import fill_packages, has_server
 from codeloop.schema.config import LspServerConfig, ProgramSandboxConfig
 
@@ -30,7 +30,7 @@ def npm_package(modules: Path, name: str, version: str, program: str = "", file:
 
 def found(root: Path, path: Path | str = "", *, trusted: bool = True) -> list[str]:
     place = ProgramSearch(root, root, is_trusted=trusted, path=str(path), installed=root.parent / "installed")
-    return [each.row.name for each, _ in serving(servers_of(None, place), root / "a.ts", root)]
+    return [each.row.name for each, _ in select_servers(list_servers(None, place), root / "a.ts", root)]
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_server_is_given_the_nearest_package_that_it_needs(root: Path, tmp_pat
         fill_packages(value, [near])
     program = npm_package(far, "@astrojs/language-server", "2.0.0", "astro-ls")
     place = ProgramSearch(root, root, is_trusted=True, path=str(program.parent), installed=root.parent / "installed")
-    (astro,) = [each for each in servers_of(None, place) if each.row.name == "astro"]
+    (astro,) = [each for each in list_servers(None, place) if each.row.name == "astro"]
     assert astro.row.initialization == {"typescript": {"tsdk": str(far / "typescript" / "lib")}}
 
 
@@ -118,7 +118,7 @@ def test_what_would_run_a_projects_files_or_as_the_user_wants_trust(
     def state_of(*, trusted: bool) -> str:
         path = str(tmp_path / "bin")
         place = ProgramSearch(root, root, is_trusted=trusted, path=path, installed=tmp_path / "none")
-        return next(each.state for each in servers_of(configured, place) if each.row.name == "mine")
+        return next(each.state for each in list_servers(configured, place) if each.row.name == "mine")
 
     assert state_of(trusted=False) == state
     assert state_of(trusted=True) == "found"

@@ -7,8 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from codeloop.lsp.client.client import path_of
-from codeloop.lsp.client.document import on_disk
+from codeloop.lsp.client.client import parse_file_uri
+from codeloop.lsp.client.document import read_text
 from codeloop.lsp.symbols import apply_edits
 from codeloop.permission.gate import Denied
 from codeloop.schema.permission import PermissionRule
@@ -110,9 +110,9 @@ async def test_a_link_that_a_server_names_shows_nothing_of_keys_or_of_other_plac
 def test_what_a_server_names_is_read_only_where_it_is_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "none"), "/a\0b"):
-        assert on_disk(Path(path)) is None, path
-    assert path_of("file:///a%00b") is None
-    assert path_of("file:a/b") is None
+        assert read_text(Path(path)) is None, path
+    assert parse_file_uri("file:///a%00b") is None
+    assert parse_file_uri("file:a/b") is None
 
 
 @pytest.mark.slow

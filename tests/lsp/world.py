@@ -12,7 +12,7 @@ from typing import Any
 from codeloop.lsp.languages import Languages, Restarts, format_diagnostics
 from codeloop.lsp.new_diagnostics import FileEdit
 from codeloop.lsp.server import LanguageServer, ServerCallbacks
-from codeloop.lsp.servers.choice import ChosenServer, ProgramSearch, servers_of
+from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
@@ -99,27 +99,27 @@ async def world(
     )
     logs, warned, watched = list[str](), list[str](), list[bool]()
 
-    async def start(chosen: ChosenServer, at: Path) -> RunningProgram:
+    async def start(chosen: ServerChoice, at: Path) -> RunningProgram:
         launch = Launch(chosen.command, at, place.environment, {})
         return await start_program(place, launch, lambda data: logs.append(data.decode()))
 
     async def users(path: Path, _row: ServerRow) -> list[Path]:
         return [each for each in sorted(root.glob("*.x")) if each != path and path.stem in each.read_text().split()]
 
-    house = ServerCallbacks(
+    callbacks = ServerCallbacks(
         start=start,
         log=lambda _name, line: logs.append(line),
-        changed=lambda: None,
-        told=lambda _name, _path: None,
+        on_change=lambda: None,
+        on_report=lambda _name, _path: None,
         warn=warned.append,
         watch=watched.append,
-        users=users,
+        find_users=users,
     )
     command = [sys.executable, str(SERVER), str(traces), *orders]
     configured = {"scripted": LspServerConfig(command=command, extensions=[".x"], warnings=warnings)}
-    chosen = servers_of(configured, ProgramSearch(root, root, is_trusted=True, path="", installed=folder / "none"))
+    chosen = list_servers(configured, ProgramSearch(root, root, is_trusted=True, path="", installed=folder / "none"))
     chosen = [replace(each, row=replace(each.row, **row)) for each in chosen if each.row.name == "scripted"]
-    languages = Languages(chosen, root, house, restarts)
+    languages = Languages(chosen, root, callbacks, restarts)
     if ctx is not None:
         ctx.services.languages = languages
     try:

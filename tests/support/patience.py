@@ -4,8 +4,7 @@ import pytest
 
 from codeloop.app.language import servers
 from codeloop.kit.limit import Limit
-from codeloop.lsp import languages
-from codeloop.lsp import new_diagnostics as brought
+from codeloop.lsp import languages, new_diagnostics
 
 
 def wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -13,7 +12,7 @@ def wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
     long = Limit("test", 20_000, "ms", "for a test")
     monkeypatch.setattr(languages, "LSP_WAIT", long)
     monkeypatch.setattr(languages, "LSP_FIRST", long)
-    monkeypatch.setattr(languages, "_IMPATIENT", long.seconds)
-    monkeypatch.setattr(brought, "LSP_OTHERS", long)
-    monkeypatch.setattr(brought, "LSP_WAIT", long)
+    monkeypatch.setattr(languages, "_SHORT_WAIT", long.seconds)
+    monkeypatch.setattr(new_diagnostics, "LSP_OTHERS", long)
+    monkeypatch.setattr(new_diagnostics, "LSP_WAIT", long)
     monkeypatch.setattr(servers, "LSP_USERS_TIME", long)

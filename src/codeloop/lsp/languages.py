@@ -10,64 +10,65 @@ from codeloop.lsp.client.client import FileEvent
 from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
 from codeloop.lsp.new_diagnostics import FileEdit, ServerDiagnostics
 from codeloop.lsp.server import LanguageServer, ServerCallbacks
-from codeloop.lsp.servers.choice import ChosenServer, serving
+from codeloop.lsp.servers.choice import ServerChoice, select_servers
 from codeloop.schema.bounds.language import LSP_FIRST, LSP_IDLE, LSP_LOOK, LSP_ROOTS, LSP_SHOWN, LSP_WAIT
 from codeloop.schema.wire import JSON
 
-_IMPATIENT = 0.2
-"""Seconds that an edit waits for a server that was late twice."""
+_SHORT_WAIT = 0.2
+"""Seconds that an edit waits for a server that was late `_MISSES` times."""
 _MISSES = 2
+"""Late answers in a row after which an edit waits for a server only briefly."""
 _MESSAGE_LINES = 4
-_NAMED = 8
+_NAMED_FILES = 8
 """How many files are named without showing their errors."""
 Restarts = Callable[[str], float]
+"""When the user last asked to restart the server of this name, on the wall clock."""
 
 
 class Languages:
-    """The servers of a work tree, which closing ends. None runs until a file is edited.
+    """The servers of a work tree. None runs until a file is edited; `close` ends them all.
 
-    `chosen_servers`: every server, with whether it can run. `top`: no root lies above it. `restarts`: when the user
-    last asked to restart a server, on the wall clock.
+    `choices`: every server, with whether it can run. `top`: no root lies above it. `restarts`: see `Restarts`.
     """
 
     def __init__(
-        self, chosen_servers: Sequence[ChosenServer], top: Path, callbacks: ServerCallbacks, restarts: Restarts
+        self, choices: Sequence[ServerChoice], top: Path, callbacks: ServerCallbacks, restarts: Restarts
     ) -> None:
-        self.chosen = tuple(chosen_servers)
+        self.choices = tuple(choices)
         self.top = top
         self.servers: dict[tuple[str, Path], ServerDiagnostics] = {}
         self._callbacks = callbacks
         self._restarts = restarts
         self._work: set[asyncio.Task[None]] = set()
-        self._looking: asyncio.Task[None] | None = None
+        self._watchdog: asyncio.Task[None] | None = None
         self._following = 0
 
     @property
     def is_busy(self) -> bool:
-        """Return whether any work is awaited; idle servers don't count."""
+        """Return whether the project must stay open for the servers: never, an idle project may end them."""
         return False
 
     def serves(self, path: Path) -> bool:
         """Return whether a server can run for a file."""
-        return bool(serving(self.chosen, path, self.top))
+        return bool(select_servers(self.choices, path, self.top))
 
-    async def servers_of(self, path: Path) -> list[ServerDiagnostics]:
+    async def find_servers(self, path: Path) -> list[ServerDiagnostics]:
         """Return the servers of a file without starting them; those to be restarted are ended."""
         server_diagnostics: list[ServerDiagnostics] = []
-        for chosen_server, root in serving(self.chosen, path, self.top):
-            key = (chosen_server.row.name, self.top if chosen_server.row.shared else root)
+        for choice, root in select_servers(self.choices, path, self.top):
+            key = (choice.row.name, self.top if choice.row.shared else root)
             if key not in self.servers:
-                self._make_room(chosen_server.row.name)
-                self.servers[key] = ServerDiagnostics(LanguageServer(chosen_server, root, self._callbacks))
+                self._make_room(choice.row.name)
+                self.servers[key] = ServerDiagnostics(LanguageServer(choice, root, self._callbacks))
             server = self.servers[key].server
             server.include(root)
-            delay = self._restarts(server.name)
-            if delay > server.asked_at:
-                server.asked_at = delay
+            requested_at = self._restarts(server.name)
+            if requested_at > server.restart_requested_at:
+                server.restart_requested_at = requested_at
                 await server.restart()
             server_diagnostics.append(self.servers[key])
-        if server_diagnostics and self._looking is None:
-            self._looking = asyncio.create_task(self._look())
+        if server_diagnostics and self._watchdog is None:
+            self._watchdog = asyncio.create_task(self._end_unused())
         return server_diagnostics
 
     def _make_room(self, name: str) -> None:
@@ -75,22 +76,22 @@ class Languages:
         own = [news.server for (other, _), news in self.servers.items() if other == name]
         running = sorted((each for each in own if each.client is not None), key=lambda each: each.used_at)
         for server in running[: max(len(running) + 1 - LSP_ROOTS.value, 0)]:
-            self._begin(server.stop())
+            self._start_task(server.stop())
 
-    async def note_before_edits(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
-        """Have the servers collect diagnostics before edits, without waiting."""
-        for news, own in (await self._per_server(edits)).items():
-            row = news.server.chosen.row
-            texts = {path: text for path, text in known.items() if row.language(path) is not None}
-            self._begin(news.prepare(own, texts))
+    async def note_before_edits(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
+        """Have the servers collect diagnostics before edits, without waiting. `related`: texts that may break."""
+        for news, own in (await self._group_by_server(edits)).items():
+            row = news.server.choice.row
+            texts = {path: text for path, text in related.items() if row.language(path) is not None}
+            self._start_task(news.prepare(own, texts))
 
     async def diagnose_edits(self, edits: Sequence[FileEdit]) -> list[tuple[Path, Diagnostic]]:
         """Return new diagnostics after edits that arrive in time; later ones are in the next result."""
-        per_server = await self._per_server(edits)
-        tasks = {self._begin(news.follow(own)): news for news, own in per_server.items()}
+        per_server = await self._group_by_server(edits)
+        tasks = {self._start_task(news.follow(own)): news for news, own in per_server.items()}
         self._following += 1
         try:
-            await self._wait(tasks, edits)
+            await self._wait_for_tasks(tasks, edits)
         finally:
             self._following -= 1
         self._callbacks.watch(self.wants_files)
@@ -106,9 +107,11 @@ class Languages:
             diagnostics, key=lambda each: (each[1].severity, each[0] not in edited, str(each[0]), each[1].start)
         )
 
-    async def _wait(self, tasks: Mapping["asyncio.Task[None]", ServerDiagnostics], edits: Sequence[FileEdit]) -> None:
+    async def _wait_for_tasks(
+        self, tasks: Mapping["asyncio.Task[None]", ServerDiagnostics], edits: Sequence[FileEdit]
+    ) -> None:
         paths = [edit.path for edit in edits]
-        await asyncio.gather(*(asyncio.wait({task}, timeout=_patience(news, paths)) for task, news in tasks.items()))
+        await asyncio.gather(*(asyncio.wait({task}, timeout=_choose_wait(news, paths)) for task, news in tasks.items()))
         for task, news in tasks.items():
             news.misses += not task.done()
 
@@ -116,7 +119,7 @@ class Languages:
     def wants_files(self) -> bool:
         """Return whether a running server watches files."""
         clients = (news.server.client for news in self.servers.values())
-        return any(client is not None and client.registered.wants_files for client in clients)
+        return any(client is not None and client.registrations.wants_files for client in clients)
 
     def notify_changed(self, path: Path, event: FileEvent) -> None:
         """Notify the running servers that a file was changed on disk."""
@@ -129,23 +132,26 @@ class Languages:
         diagnostics: dict[str, Any] = {}
         for path in paths:
             rows = [
-                row for news in self.servers.values() for row in news.list_diagnostics(path) if row.severity <= WARNING
+                each
+                for news in self.servers.values()
+                for each in news.list_diagnostics(path)
+                if each.severity <= WARNING
             ]
             if rows:
-                diagnostics[str(path)] = [row.wire() for row in rows[: LSP_SHOWN.value]]
+                diagnostics[str(path)] = [each.to_wire() for each in rows[: LSP_SHOWN.value]]
         return diagnostics
 
     async def wait_idle(self) -> None:
         """Wait until no work is in progress."""
         while True:
-            looking = (news.looking for news in self.servers.values())
-            if not (work := {*self._work, *(task for task in looking if task is not None and not task.done())}):
+            collecting = (news.collecting for news in self.servers.values())
+            if not (work := {*self._work, *(task for task in collecting if task is not None and not task.done())}):
                 return
             await asyncio.wait(work)
 
     async def close(self) -> None:
         """End every server."""
-        tasks = [*self._work, *([self._looking] if self._looking is not None else [])]
+        tasks = [*self._work, *([self._watchdog] if self._watchdog is not None else [])]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -153,20 +159,20 @@ class Languages:
         await asyncio.gather(*(news.server.stop() for news in self.servers.values()))
         self._callbacks.watch(self.wants_files)
 
-    async def _per_server(self, edits: Sequence[FileEdit]) -> dict[ServerDiagnostics, list[FileEdit]]:
+    async def _group_by_server(self, edits: Sequence[FileEdit]) -> dict[ServerDiagnostics, list[FileEdit]]:
         file_edits: dict[ServerDiagnostics, list[FileEdit]] = {}
         for edit in edits:
-            for news in await self.servers_of(edit.path):
+            for news in await self.find_servers(edit.path):
                 file_edits.setdefault(news, []).append(edit)
         return file_edits
 
-    def _begin(self, work: Any) -> "asyncio.Task[None]":
+    def _start_task(self, work: Any) -> "asyncio.Task[None]":
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
         return task
 
-    async def _look(self) -> None:
+    async def _end_unused(self) -> None:
         """End unused servers, and those that use too much memory."""
         while True:
             await asyncio.sleep(LSP_LOOK.seconds)
@@ -174,17 +180,17 @@ class Languages:
                 server = news.server
                 if server.client is None:
                     continue
-                if time.monotonic() - server.used_at > LSP_IDLE.seconds and not server.turn.locked():
+                if time.monotonic() - server.used_at > LSP_IDLE.seconds and not server.lock.locked():
                     await server.stop()
                 else:
                     await server.check_memory()
             self._callbacks.watch(self.wants_files)
 
 
-def _patience(news: ServerDiagnostics, paths: Sequence[Path]) -> float:
+def _choose_wait(news: ServerDiagnostics, paths: Sequence[Path]) -> float:
     """Return the seconds that an edit waits for a server: longest where it must analyse a file or project first."""
     if news.misses >= _MISSES:
-        return min(_IMPATIENT, LSP_WAIT.seconds)
+        return min(_SHORT_WAIT, LSP_WAIT.seconds)
     return LSP_WAIT.seconds if news.misses or news.has_answered(paths) else LSP_FIRST.seconds
 
 
@@ -198,14 +204,14 @@ def format_diagnostics(
     if not diagnostics:
         return ""
     rows = [
-        row(each, name(path), "warning: " if each.severity >= WARNING else "")
+        format_diagnostic(each, name(path), "warning: " if each.severity >= WARNING else "")
         for path, each in diagnostics[: LSP_SHOWN.value]
     ]
     rest = len(diagnostics) - len(rows)
     others = dict.fromkeys(path for path, _ in diagnostics[len(rows) :]).keys() - {
         path for path, _ in diagnostics[: len(rows)]
     }
-    where = ", ".join(sorted(map(name, others))[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+    where = ", ".join(sorted(map(name, others))[:_NAMED_FILES]) + (", ..." if len(others) > _NAMED_FILES else "")
     more = [f"({rest} more{where and f', also in {where}'})"] if rest else []
     warnings = sum(each.severity >= WARNING for _, each in diagnostics)
     counts = ((len(diagnostics) - warnings, "error"), (warnings, "warning"))
@@ -213,8 +219,8 @@ def format_diagnostics(
     return "\n".join([f"{lead}{summary}:", *rows, *more])
 
 
-def row(diagnostic: Diagnostic, name: str, kind: str = "") -> str:
-    """Return one diagnostic in compilers' form; `kind` precedes its message."""
+def format_diagnostic(diagnostic: Diagnostic, name: str, kind: str = "") -> str:
+    """Return one diagnostic as compilers print it: `name:line: kind message (source code)`."""
     lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MESSAGE_LINES]
     by = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
     return f"{name}:{diagnostic.start[0] + 1}: {kind}{'; '.join(lines)}{f' ({by})' if by else ''}"

@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
 from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
-from codeloop.lsp.client.document import on_disk
+from codeloop.lsp.client.document import read_text
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
 from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST, LSP_WAIT
 
@@ -21,7 +21,8 @@ _MOMENT = 0.02
 _SILENCE = 0.15
 """Seconds after which a server that pushes for several files has reported all effects of an edit."""
 _SEARCHES = 2
-_REST = 3.0
+"""How often the files that use an edited one are searched for; a search may be too slow to finish."""
+_AT_REST = 3.0
 """Seconds of silence after which a server has analysed the project."""
 _CLEAN = 5.0
 """Seconds after which an idle server's silence about a file means no diagnostics."""
@@ -54,29 +55,29 @@ class ServerDiagnostics:
         self._reported: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting = 0
-        self.looking: asyncio.Task[None] | None = None
+        self.collecting: asyncio.Task[None] | None = None
         """The task that collects the last edits' effects on other files."""
         self._knows_all = False
         """Whether files without a report have no diagnostics."""
         self._hurry = asyncio.Event()
         """Set while another task waits for its turn."""
-        self._edited: set[Path] = set()
+        self._edited_paths: set[Path] = set()
         """The files of the last edits."""
-        self._searched = Counter[Path]()
-        """How often dependent files were searched for; _SEARCHES: they were found."""
+        self._search_counts = Counter[Path]()
+        """How often the files that use a file were searched for; `_SEARCHES` once they were found."""
 
-    async def prepare(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
-        """Collect diagnostics before the edits; `known`: texts of other files that they may break."""
-        async with self._turn():
+    async def prepare(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
+        """Collect diagnostics before the edits; `related`: texts of other files that they may break."""
+        async with self._take_turn():
             client = await self._connect()
             if client is None:
                 return
             self._refresh(client, frozenset(edit.path for edit in edits))
-            users = await self._users(client, edits)
-            texts = {**users, **known, **{edit.path: edit.before for edit in edits if edit.before is not None}}
+            users = await self._find_users(client, edits)
+            texts = {**users, **related, **{edit.path: edit.before for edit in edits if edit.before is not None}}
             for path, text in texts.items():
                 self._sync(client, path, text)
-            await asyncio.gather(*(self._learn(client, path) for path in [*client.documents]))
+            await asyncio.gather(*(self._record_baseline(client, path) for path in [*client.documents]))
             for edit in edits:
                 if edit.before is None:
                     self._reported[edit.path] = ()
@@ -84,14 +85,14 @@ class ServerDiagnostics:
     async def follow(self, edits: Sequence[FileEdit]) -> None:
         """Send the edits to the server and wait for its diagnostics, or for further edits."""
         began = time.monotonic()
-        async with self._turn():
+        async with self._take_turn():
             client = await self._connect()
             if client is None:
                 return
             for edit in edits:
                 if edit.before is None:  # a new file may have made its folder a root: nothing was requested here before
                     self._reported.setdefault(edit.path, ())
-            self._take_up_what_is_new(client)
+            self._record_first_reports(client)
             self._knows_all = self._knows_all or _is_at_rest(client)
             for edit in edits:
                 if edit.after is None:
@@ -101,24 +102,24 @@ class ServerDiagnostics:
                     self._sync(client, edit.path, edit.after)
                     client.notify_saved(edit.path)
             client.notify_changed((edit.path, edit.event) for edit in edits)
-            self._edited = edited = {edit.path for edit in edits}
-            others = [path for path in client.documents if path not in edited]
+            self._edited_paths = edited_paths = {edit.path for edit in edits}
+            others = [path for path in client.documents if path not in edited_paths]
             for path in others:
                 client.documents[path].pulled = None  # requested again, since it may depend on the change
             results = await asyncio.gather(
-                *(self._wait_for_diagnostics(client, path) for path in edited if path in client.documents)
+                *(self._wait_for_diagnostics(client, path) for path in edited_paths if path in client.documents)
             )
-            self._answered_paths |= {path for path in edited if client.find_diagnostics(path) is not None}
+            self._answered_paths |= {path for path in edited_paths if client.find_diagnostics(path) is not None}
             if results and None not in results and not self._waiting and time.monotonic() - began < LSP_WAIT.seconds:
                 self.misses = 0
             if None in results and not self._waiting:
                 await self._check_alive(client)
             elif not self._waiting:
-                self.looking = asyncio.create_task(_look_at(client, others))
-                await asyncio.wait({self.looking}, timeout=LSP_OTHERS.seconds)
+                self.collecting = asyncio.create_task(_collect_diagnostics(client, others))
+                await asyncio.wait({self.collecting}, timeout=LSP_OTHERS.seconds)
                 if not client.pulls:
                     await asyncio.sleep(_MOMENT)
-                    await self._silence(client)
+                    await self._wait_until_quiet(client)
 
     def has_answered(self, paths: Iterable[Path]) -> bool:
         """Return whether it runs, and has reported on one of these files after an edit."""
@@ -127,13 +128,13 @@ class ServerDiagnostics:
     def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
         """Keep files open whose lines the model was shown, so that breakage in them is reported."""
         for path in list(dict.fromkeys(paths))[: LSP_KNOWN.value]:
-            if path not in client.documents and (text := on_disk(path)) is not None:
+            if path not in client.documents and (text := read_text(path)) is not None:
                 self._sync(client, path, text)
 
-    async def showing(self, path: Path, text: str) -> LanguageClient:
+    async def open_document(self, path: Path, text: str) -> LanguageClient:
         """Return the server's client with a file's current text opened. Raises ServerUnavailable."""
         client = await self.server.connect()
-        async with self._turn():
+        async with self._take_turn():
             await self._connect()
             self._refresh(client)
             self._sync(client, path, text)
@@ -147,42 +148,42 @@ class ServerDiagnostics:
         client = self.server.client
         if client is None or client is not self._client:
             return []
-        says_all = self._says_all(client)
-        found: list[tuple[Path, Diagnostic]] = []
+        has_settled = self._has_settled(client)
+        diagnostics: list[tuple[Path, Diagnostic]] = []
         for path in list(self.server.fresh_paths):
             now = client.find_diagnostics(path)
             if now is None:
                 continue
             new = self._list_unreported(client, path)
-            if new and not (client.is_current(path) and (path in self._edited or says_all)):
+            if new and not (client.is_current(path) and (path in self._edited_paths or has_settled)):
                 continue
             self.server.fresh_paths.discard(path)
-            found += [(path, each) for each in new]
+            diagnostics += [(path, each) for each in new]
             self._reported[path] = now
-        return found
+        return diagnostics
 
     def list_diagnostics(self, path: Path) -> tuple[Diagnostic, ...]:
         """Return the last known diagnostics of a file."""
         return self._reported.get(path, ())
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncGenerator[None]:
-        """Wait for exclusive use of the server's documents, asking the current user to hurry."""
+    async def _take_turn(self) -> AsyncGenerator[None]:
+        """Wait for exclusive use of the server's documents, asking the task that has it to hurry."""
         self._waiting += 1
         self._hurry.set()
         try:
-            await self.server.turn.acquire()
+            await self.server.lock.acquire()
         finally:
             self._waiting -= 1
             if not self._waiting:
                 self._hurry.clear()
-        if self.looking is not None:
-            self.looking.cancel()  # an edit requests all of them again
+        if self.collecting is not None:
+            self.collecting.cancel()  # an edit requests all of them again
         try:
-            with suppress(ServerGone):  # its owner reports its end
+            with suppress(ServerGone):  # `LanguageServer` reports the end
                 yield
         finally:
-            self.server.turn.release()
+            self.server.lock.release()
 
     async def _connect(self) -> LanguageClient | None:
         try:
@@ -192,7 +193,7 @@ class ServerDiagnostics:
         if client is not self._client:
             self._client = client
             self._reported.clear()
-            self._searched.clear()
+            self._search_counts.clear()
             self._answered_paths.clear()
             self._knows_all = False
             self.misses = 0
@@ -200,7 +201,7 @@ class ServerDiagnostics:
         return client
 
     def _sync(self, client: LanguageClient, path: Path, text: str) -> None:
-        language = self.server.chosen.row.language(path)
+        language = self.server.choice.row.language(path)
         if language is None or len(text) > LSP_FILE.value:
             client.close(path)
             return
@@ -208,43 +209,43 @@ class ServerDiagnostics:
         while len(client.documents) > LSP_OPEN.value:
             client.close(next(iter(client.documents)))
 
-    async def _users(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
+    async def _find_users(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
         """Return the texts of files that use the edited ones, searched for once."""
-        new = [edit.path for edit in edits if edit.before is not None and self._searched[edit.path] < _SEARCHES]
+        new = [edit.path for edit in edits if edit.before is not None and self._search_counts[edit.path] < _SEARCHES]
         new = new if client.looks_across_files else []
-        row, found = self.server.chosen.row, dict[Path, str]()
-        searches = await asyncio.gather(*(self.server.house.users(path, row) for path in new))
+        row, texts = self.server.choice.row, dict[Path, str]()
+        searches = await asyncio.gather(*(self.server.callbacks.find_users(path, row) for path in new))
         for path, users in zip(new, searches, strict=True):
-            self._searched[path] = self._searched[path] + 1 if users is None else _SEARCHES
+            self._search_counts[path] = self._search_counts[path] + 1 if users is None else _SEARCHES
             for user in users or ():
-                if user not in client.documents and (text := on_disk(user)) is not None:
-                    found[user] = text
-        return found
+                if user not in client.documents and (text := read_text(user)) is not None:
+                    texts[user] = text
+        return texts
 
-    def _refresh(self, client: LanguageClient, known: frozenset[Path] = frozenset()) -> None:
-        """Reload open files that others changed, except the known ones."""
-        for path, document in [each for each in client.documents.items() if each[0] not in known]:
-            now = on_disk(path)
+    def _refresh(self, client: LanguageClient, skip: frozenset[Path] = frozenset()) -> None:
+        """Reload open files that others changed, except those of `skip`."""
+        for path, document in [each for each in client.documents.items() if each[0] not in skip]:
+            now = read_text(path)
             if now is None:
                 client.close(path)
                 self._reported.pop(path, None)
             elif now != document.text:
                 self._sync(client, path, now)
 
-    async def _learn(self, client: LanguageClient, path: Path) -> None:
+    async def _record_baseline(self, client: LanguageClient, path: Path) -> None:
         """Record a file's current diagnostics, unless known."""
         if path in self._reported or path not in client.documents:
             return
         # A pulled server does answer, even if it must read the project first: without it nothing could count as new.
         now = await client.wait_for_diagnostics(path, LSP_LATE.seconds if client.pulls else _CLEAN)
-        if now is None and client.registered.work:
+        if now is None and client.registrations.work:
             now = await client.wait_for_diagnostics(path, LSP_LATE.seconds)
-        if now is None and not client.registered.work and not client.pulls and await _answers(client):
+        if now is None and not client.registrations.work and not client.pulls and await _is_responding(client):
             now = ()
         if now is not None:
             self._reported[path] = now
 
-    def _take_up_what_is_new(self, client: LanguageClient) -> None:
+    def _record_first_reports(self, client: LanguageClient) -> None:
         """Record first reports on files as their state before the edit."""
         for path in list(self.server.fresh_paths):
             if path not in self._reported and (now := client.find_diagnostics(path)) is not None:
@@ -265,32 +266,34 @@ class ServerDiagnostics:
             hurry.cancel()
             await asyncio.wait({waiting, hurry})
 
-    async def _silence(self, client: LanguageClient) -> None:
+    async def _wait_until_quiet(self, client: LanguageClient) -> None:
         """If the server reported on other files, wait until that reflects the edits, unless another edit waits."""
         until = time.monotonic() + LSP_LATE.seconds
-        while not self._waiting and not self._says_all(client) and time.monotonic() < until:
-            if not any(self._list_unreported(client, path) for path in self.server.fresh_paths - self._edited):
+        while not self._waiting and not self._has_settled(client) and time.monotonic() < until:
+            if not any(self._list_unreported(client, path) for path in self.server.fresh_paths - self._edited_paths):
                 break
             await asyncio.sleep(_MOMENT)
 
     def _list_unreported(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
         """Return a file's unreported diagnostics: errors, and warnings if wanted."""
         now = client.find_diagnostics(path) or ()
-        least = WARNING if self.server.chosen.row.warnings else ERROR
+        least = WARNING if self.server.choice.row.warnings else ERROR
         before = self._reported.get(path, () if self._knows_all else now)
         return [each for each in find_new(before, now) if each.severity <= least]
 
-    def _says_all(self, client: LanguageClient) -> bool:
+    def _has_settled(self, client: LanguageClient) -> bool:
         """Return whether reports on other files reflect the edits; they may have been sent before."""
-        answered = all(client.find_diagnostics(path) is not None for path in self._edited if path in client.documents)
-        return answered and (client.pulls or time.monotonic() >= client.habits.heard_at + _SILENCE)
+        answered = all(
+            client.find_diagnostics(path) is not None for path in self._edited_paths if path in client.documents
+        )
+        return answered and (client.pulls or time.monotonic() >= client.habits.received_at + _SILENCE)
 
     async def _check_alive(self, client: LanguageClient) -> None:
-        if not await _answers(client) and self.server.client is client:
+        if not await _is_responding(client) and self.server.client is client:
             await self.server.fail("it does not answer")
 
 
-async def _answers(client: LanguageClient) -> bool:
+async def _is_responding(client: LanguageClient) -> bool:
     """Return whether a server responds: with an error, since no server knows this request."""
     try:
         await client.request(FENCE, {}, LSP_REQUEST.seconds)
@@ -301,7 +304,7 @@ async def _answers(client: LanguageClient) -> bool:
     return True
 
 
-async def _look_at(client: LanguageClient, paths: Sequence[Path]) -> None:
+async def _collect_diagnostics(client: LanguageClient, paths: Sequence[Path]) -> None:
     """Collect diagnostics of open files; late ones are in the next result."""
     with suppress(ServerGone):
         await asyncio.gather(*(client.wait_for_diagnostics(path, LSP_LATE.seconds) for path in paths))
@@ -309,26 +312,27 @@ async def _look_at(client: LanguageClient, paths: Sequence[Path]) -> None:
 
 def _is_at_rest(client: LanguageClient) -> bool:
     """Return whether a server that pushes for all files has analysed them."""
-    silent = time.monotonic() - max(client.habits.heard_at, client.habits.began_at)
-    return not client.pulls and not client.registered.work and silent > _REST
+    silent = time.monotonic() - max(client.habits.received_at, client.habits.began_at)
+    return not client.pulls and not client.registrations.work and silent > _AT_REST
 
 
 def find_new(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics that were not there before; one that only moved is not new."""
-    places = Counter((each.key, each.line.strip()) for each in before)
+    counts_by_line = Counter((each.key, each.line.strip()) for each in before)
     counts = Counter(each.key for each in before)
-    left: list[Diagnostic] = []
+    unmatched: list[Diagnostic] = []
     for each in now:
-        place = (each.key, each.line.strip())
-        if places[place]:
-            places[place] -= 1
+        key = (each.key, each.line.strip())
+        if counts_by_line[key]:
+            counts_by_line[key] -= 1
             counts[each.key] -= 1
         else:
-            left.append(each)
-    found: list[Diagnostic] = []
-    for each in left:
+            unmatched.append(each)
+    # The line of an old one may have been edited: one that only its line tells apart is not new either.
+    new: list[Diagnostic] = []
+    for each in unmatched:
         if counts[each.key] > 0:
             counts[each.key] -= 1
         else:
-            found.append(each)
-    return found
+            new.append(each)
+    return new

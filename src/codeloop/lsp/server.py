@@ -1,4 +1,4 @@
-"""One server process: started at first use, ended when unused, given up after repeated failures."""
+"""A language server: one process, started at first use, ended when unused, given up after repeated failures."""
 
 import asyncio
 import time
@@ -9,15 +9,15 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.lsp.client.capabilities import folder_of
+from codeloop.lsp.client.capabilities import make_workspace_folder
 from codeloop.lsp.client.client import LanguageClient, ServerSetup
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone, ServerPipes
-from codeloop.lsp.servers.choice import ChosenServer
+from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.bounds.language import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
 from codeloop.schema.errors import CodeloopError
 
-StartServer = Callable[[ChosenServer, Path], Awaitable[ServerPipes]]
+StartServer = Callable[[ServerChoice, Path], Awaitable[ServerPipes]]
 _MEGA = 1_000_000
 
 
@@ -28,36 +28,36 @@ class ServerUnavailable(CodeloopError):
 class ServerCallbacks(Struct, frozen=True):
     """What a server needs from its owner. `start`: starts its program. `log`: gets a line for its log.
 
-    `changed`: called on a new state; `told`: with a file that it reported on; `warn`: shows the user a line.
-    `watch`: gets whether any server watches files. `users`: finds files that seem to use one;
+    `on_change`: called on a new state; `on_report`: with a file that it reported on; `warn`: shows the user a line.
+    `watch`: gets whether any server watches files. `find_users`: finds files that seem to use one;
     None: that took too long.
     """
 
     start: StartServer
     log: Callable[[str, str], None]
-    changed: Callable[[], None]
-    told: Callable[[str, Path], None]
+    on_change: Callable[[], None]
+    on_report: Callable[[str, Path], None]
     warn: Callable[[str], None]
     watch: Callable[[bool], None]
-    users: Callable[[Path, ServerRow], Awaitable[list[Path] | None]]
+    find_users: Callable[[Path, ServerRow], Awaitable[list[Path] | None]]
 
 
 class LanguageServer:
-    """One server. `turn`: the lock for changing its documents; `client`: set while it is connected."""
+    """One server. `lock`: the lock for changing its documents; `client`: set while it is connected."""
 
-    def __init__(self, chosen_server: ChosenServer, root: Path, callbacks: ServerCallbacks) -> None:
-        self.chosen = chosen_server
+    def __init__(self, choice: ServerChoice, root: Path, callbacks: ServerCallbacks) -> None:
+        self.choice = choice
         self.roots = [root]
         """Its roots; it runs in the first."""
         self.client: LanguageClient | None = None
-        self.turn = asyncio.Lock()
+        self.lock = asyncio.Lock()
         self.reason = ""
-        self.asked_at = time.time()
+        self.restart_requested_at = time.time()
         """When the user last asked to restart it, or when it was created."""
         self.used_at = time.monotonic()
         self.fresh_paths: set[Path] = set()
         """The files with unread reports."""
-        self.house = callbacks
+        self.callbacks = callbacks
         self._failures = 0
         self._opening: asyncio.Task[LanguageClient] | None = None
         self._closing: set[asyncio.Future[None]] = set()
@@ -66,7 +66,7 @@ class LanguageServer:
     @property
     def name(self) -> str:
         """The name of its row."""
-        return self.chosen.row.name
+        return self.choice.row.name
 
     @property
     def root(self) -> Path:
@@ -83,10 +83,10 @@ class LanguageServer:
     def _add_folders(self, client: LanguageClient) -> None:
         """Notify it of new roots."""
         roots = client.setup.roots
-        new = [root for root in self.roots if root not in roots] if self.chosen.row.shared == "folders" else []
+        new = [root for root in self.roots if root not in roots] if self.choice.row.shared == "folders" else []
         roots += new
         if new:
-            event = {"added": [folder_of(root) for root in new], "removed": []}
+            event = {"added": [make_workspace_folder(root) for root in new], "removed": []}
             client.connection.notify("workspace/didChangeWorkspaceFolders", {"event": event})
 
     @property
@@ -112,7 +112,7 @@ class LanguageServer:
             raise ServerUnavailable(f"The language server {self.name} was given up: {self.reason}.")
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
-            self.house.changed()
+            self.callbacks.on_change()
         opening = self._opening
         try:
             return await asyncio.shield(opening)
@@ -132,9 +132,9 @@ class LanguageServer:
         client, self.client = self.client, None
         if client is not None:
             await client.shut_down()
-            client.connection.lose("it was ended")
+            client.connection.mark_lost("it was ended")
             await client.connection.pipes.close()
-            self.house.changed()
+            self.callbacks.on_change()
         if self._closing:
             await asyncio.wait(self._closing)
 
@@ -156,16 +156,16 @@ class LanguageServer:
             await self.fail(f"it used {used:,} MB of memory, {LSP_MEMORY.value:,} are allowed")
 
     async def _open(self) -> LanguageClient:
-        row = self.chosen.row
+        row = self.choice.row
         began = time.monotonic()
         try:
-            pipes = await self.house.start(self.chosen, self.root)
+            pipes = await self.callbacks.start(self.choice, self.root)
             roots = self.roots.copy() if row.shared == "folders" else [self.root]
-            setup = ServerSetup(roots, row.initialization, row.settings, row.settle, row.repeats, row.asked)
+            setup = ServerSetup(roots, row.initialization, row.settings, row.settle, row.repeats, row.pull_method)
             client = LanguageClient(pipes, setup, self._on_diagnostics)
             listening = asyncio.create_task(client.connection.listen())
             try:
-                await client.greet(LSP_START.seconds)
+                await client.initialize(LSP_START.seconds)
             except (ErrorAnswer, ServerGone, TimeoutError, asyncio.CancelledError):
                 await pipes.close()
                 await asyncio.wait({listening}, timeout=LSP_STOP.seconds)
@@ -180,9 +180,9 @@ class LanguageServer:
             if self._opening is asyncio.current_task():  # else it was stopped, and may be opened again by now
                 self._opening = None
         self.client = client
-        self.house.log(self.name, f"connected in {time.monotonic() - began:.2f} s: {' '.join(self.chosen.command)}")
+        self.callbacks.log(self.name, f"connected in {time.monotonic() - began:.2f} s: {' '.join(self.choice.command)}")
         listening.add_done_callback(lambda _: self._on_lost(client))
-        self.house.changed()
+        self.callbacks.on_change()
         return client
 
     def _on_lost(self, client: LanguageClient) -> None:
@@ -190,7 +190,7 @@ class LanguageServer:
         if self.client is not client:
             return
         self.client = None
-        self._fail(client.connection.lost)
+        self._fail(client.connection.loss_reason)
         closing = asyncio.ensure_future(client.connection.pipes.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -198,15 +198,15 @@ class LanguageServer:
     def _fail(self, why: str) -> None:
         self._failures += 1
         self.reason = why
-        self.house.log(self.name, f"failed: {why}")
+        self.callbacks.log(self.name, f"failed: {why}")
         if self.is_given_up:
-            self.house.warn(
+            self.callbacks.warn(
                 f"The language server {self.name} is given up: {why}. `codeloop lsp log {self.name}` shows what it "
                 f"said, `codeloop lsp restart {self.name}` tries again."
             )
-        self.house.changed()
+        self.callbacks.on_change()
 
     def _on_diagnostics(self, path: Path) -> None:
         self.fresh_paths.add(path)
         with suppress(ValueError):
-            self.house.told(self.name, path)
+            self.callbacks.on_report(self.name, path)

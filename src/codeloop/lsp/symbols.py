@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.lsp.client.client import LanguageClient, path_of
-from codeloop.lsp.client.text import index_at, lines_of, units
+from codeloop.lsp.client.client import LanguageClient, parse_file_uri
+from codeloop.lsp.client.text import count_units, find_index, split_lines
 from codeloop.schema.wire import JSON
 
 KINDS = (
@@ -22,14 +22,14 @@ _SYMBOLS = 5_000
 
 
 class TextPosition(Struct, frozen=True):
-    """A place in a text: line and column from 0, the column in characters."""
+    """A position in a text: line and column from 0, the column in characters."""
 
     line: int
     column: int
 
 
-class Spot(Struct, frozen=True):
-    """Lines of a file, from 0; `end` is the last. `name`: whose place that is, "" when the server does not say."""
+class Location(Struct, frozen=True):
+    """Lines of a file, from 0; `end` is the last. `name`: the symbol there, "" when the server does not say."""
 
     path: Path
     line: int
@@ -52,62 +52,62 @@ class OutlineRow(Struct, frozen=True):
         return self.kind in _MINOR
 
 
-def place_of(client: LanguageClient, path: Path, at: TextPosition) -> JSON:
-    """Return a position in requests' form."""
-    line = _line_at(lines_of(client.documents[path].text), at.line)
-    character = units(line[: at.column], client.encoding)
+def make_position_params(client: LanguageClient, path: Path, at: TextPosition) -> JSON:
+    """Make the parameters of a request about a position."""
+    line = _line_at(split_lines(client.documents[path].text), at.line)
+    character = count_units(line[: at.column], client.encoding)
     return {"textDocument": {"uri": path.as_uri()}, "position": {"line": at.line, "character": character}}
 
 
-async def spots(client: LanguageClient, method: str, params: JSON) -> list[Spot]:
+async def find_locations(client: LanguageClient, method: str, params: JSON) -> list[Location]:
     """Return the locations that a request finds (definition, references, implementation). Raises as a request does."""
     result = await client.request(f"textDocument/{method}", params)
     rows: list[Any] = result if is_list(result) else [result]
-    return _unique(spot for row in rows if (spot := _spot(row)) is not None)
+    return _unique(location for row in rows if (location := _parse_location(row)) is not None)
 
 
-async def hover(client: LanguageClient, params: JSON) -> str:
+async def fetch_hover(client: LanguageClient, params: JSON) -> str:
     """Return the hover text of a name."""
     result = await client.request("textDocument/hover", params)
-    return _text(result.get("contents") if is_object(result) else None).strip()
+    return _join_text(result.get("contents") if is_object(result) else None).strip()
 
 
-async def outline(client: LanguageClient, path: Path) -> list[OutlineRow]:
+async def fetch_outline(client: LanguageClient, path: Path) -> list[OutlineRow]:
     """Return the symbols of a file, in its order."""
     result = await client.request("textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}})
-    return list(_rows(result if is_list(result) else [], 0))[:_SYMBOLS]
+    return list(_list_outline_rows(result if is_list(result) else [], 0))[:_SYMBOLS]
 
 
-async def workspace_symbols(client: LanguageClient, query: str) -> list[tuple[JSON, Spot]]:
-    """Return the symbols of the project whose names fit, each as the server has it and where it is."""
+async def find_workspace_symbols(client: LanguageClient, query: str) -> list[tuple[JSON, Location]]:
+    """Return the symbols of the project that match a query: each as the server sent it, and its location."""
     result = await client.request("workspace/symbol", {"query": query})
-    symbols: list[tuple[JSON, Spot]] = []
+    symbols: list[tuple[JSON, Location]] = []
     for row in result if is_list(result) else []:
-        spot = _spot(row.get("location")) if is_object(row) else None
-        if spot is not None:
-            symbols.append((row, Spot(spot.path, spot.line, spot.end, str(row.get("name") or ""))))
+        location = _parse_location(row.get("location")) if is_object(row) else None
+        if location is not None:
+            symbols.append((row, Location(location.path, location.line, location.end, str(row.get("name") or ""))))
     return symbols
 
 
-async def hierarchy(client: LanguageClient, kind: str, way: str, params: JSON) -> list[Spot]:
+async def find_hierarchy(client: LanguageClient, kind: str, way: str, params: JSON) -> list[Location]:
     """Return who calls a name or what it calls (`kind` call, `way` incoming or outgoing), its super- or subtypes."""
     items = await client.request(f"textDocument/prepare{kind}Hierarchy", params)
-    spots: list[Spot] = []
+    locations: list[Location] = []
     for item in items if is_list(items) else []:
-        path = path_of(item.get("uri")) if is_object(item) else None
+        path = parse_file_uri(item.get("uri")) if is_object(item) else None
         method = f"{kind.lower()}Hierarchy/{way}{'Calls' if kind == 'Call' else ''}"
         rows = await client.request(method, {"item": item})
         for row in rows if is_list(rows) else []:
             if is_object(row) and path is not None:
-                spots += _of_hierarchy(row, path)
-    return _unique(spots)
+                locations += _list_hierarchy_locations(row, path)
+    return _unique(locations)
 
 
-def edits_of(result: Any) -> dict[Path, list[JSON]] | None:
+def parse_workspace_edit(result: Any) -> dict[Path, list[JSON]] | None:
     """Return the edits of a workspace edit by file; None: it does more than edit files, or is invalid."""
     if not is_object(result):
         return {}
-    found: dict[Path, list[JSON]] = {}
+    edits_by_path: dict[Path, list[JSON]] = {}
     changes, documents = result.get("changes"), result.get("documentChanges")
     pairs: list[tuple[Any, Any]] = list(changes.items()) if is_object(changes) else []
     for row in documents if is_list(documents) else []:
@@ -115,16 +115,16 @@ def edits_of(result: Any) -> dict[Path, list[JSON]] | None:
             return None
         pairs.append((row["textDocument"].get("uri"), row.get("edits")))
     for uri, edits in pairs:
-        path = path_of(uri)
+        path = parse_file_uri(uri)
         if path is None or not is_list(edits):
             return None
-        found.setdefault(path, []).extend(edit for edit in edits if is_object(edit))
-    return found
+        edits_by_path.setdefault(path, []).extend(edit for edit in edits if is_object(edit))
+    return edits_by_path
 
 
 def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str:
-    """Return a text with edits made, all of which are about the text as it was. Raises ValueError."""
-    lines = lines_of(text)
+    """Return a text with edits applied, whose ranges all refer to the original text. Raises ValueError."""
+    lines = split_lines(text)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
@@ -135,61 +135,61 @@ def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str
             return len(text)
         if number < 0:
             raise ValueError("an edit before the first line")
-        return starts[number] + index_at(lines[number], int(position["character"]), client.encoding)
+        return starts[number] + find_index(lines[number], int(position["character"]), client.encoding)
 
     try:
         rows = [(offset(each["range"]["start"]), offset(each["range"]["end"]), str(each["newText"])) for each in edits]
     except (KeyError, TypeError) as error:
-        raise ValueError("an edit without a place") from error
-    pieces, done = list[str](), 0
+        raise ValueError("an edit without a range") from error
+    pieces, position = list[str](), 0
     for start, end, new in sorted(rows):
-        if not done <= start <= end:
+        if not position <= start <= end:
             raise ValueError("edits that overlap")
-        pieces += (text[done:start], new)
-        done = end
-    return "".join((*pieces, text[done:]))
+        pieces += (text[position:start], new)
+        position = end
+    return "".join((*pieces, text[position:]))
 
 
 def _line_at(lines: Sequence[str], number: int) -> str:
     return lines[number] if number < len(lines) else ""
 
 
-def _unique(spots: "Iterator[Spot] | list[Spot]") -> list[Spot]:
-    return list(dict.fromkeys(spots))
+def _unique(locations: "Iterator[Location] | list[Location]") -> list[Location]:
+    return list(dict.fromkeys(locations))
 
 
-def _spot(row: Any) -> Spot | None:
-    """Return the place of a Location or a LocationLink."""
+def _parse_location(row: Any) -> Location | None:
+    """Parse a Location or a LocationLink of the protocol; None when it is invalid."""
     if not is_object(row):
         return None
-    path = path_of(row.get("uri") or row.get("targetUri"))
+    path = parse_file_uri(row.get("uri") or row.get("targetUri"))
     own: Any = row.get("range") or row.get("targetSelectionRange") or row.get("targetRange")
     target_range: Any = row.get("targetRange") or own
     try:
         first, last = int(own["start"]["line"]), int(target_range["end"]["line"])
     except (KeyError, TypeError, ValueError):
         return None
-    return None if path is None or first < 0 else Spot(path, first, max(first, last))
+    return None if path is None or first < 0 else Location(path, first, max(first, last))
 
 
-def _of_hierarchy(row: JSON, path: Path) -> Iterator[Spot]:
-    """Yield the places of a call, or that of a type. Calls that go out are places in the file that was asked about."""
+def _list_hierarchy_locations(row: JSON, path: Path) -> Iterator[Location]:
+    """Yield where a call or a type is. Outgoing calls are in the file of the request, `path`."""
     item = row.get("from") or row.get("to") or row
-    other: JSON = item if is_object(item) else {}
-    where = path if "to" in row else path_of(other.get("uri"))
-    name = str(other.get("name") or "")
+    symbol: JSON = item if is_object(item) else {}
+    where = path if "to" in row else parse_file_uri(symbol.get("uri"))
+    name = str(symbol.get("name") or "")
     ranges = row.get("fromRanges")
-    places: list[Any] = ranges if is_list(ranges) else [other.get("selectionRange")]
-    for range_ in places:
+    own_ranges: list[Any] = ranges if is_list(ranges) else [symbol.get("selectionRange")]
+    for range_ in own_ranges:
         try:
             line = int(range_["start"]["line"])
         except (KeyError, TypeError, ValueError):
             continue
         if where is not None:
-            yield Spot(where, line, line, name)
+            yield Location(where, line, line, name)
 
 
-def _rows(symbols: Sequence[Any], depth: int) -> Iterator[OutlineRow]:
+def _list_outline_rows(symbols: Sequence[Any], depth: int) -> Iterator[OutlineRow]:
     for symbol in symbols:
         if not is_object(symbol):
             continue
@@ -208,12 +208,12 @@ def _rows(symbols: Sequence[Any], depth: int) -> Iterator[OutlineRow]:
         yield OutlineRow(str(symbol.get("name") or ""), name, line, max(line, end), depth)
         children = symbol.get("children")
         if is_list(children) and depth < _DEPTH:
-            yield from _rows(children, depth + 1)
+            yield from _list_outline_rows(children, depth + 1)
 
 
-def _text(contents: Any) -> str:
+def _join_text(contents: Any) -> str:
     if is_list(contents):
-        return "\n".join(_text(each) for each in contents)
+        return "\n".join(_join_text(each) for each in contents)
     if is_object(contents):
         return str(contents.get("value") or "")
     return contents if isinstance(contents, str) else ""

@@ -34,4 +34,4 @@ async def test_an_answer_to_nothing_is_passed_over() -> None:
     await asyncio.sleep(0)
     await connection.listen()
     assert await asked == "meant"
-    assert connection.lost == "it ended with exit code 0"
+    assert connection.loss_reason == "it ended with exit code 0"

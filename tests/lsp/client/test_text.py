@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.lsp.client.connection import BadStream, MessageReader, encode_message
-from codeloop.lsp.client.text import Encoding, change_between, index_at, lines_of, units
+from codeloop.lsp.client.text import Encoding, count_units, find_change, find_index, split_lines
 
 TEXTS = st.lists(st.sampled_from(["a", "bé", "😀", "\n", "\r\n", "\r", "x y", "\u2028"]), max_size=12).map("".join)
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
@@ -15,12 +15,12 @@ ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 
 def applied(before: str, encoding: Encoding, event: dict[str, Any]) -> str:
     """Apply a change as a server does."""
-    lines = [*lines_of(before), ""]
+    lines = [*split_lines(before), ""]
     span = event["range"]
 
     def offset(place: dict[str, int]) -> int:
         line = place["line"]
-        return sum(map(len, lines[:line])) + index_at(lines[line], place["character"], encoding)
+        return sum(map(len, lines[:line])) + find_index(lines[line], place["character"], encoding)
 
     return before[: offset(span["start"])] + str(event["text"]) + before[offset(span["end"]) :]
 
@@ -28,20 +28,20 @@ def applied(before: str, encoding: Encoding, event: dict[str, Any]) -> str:
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @given(before=TEXTS, after=TEXTS)
 def test_a_change_leads_from_one_text_to_the_next(encoding: Encoding, before: str, after: str) -> None:
-    assert applied(before, encoding, change_between(before, after, encoding).event) == after
+    assert applied(before, encoding, find_change(before, after, encoding).event) == after
 
 
 def test_only_the_lines_that_differ_are_sent() -> None:
     before = "".join(f"line {number}\n" for number in range(1_000))
-    change = change_between(before, before.replace("line 500\n", "other\n"), "utf-16")
+    change = find_change(before, before.replace("line 500\n", "other\n"), "utf-16")
     assert (change.first, change.end, change.text) == (500, 501, "other\n")
 
 
 @pytest.mark.parametrize(("encoding", "columns"), [("utf-8", 6), ("utf-16", 3), ("utf-32", 2)])
 def test_columns_are_counted_in_units(encoding: Encoding, columns: int) -> None:
-    assert units("é😀", encoding) == columns
-    assert index_at("é😀x", columns, encoding) == 2
-    assert index_at("é😀x", 99, encoding) == 3
+    assert count_units("é😀", encoding) == columns
+    assert find_index("é😀x", columns, encoding) == 2
+    assert find_index("é😀x", 99, encoding) == 3
 
 
 @given(st.lists(st.integers(1, 40), max_size=30))

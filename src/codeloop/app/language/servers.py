@@ -10,11 +10,11 @@ from pathlib import Path
 from codeloop.app.settings import ProjectSettings
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
 from codeloop.lsp.client.diagnostic import Diagnostic
-from codeloop.lsp.client.document import on_disk
+from codeloop.lsp.client.document import read_text
 from codeloop.lsp.languages import Languages, format_diagnostics
 from codeloop.lsp.new_diagnostics import FileEdit
 from codeloop.lsp.server import ServerCallbacks
-from codeloop.lsp.servers.choice import ChosenServer, ProgramSearch, servers_of
+from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_USERS, LSP_USERS_TIME
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
@@ -47,13 +47,13 @@ _USES = (
 Tell = Callable[[LiveEvent], None]
 
 
-def choose_servers(settings: ProjectSettings) -> tuple[ChosenServer, ...]:
+def choose_servers(settings: ProjectSettings) -> tuple[ServerChoice, ...]:
     """Return every server that is known, with what becomes of it in this project."""
     place = settings.project_root
     where = ProgramSearch(
         place.root, place.directory, settings.trusted, settings.environment.get("PATH", ""), install_folder(settings)
     )
-    return servers_of(settings.config.lsp, where, warnings=settings.config.lsp_warnings)
+    return list_servers(settings.config.lsp, where, warnings=settings.config.lsp_warnings)
 
 
 def install_folder(settings: ProjectSettings) -> Path:
@@ -78,7 +78,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
     def log(name: str) -> ProgramLog:
         return logs.setdefault(name, log_of(settings, name))
 
-    async def start(chosen_server: ChosenServer, root: Path) -> RunningProgram:
+    async def start(chosen_server: ServerChoice, root: Path) -> RunningProgram:
         return await start_server(settings, workspace, chosen_server, root, log(chosen_server.row.name).feed)
 
     def restarts(name: str) -> float:
@@ -90,11 +90,11 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
     callbacks = ServerCallbacks(
         start=start,
         log=lambda name, line: log(name).note(f"[{time.strftime('%H:%M:%S')} codeloop: {line}]"),
-        changed=lambda: tell(LspUpdated()),
-        told=lambda name, path: tell(LspDiagnosed(properties=LspFile(server_id=name, path=str(path)))),
+        on_change=lambda: tell(LspUpdated()),
+        on_report=lambda name, path: tell(LspDiagnosed(properties=LspFile(server_id=name, path=str(path)))),
         warn=lambda text: tell(ToastShown(properties=Toast(message=text, variant="warning"))),
         watch=lambda is_wanted: watch.switch(on=is_wanted),
-        users=lambda path, row: users_of(workspace, path, row),
+        find_users=lambda path, row: users_of(workspace, path, row),
     )
     languages = Languages(choose_servers(settings), workspace.root, callbacks, restarts)
 
@@ -109,7 +109,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
 async def start_server(
     settings: ProjectSettings,
     workspace: Workspace,
-    chosen_server: ChosenServer,
+    chosen_server: ServerChoice,
     root: Path,
     errors: Callable[[bytes], None],
 ) -> RunningProgram:
@@ -214,7 +214,7 @@ class EditDiagnoser:
         for path in self._workspace.read_log.list_files():
             if path.suffix not in kinds or path in edited or not self._workspace.contains(path):
                 continue
-            if (text := on_disk(path)) is not None:
+            if (text := read_text(path)) is not None:
                 texts[path] = text
             if len(texts) >= LSP_KNOWN.value:
                 break

@@ -10,7 +10,7 @@ from codeloop.app.language.servers import start_server
 from codeloop.app.settings import ProjectSettings
 from codeloop.kit.terminal_text import one_line
 from codeloop.lsp.server import LanguageServer, ServerCallbacks, ServerUnavailable, StartServer
-from codeloop.lsp.servers.choice import ChosenServer
+from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.bounds.language import LSP_TRIAL
 from codeloop.workspace.process.confined import sandbox_of
@@ -29,7 +29,7 @@ class Trial(Struct, frozen=True):
     is_boxed: bool
 
 
-async def try_servers(settings: ProjectSettings, servers: Sequence[ChosenServer]) -> dict[str, Trial]:
+async def try_servers(settings: ProjectSettings, servers: Sequence[ServerChoice]) -> dict[str, Trial]:
     """Start servers that were found, greet each and end it again; return what came of it by their names."""
     place = settings.project_root
     workspace = Workspace(
@@ -42,7 +42,7 @@ async def try_servers(settings: ProjectSettings, servers: Sequence[ChosenServer]
     )
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(chosen_server: ChosenServer) -> Trial:
+    async def one(chosen_server: ServerChoice) -> Trial:
         async with turns:
             problem = await _try(settings, workspace, chosen_server)
         return Trial(problem, chosen_server.row.sandbox is not False and is_boxed)
@@ -54,10 +54,10 @@ async def try_servers(settings: ProjectSettings, servers: Sequence[ChosenServer]
         await workspace.close()
 
 
-async def _try(settings: ProjectSettings, workspace: Workspace, chosen_server: ChosenServer) -> str:
+async def _try(settings: ProjectSettings, workspace: Workspace, chosen_server: ServerChoice) -> str:
     output = bytearray()
 
-    async def start(chosen: ChosenServer, root: Path) -> RunningProgram:
+    async def start(chosen: ServerChoice, root: Path) -> RunningProgram:
         return await start_server(settings, workspace, chosen, root, output.extend)
 
     server = LanguageServer(chosen_server, workspace.root, _make_callbacks(start))
@@ -84,9 +84,9 @@ def _make_callbacks(start: StartServer) -> ServerCallbacks:
     return ServerCallbacks(
         start=start,
         log=lambda _name, _line: None,
-        changed=lambda: None,
-        told=lambda _name, _path: None,
+        on_change=lambda: None,
+        on_report=lambda _name, _path: None,
         warn=lambda _text: None,
         watch=lambda _is_wanted: None,
-        users=users,
+        find_users=users,
     )

@@ -1,4 +1,4 @@
-"""Our client capabilities: only what is used."""
+"""What we send with `initialize`: the capabilities that we use, and the roots."""
 
 import os
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ CAPABILITIES: JSON = {
 }
 
 
-def folder_of(root: Path) -> JSON:
+def make_workspace_folder(root: Path) -> JSON:
     """Return a root as a `WorkspaceFolder`."""
     return {"uri": root.as_uri(), "name": root.name or os.sep}
 
 
-def initialize_params(roots: Sequence[Path], initialization: Any) -> JSON:
+def make_initialize_params(roots: Sequence[Path], initialization: Any) -> JSON:
     """Return the parameters of `initialize`. No process id: in a sandbox it would mean another process, or none."""
     root = roots[0]
     return {
@@ -52,7 +52,7 @@ def initialize_params(roots: Sequence[Path], initialization: Any) -> JSON:
         "clientInfo": {"name": "codeloop", "version": __version__},
         "rootUri": root.as_uri(),
         "rootPath": str(root),
-        "workspaceFolders": [folder_of(each) for each in roots],
+        "workspaceFolders": [make_workspace_folder(each) for each in roots],
         "capabilities": CAPABILITIES,
         "initializationOptions": initialization,
         "trace": "off",

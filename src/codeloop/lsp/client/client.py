@@ -11,29 +11,29 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.lsp.client.capabilities import initialize_params
-from codeloop.lsp.client.connection import LOST, ErrorAnswer, LspConnection, ServerGone, ServerPipes
-from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
-from codeloop.lsp.client.document import OpenDocument, on_disk
+from codeloop.lsp.client.capabilities import make_initialize_params
+from codeloop.lsp.client.connection import CONNECTION_LOST, ErrorAnswer, LspConnection, ServerGone, ServerPipes
+from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
+from codeloop.lsp.client.document import OpenDocument, read_text
 from codeloop.lsp.client.habits import PushHabits
 from codeloop.lsp.client.server_requests import Registrations
-from codeloop.lsp.client.text import Encoding, change_between, lines_of
-from codeloop.lsp.client.tsserver import tsserver_diagnostics
+from codeloop.lsp.client.text import Encoding, find_change, split_lines
+from codeloop.lsp.client.tsserver import request_tsserver_diagnostics
 from codeloop.schema.bounds.language import LSP_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
 
 FileEvent = Literal[1, 2, 3]
 CREATED, CHANGED, DELETED = 1, 2, 3
 _FULL, _INCREMENTAL = 1, 2
-_AGAIN = 0.02  # seconds
+_RETRY = 0.02  # seconds
 
 
 class ServerSetup(Struct, frozen=True):
     """How a server is initialised: its roots (more may be added later), options, settings.
 
-    `settle`: seconds of silence after which one that names no versions has said everything about a text. `repeats`: so
-    has one that names them only then, since it speaks several times of one text. `asked`: how one is asked for
-    diagnostics that only sends them by itself.
+    `settle`: seconds of silence after which the diagnostics of a server that names no versions are complete. `repeats`:
+    the same holds for one that names versions, since it reports several times on one text. `pull_method`: how to
+    request diagnostics from a server that lacks the protocol's pull request.
     """
 
     roots: list[Path]
@@ -41,39 +41,40 @@ class ServerSetup(Struct, frozen=True):
     settings: JSON
     settle: float
     repeats: bool = False
-    asked: Literal["", "tsserver"] = ""
+    pull_method: Literal["", "tsserver"] = ""
 
 
 class LanguageClient:
-    """The client. `on_diagnostics` is called with the path of a file with new diagnostics."""
+    """A client. `on_diagnostics` is called with the path of a file with new diagnostics."""
 
     def __init__(self, pipes: ServerPipes, setup: ServerSetup, on_diagnostics: Callable[[Path], None]) -> None:
         self.setup = setup
         self.encoding: Encoding = "utf-16"
         self.documents: dict[Path, OpenDocument] = {}
         self._on_diagnostics = on_diagnostics
-        self._others: dict[Path, tuple[float, list[Any]]] = {}
+        self._unopened: dict[Path, tuple[float, list[Any]]] = {}
+        """Reports on files that are not open: when each arrived (wall clock), and its diagnostics."""
         self._news = asyncio.Event()
-        self.registered = Registrations(self._news.set)
+        self.registrations = Registrations(self._news.set)
         self.habits = PushHabits(setup.settle, repeats=setup.repeats)
-        self._can: Mapping[str, Any] = {}
+        self._capabilities: Mapping[str, Any] = {}
         self.looks_across_files = True
         """Whether one file's diagnostics may depend on another's; linters declare that theirs do not."""
         self.connection = LspConnection(
-            pipes, self._on_notification, self.registered.answers(setup.roots, setup.settings)
+            pipes, self._on_notification, self.registrations.make_handlers(setup.roots, setup.settings)
         )
 
-    async def greet(self, seconds: float) -> None:
+    async def initialize(self, seconds: float) -> None:
         """Initialise the server. Raises ErrorAnswer, ServerGone, TimeoutError."""
-        params = initialize_params(self.setup.roots, self.setup.initialization)
+        params = make_initialize_params(self.setup.roots, self.setup.initialization)
         result = await self.connection.request("initialize", params, seconds)
         can = result.get("capabilities") if is_object(result) else None
-        self._can = can if is_object(can) else {}
-        diagnostic_provider = self._can.get("diagnosticProvider")
+        self._capabilities = can if is_object(can) else {}
+        diagnostic_provider = self._capabilities.get("diagnosticProvider")
         self.looks_across_files = (
             not is_object(diagnostic_provider) or diagnostic_provider.get("interFileDependencies") is not False
         )
-        position_encoding = self._can.get("positionEncoding")
+        position_encoding = self._capabilities.get("positionEncoding")
         self.encoding = position_encoding if position_encoding in {"utf-8", "utf-16", "utf-32"} else "utf-16"
         self.connection.notify("initialized", {})
         if self.setup.settings:
@@ -87,13 +88,13 @@ class LanguageClient:
 
     def has_capability(self, capability: str) -> bool:
         """Return whether the server has a capability, declared or registered."""
-        value = self._can.get(capability)
-        return (value is not None and value is not False) or self.registered.has(capability)
+        value = self._capabilities.get(capability)
+        return (value is not None and value is not False) or self.registrations.has(capability)
 
     @property
     def pulls(self) -> bool:
-        """Return whether diagnostics are pulled."""
-        return bool(self.setup.asked) or self.has_capability("diagnosticProvider")
+        """Return whether diagnostics are requested, rather than sent by the server when it likes."""
+        return bool(self.setup.pull_method) or self.has_capability("diagnosticProvider")
 
     async def request(self, method: str, params: Any, seconds: float | None = None) -> Any:
         """Return the result of a request, repeated when the server reports that its content changed meanwhile.
@@ -105,9 +106,9 @@ class LanguageClient:
             try:
                 return await self.connection.request(method, params, max(until - time.monotonic(), 0.001))
             except ErrorAnswer as error:
-                if not error.is_outdated or time.monotonic() + _AGAIN > until:
+                if not error.is_outdated or time.monotonic() + _RETRY > until:
                     raise
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(_RETRY)
 
     def sync(self, path: Path, language: str, text: str) -> None:
         """Send the server this text of a file, opening it when it is not open."""
@@ -115,7 +116,7 @@ class LanguageClient:
         if document is None:
             document = OpenDocument(path, language, text, next(self.habits.versions))
             item = {"uri": document.uri, "languageId": language, "version": document.version, "text": text}
-            self._others.pop(path, None)
+            self._unopened.pop(path, None)
             self._fence(document)
             self._notify("textDocument/didOpen", {"textDocument": item})
         elif document.text != text:
@@ -134,7 +135,7 @@ class LanguageClient:
 
     def notify_saved(self, path: Path) -> None:
         """Notify the server that an open file was saved."""
-        document, sync = self.documents.get(path), self._can.get("textDocumentSync")
+        document, sync = self.documents.get(path), self._capabilities.get("textDocumentSync")
         save = sync.get("save") if is_object(sync) else None
         if document is not None and save:
             more = {"text": document.text} if is_object(save) and save.get("includeText") else {}
@@ -142,7 +143,7 @@ class LanguageClient:
 
     def notify_changed(self, events: Iterable[tuple[Path, FileEvent]]) -> None:
         """Notify the server of changed files that it has asked to watch."""
-        changes = [{"uri": path.as_uri(), "type": event} for path, event in events if self.registered.watches(path)]
+        changes = [{"uri": path.as_uri(), "type": event} for path, event in events if self.registrations.watches(path)]
         if changes:
             self._notify("workspace/didChangeWatchedFiles", {"changes": changes})
 
@@ -165,19 +166,21 @@ class LanguageClient:
         document = self.documents.get(path)
         if document is not None:
             return document.diagnostics(self.encoding) if self.habits.is_fresh(document, pulls=self.pulls) else None
-        pulled = self._others.get(path)
-        return None if pulled is None else diagnostics_of(pulled[1], lines_of(on_disk(path) or ""), self.encoding)
+        report = self._unopened.get(path)
+        return (
+            None if report is None else parse_diagnostics(report[1], split_lines(read_text(path) or ""), self.encoding)
+        )
 
     def is_current(self, path: Path) -> bool:
         """Return whether a file's diagnostics belong to its text on the disk."""
-        document, pulled = self.documents.get(path), self._others.get(path)
+        document, report = self.documents.get(path), self._unopened.get(path)
         try:
             changed_at = path.stat().st_mtime
         except OSError:
             return False
         if document is not None:
-            return changed_at <= document.synced_at or on_disk(path) == document.text
-        return pulled is not None and changed_at <= pulled[0]
+            return changed_at <= document.synced_at or read_text(path) == document.text
+        return report is not None and changed_at <= report[0]
 
     async def _wait_push(self, document: OpenDocument) -> None:
         """Wait for the next diagnostics, or until the server is quiet. Possibly outdated ones are requested again."""
@@ -186,9 +189,9 @@ class LanguageClient:
             document.ask_again(next(self.habits.versions))
             self._fence(document)
             self._send_change(document, None)
-        seconds_left = self.habits.seconds_left(document)
-        if self.connection.lost:
-            raise ServerGone(self.connection.lost)
+        seconds_left = self.habits.find_seconds_left(document)
+        if self.connection.loss_reason:
+            raise ServerGone(self.connection.loss_reason)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if seconds_left is None else max(seconds_left, 0.001)):
                 await self._news.wait()
@@ -197,16 +200,19 @@ class LanguageClient:
         """Pull a file's diagnostics; an answer about an older version is dropped."""
         version = document.version
         try:
-            if self.setup.asked:
-                report: Any = {"items": await tsserver_diagnostics(self.request, document.path)}
+            if self.setup.pull_method:
+                report: Any = {"items": await request_tsserver_diagnostics(self.request, document.path)}
             else:
-                params = {"textDocument": document.identifier, **self.registered.pull_options(self._can)}
+                params = {
+                    "textDocument": document.identifier,
+                    **self.registrations.make_pull_options(self._capabilities),
+                }
                 params |= {"previousResultId": document.result} if document.result is not None else {}
                 report = await self.connection.request("textDocument/diagnostic", params, LSP_REQUEST.seconds)
         except ErrorAnswer:
             report = None  # cancelled by the server, since something changed
         if version != document.version or not is_object(report):
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(_RETRY)
             return
         if report.get("kind") != "unchanged":
             items = report.get("items")
@@ -227,13 +233,13 @@ class LanguageClient:
         self.connection.fence(mark_fenced)
 
     def _send_change(self, document: OpenDocument, before: str | None) -> None:
-        """Send what changed since `before`; None: all of the text."""
-        sync = self._can.get("textDocumentSync")
+        """Send what changed since the text `before`; with None, the whole text."""
+        sync = self._capabilities.get("textDocumentSync")
         kind = sync.get("change") if is_object(sync) else sync
         if kind not in {_FULL, _INCREMENTAL}:
             return
         change = (
-            change_between(before, document.text, self.encoding).event
+            find_change(before, document.text, self.encoding).event
             if kind == _INCREMENTAL and before is not None
             else {"text": document.text}
         )
@@ -248,28 +254,28 @@ class LanguageClient:
         if method == "textDocument/publishDiagnostics" and is_object(params):
             self._take_diagnostics(params)
         elif method == "$/progress" and is_object(params):
-            self.registered.progress(params)
-            self.habits.note_work(is_working=bool(self.registered.work))
+            self.registrations.note_progress(params)
+            self.habits.note_work(is_working=bool(self.registrations.work))
             self._news.set()
         elif method == "tsserver/request" and is_list(params):
             # Vue's server asks an editor's own tsserver about types: there is none, so it does without.
             for request in params:
                 if is_list(request) and request:
                     self.connection.notify("tsserver/response", [[request[0], None]])
-        elif method == LOST:
+        elif method == CONNECTION_LOST:
             self._news.set()
 
     def _take_diagnostics(self, params: JSON) -> None:
-        path, items, version = path_of(params.get("uri")), params.get("diagnostics"), params.get("version")
+        path, items, version = parse_file_uri(params.get("uri")), params.get("diagnostics"), params.get("version")
         if path is None or not is_list(items):
             return
         document = self.documents.get(path)
-        self.habits.heard_at = time.monotonic()
+        self.habits.received_at = time.monotonic()
         if isinstance(version, int):
             self.habits.names_versions = True
         if document is None:
-            if path in self._others or len(self._others) < LSP_FILES.value:
-                self._others[path] = (time.time(), items)
+            if path in self._unopened or len(self._unopened) < LSP_FILES.value:
+                self._unopened[path] = (time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
             self.habits.lengthen_pause(document)
             document.push(items)
@@ -279,7 +285,7 @@ class LanguageClient:
         self._on_diagnostics(path)
 
 
-def path_of(uri: Any) -> Path | None:
+def parse_file_uri(uri: Any) -> Path | None:
     """Return the file of a URI, or None."""
     if not isinstance(uri, str) or not uri.startswith("file:"):
         return None

@@ -22,7 +22,7 @@ class BadStream(CodeloopError):
 
 
 def encode_message(message: JSON) -> bytes:
-    """Return a message as it is written."""
+    """Encode a message with its header."""
     body = msgspec.json.encode(message)
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
@@ -31,33 +31,33 @@ class MessageReader:
     """Splits a stream into messages. Text between them (such as a wrapper's greeting) is skipped."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._buffer = bytearray()
         self._begin = 0
         self._length = -1
         self._garbage = 0
 
     def feed(self, data: bytes) -> Iterator[JSON]:
         """Take bytes and yield the messages that are complete. Raises BadStream."""
-        self._rest += data
+        self._buffer += data
         while True:
-            if self._length < 0 and not self._header():
+            if self._length < 0 and not self._read_header():
                 break
-            if len(self._rest) - self._begin < self._length:
+            if len(self._buffer) - self._begin < self._length:
                 break
             end = self._begin + self._length
-            body = bytes(self._rest[self._begin : end])
+            body = bytes(self._buffer[self._begin : end])
             self._begin, self._length = end, -1
-            yield _message(body)
+            yield _decode_message(body)
         if self._begin:
-            del self._rest[: self._begin]
+            del self._buffer[: self._begin]
             self._begin = 0
 
-    def _header(self) -> bool:
+    def _read_header(self) -> bool:
         """Take the next header, if all of it is there."""
-        match = _HEADER.search(self._rest, self._begin)
-        waiting = (match.start() if match else len(self._rest)) - self._begin
+        match = _HEADER.search(self._buffer, self._begin)
+        waiting = (match.start() if match else len(self._buffer)) - self._begin
         if self._garbage + waiting > LSP_GARBAGE.value:
-            raise BadStream("it writes something else than the language server protocol")
+            raise BadStream("it writes something other than the language server protocol")
         if match is None:
             return False
         self._garbage += waiting
@@ -67,13 +67,13 @@ class MessageReader:
         return True
 
 
-def _message(body: bytes) -> JSON:
+def _decode_message(body: bytes) -> JSON:
     try:
         value: Any = _decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BadStream(f"it sent what is no JSON: {error}") from error
+        raise BadStream(f"it sent something that is not JSON: {error}") from error
     if not is_object(value):
-        raise BadStream("it sent a message that is no object")
+        raise BadStream("it sent a message that is not an object")
     return value
 
 
@@ -81,8 +81,8 @@ _UNKNOWN_METHOD = -32601
 _OUTDATED = (-32801, -32802)
 """ContentModified and ServerCancelled."""
 FENCE = "codeloop/fence"
-"""A method that no server knows."""
-LOST = "codeloop/lost"
+"""A method that no server knows: the error that it answers with shows that it has read everything before."""
+CONNECTION_LOST = "codeloop/lost"
 """A pseudo-notification, sent once when the server is gone."""
 
 
@@ -126,66 +126,66 @@ class ErrorAnswer(CodeloopError):
         self.is_outdated = is_outdated
 
 
-Heard = Callable[[str, Any], None]
-Answers = Mapping[str, Callable[[Any], Any]]
+MessageHandler = Callable[[str, Any], None]
+RequestHandlers = Mapping[str, Callable[[Any], Any]]
 
 
 class LspConnection:
-    """A connection. `on_message`: gets its notifications; `answers`: handlers of its requests.
+    """A connection. `on_message`: gets its notifications; `handlers`: handlers of its requests.
 
-    Run `listen` in a task; when it returns, `lost` says why.
+    Run `listen` in a task; when it returns, `loss_reason` says why.
     """
 
-    def __init__(self, pipes: ServerPipes, on_message: Heard, answers: Answers) -> None:
-        self.lost = ""
+    def __init__(self, pipes: ServerPipes, on_message: MessageHandler, handlers: RequestHandlers) -> None:
+        self.loss_reason = ""
         self.pipes = pipes
         self._on_message = on_message
-        self._answers = answers
+        self._handlers = handlers
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._fences: dict[int, Callable[[], None]] = {}
         self._count = 0
 
     async def listen(self) -> None:
         """Read until the end. Raises only when cancelled, whatever the server does."""
-        reader, began, seen = MessageReader(), time.monotonic(), 0
+        reader, began, count = MessageReader(), time.monotonic(), 0
         try:
             while data := await self.pipes.read():
                 for message in reader.feed(data):
-                    self._take(message)
-                    seen += 1
+                    self._handle(message)
+                    count += 1
                 if time.monotonic() - began > 1:
-                    began, seen = time.monotonic(), 0
+                    began, count = time.monotonic(), 0
                 # A flooding server is throttled: its pipe fills, and it waits.
-                await asyncio.sleep(1 if seen > LSP_RATE.value else 0)
+                await asyncio.sleep(1 if count > LSP_RATE.value else 0)
         except BadStream as error:
-            self.lose(str(error))
+            self.mark_lost(str(error))
         except OSError:
             pass
         finally:
-            self.lose(self.pipes.ending or "it closed its output")
+            self.mark_lost(self.pipes.ending or "it closed its output")
 
-    def lose(self, why: str) -> None:
+    def mark_lost(self, why: str) -> None:
         """Mark the server as gone: pending requests fail."""
-        if self.lost:
+        if self.loss_reason:
             return
-        self.lost = why
+        self.loss_reason = why
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(ServerGone(self.lost))
+                waiting.set_exception(ServerGone(self.loss_reason))
                 waiting.exception()  # the caller may have been cancelled
         self._waiting.clear()
-        self._on_message(LOST, None)
+        self._on_message(CONNECTION_LOST, None)
 
-    def fence(self, passed: Callable[[], None]) -> None:
-        """Send an unknown request. `passed` is called at its refusal: everything sent before is processed by then."""
-        if not self.lost:
+    def fence(self, on_passed: Callable[[], None]) -> None:
+        """Send an unknown request; `on_passed` is called at its refusal, when everything before it is processed."""
+        if not self.loss_reason:
             number, _ = self._post(FENCE, {})
-            self._fences[number] = passed
+            self._fences[number] = on_passed
 
     def _post(self, method: str, params: Any) -> "tuple[int, asyncio.Future[Any]]":
         """Send a request; return its number and the future of its answer. Raises ServerGone."""
-        if self.lost:
-            raise ServerGone(self.lost)
+        if self.loss_reason:
+            raise ServerGone(self.loss_reason)
         self._count += 1
         answer = self._waiting[self._count] = asyncio.get_running_loop().create_future()
         self._send({"jsonrpc": "2.0", "id": self._count, "method": method, "params": params})
@@ -208,34 +208,34 @@ class LspConnection:
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def _send(self, message: JSON) -> None:
-        if self.lost:
+        if self.loss_reason:
             return
         try:
             unread = self.pipes.write(encode_message(message))
         except OSError:
             return  # the reader reports its end
         if unread > LSP_UNREAD.value:
-            self.lose("it does not read what it is sent")
+            self.mark_lost("it does not read what it is sent")
 
-    def _take(self, message: JSON) -> None:
+    def _handle(self, message: JSON) -> None:
         method, number = message.get("method"), message.get("id")
         if not isinstance(method, str):
-            self._settle(number, message)
+            self._resolve(number, message)
         elif number is None:
             self._on_message(method, message.get("params"))
-        elif method in self._answers:
-            result = self._answers[method](message.get("params"))
+        elif method in self._handlers:
+            result = self._handlers[method](message.get("params"))
             self._send({"jsonrpc": "2.0", "id": number, "result": result})
         else:
             error = {"code": _UNKNOWN_METHOD, "message": f"{method} is not supported"}
             self._send({"jsonrpc": "2.0", "id": number, "error": error})
 
-    def _settle(self, number: Any, message: JSON) -> None:
+    def _resolve(self, number: Any, message: JSON) -> None:
         if not isinstance(number, int):
             return  # not an answer to us: ours have numbers
         waiting = self._waiting.pop(number, None)
-        if passed := self._fences.pop(number, None):
-            passed()  # now, since messages in the same chunk are handled next
+        if on_passed := self._fences.pop(number, None):
+            on_passed()  # now, since messages in the same chunk are handled next
         if waiting is None or waiting.done():
             return
         error = message.get("error")

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list
-from codeloop.lsp.client.text import Encoding, index_at, units
+from codeloop.lsp.client.text import Encoding, count_units, find_index
 from codeloop.schema.bounds.language import LSP_KEPT
 from codeloop.schema.wire import JSON
 
@@ -30,24 +30,27 @@ class Diagnostic(Struct, frozen=True):
         """Its identity, independent of its position."""
         return (self.severity, self.source, self.code, self.message)
 
-    def wire(self) -> JSON:
+    def to_wire(self) -> JSON:
         """Return it in the wire form, with columns in UTF-16."""
         span = {
-            name: {"line": line, "character": units(self.line[:column], "utf-16") if line == self.start[0] else column}
+            name: {
+                "line": line,
+                "character": count_units(self.line[:column], "utf-16") if line == self.start[0] else column,
+            }
             for name, (line, column) in (("start", self.start), ("end", self.end))
         }
         more = {name: value for name, value in (("code", self.code), ("source", self.source)) if value}
         return {"range": span, "severity": self.severity, "message": self.message, **more}
 
 
-def diagnostics_of(value: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
+def parse_diagnostics(value: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
     """Parse the list that a server sent about a text; invalid entries are left out."""
     items: list[Any] = value[: LSP_KEPT.value] if is_list(value) else []
-    diagnostics = (_diagnostic(item, lines, encoding) for item in items)
+    diagnostics = (_parse_diagnostic(item, lines, encoding) for item in items)
     return tuple(each for each in diagnostics if each is not None)
 
 
-def _diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Diagnostic | None:
+def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Diagnostic | None:
     try:
         start, end = item["range"]["start"], item["range"]["end"]
         first, last = int(start["line"]), int(end["line"])
@@ -58,7 +61,8 @@ def _diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Diagnost
         if not (0 <= first <= len(lines) and 0 <= last <= len(lines) + 1):
             return None
         columns = [
-            index_at(_line(lines, at), int(each["character"]), encoding) for at, each in ((first, start), (last, end))
+            find_index(_find_line(lines, at), int(each["character"]), encoding)
+            for at, each in ((first, start), (last, end))
         ]
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
@@ -70,9 +74,9 @@ def _diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Diagnost
         code=str(code) if isinstance(code, str | int) else "",
         source=str(item.get("source") or ""),
         message=text[:_MESSAGE].strip(),
-        line=_line(lines, first).rstrip("\r\n"),
+        line=_find_line(lines, first).rstrip("\r\n"),
     )
 
 
-def _line(lines: Sequence[str], number: int) -> str:
+def _find_line(lines: Sequence[str], number: int) -> str:
     return lines[number] if number < len(lines) else ""

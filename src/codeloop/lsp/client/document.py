@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit.small_files import read_start
-from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
-from codeloop.lsp.client.text import Encoding, lines_of
+from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
+from codeloop.lsp.client.text import Encoding, split_lines
 from codeloop.schema.bounds.language import LSP_FILE
 from codeloop.schema.wire import JSON
 
 _DOUBT = 3
+"""The most older texts that reports without a version are assumed to be about."""
 
 
-def on_disk(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
     """Return the text of a file; None if it is missing, too large, or not a regular file."""
     try:
         data = read_start(path, LSP_FILE.value + 1)
@@ -25,10 +26,10 @@ def on_disk(path: Path) -> str | None:
 class OpenDocument:
     """An open document. `pushed` and `pulled`: diagnostics of the current version; None: none yet.
 
-    `is_fenced`: whether the server has answered a request that was sent before this version, so that what it says
-    without a version is not of long ago. `pushed_at`: when, on the monotonic clock. `result`: what a pull is compared
-    with, which was `last`. `doubt`: how many older texts what it says next without a version may still be about.
-    `synced_at`: when its text was last known to be that of the disk, on the wall clock.
+    `is_fenced`: whether the server has answered a request that was sent before this version, so that a report without
+    a version is not about a much older text. `pushed_at`: when diagnostics arrived, on the monotonic clock. `result`:
+    the id of the last pulled report, `last`, which the next one may refer to. `doubt`: how many older texts the next
+    reports without a version may still be about. `synced_at`: when its text was last that of the disk (wall clock).
     """
 
     def __init__(self, path: Path, language: str, text: str, version: int) -> None:
@@ -47,12 +48,12 @@ class OpenDocument:
 
     @property
     def uri(self) -> str:
-        """Its address."""
+        """Its `file:` URI."""
         return self.path.as_uri()
 
     @property
     def identifier(self) -> JSON:
-        """How requests name it."""
+        """The `TextDocumentIdentifier` of requests."""
         return {"uri": self.uri}
 
     def change(self, text: str, version: int, pause: float) -> None:
@@ -84,4 +85,4 @@ class OpenDocument:
         """Return the diagnostics of the current text; None: none yet."""
         if self.pushed is None and self.pulled is None:
             return None
-        return diagnostics_of([*(self.pulled or ()), *(self.pushed or ())], lines_of(self.text), encoding)
+        return parse_diagnostics([*(self.pulled or ()), *(self.pushed or ())], split_lines(self.text), encoding)

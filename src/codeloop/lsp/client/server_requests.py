@@ -9,7 +9,7 @@ from typing import Any
 
 from codeloop.kit.glob import compile_glob
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.lsp.client.capabilities import folder_of
+from codeloop.lsp.client.capabilities import make_workspace_folder
 from codeloop.schema.wire import JSON
 
 _PROVIDERS = {
@@ -35,22 +35,24 @@ _MOST = 500
 class Registrations:
     """What one server has registered. `work`: the pieces of work that it has begun and not ended.
 
-    `changed` is called when it has registered something.
+    `on_change` is called when it has registered something.
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self._changed = changed
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
         self._began_at = time.monotonic()
         self._progressed = asyncio.Event()
         self.work: set[str] = set()
         self._rows: dict[str, tuple[str, JSON]] = {}
         self._globs: list[tuple[Path | None, str]] = []
 
-    def answers(self, roots: Sequence[Path], settings: JSON) -> Mapping[str, Callable[[Any], Any]]:
+    def make_handlers(self, roots: Sequence[Path], settings: JSON) -> Mapping[str, Callable[[Any], Any]]:
         """Return the answers to a server's requests, by method. None of them changes a file, or asks a user."""
         return {
-            "workspace/configuration": lambda params: [lookup(settings, item) for item in _list(params, "items")],
-            "workspace/workspaceFolders": lambda _params: [folder_of(each) for each in roots],
+            "workspace/configuration": lambda params: [
+                find_section(settings, item) for item in _read_list(params, "items")
+            ],
+            "workspace/workspaceFolders": lambda _params: [make_workspace_folder(each) for each in roots],
             "workspace/applyEdit": lambda _params: {"applied": False, "failureReason": "nobody asked for it"},
             "workspace/diagnostic/refresh": lambda _params: None,
             "client/registerCapability": self._register,
@@ -73,33 +75,33 @@ class Registrations:
         """Return whether the server watches any files."""
         return bool(self._globs)
 
-    def pull_options(self, can: Mapping[str, Any]) -> JSON:
+    def make_pull_options(self, can: Mapping[str, Any]) -> JSON:
         """Return the identifier required in pull requests."""
         diagnostic_provider = can.get("diagnosticProvider")
         rows = (options for method, options in self._rows.values() if method == _PROVIDERS["diagnosticProvider"])
-        registered: JSON = next(rows, dict[str, Any]())
-        options = diagnostic_provider if is_object(diagnostic_provider) else registered
+        registered_options: JSON = next(rows, dict[str, Any]())
+        options = diagnostic_provider if is_object(diagnostic_provider) else registered_options
         return {"identifier": options["identifier"]} if options.get("identifier") else {}
 
-    async def settle(self, seconds: float) -> bool:
+    async def wait_for_work(self, seconds: float) -> bool:
         """Wait until the server has ended its reported work; return whether it had any.
 
         One that was started just now gets a moment to begin: it answers at once, from what it has read by then.
         """
         begins = min(self._began_at + _BEGINS - time.monotonic(), seconds)
-        await self._wait(lambda: bool(self.work), begins)
+        await self._wait_until(lambda: bool(self.work), begins)
         had_work = bool(self.work)
-        await self._wait(lambda: not self.work, seconds)
+        await self._wait_until(lambda: not self.work, seconds)
         return had_work
 
-    async def _wait(self, is_so: Callable[[], bool], seconds: float) -> None:
+    async def _wait_until(self, is_done: Callable[[], bool], seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(max(seconds, 0)):
-                while not is_so():
+                while not is_done():
                     self._progressed.clear()
                     await self._progressed.wait()
 
-    def progress(self, params: JSON) -> None:
+    def note_progress(self, params: JSON) -> None:
         """Record that a piece of work began or ended."""
         token, value = str(params.get("token")), params.get("value")
         kind = value.get("kind") if is_object(value) else None
@@ -110,31 +112,31 @@ class Registrations:
         self._progressed.set()
 
     def _register(self, params: Any) -> None:
-        for row in _list(params, "registrations"):
+        for row in _read_list(params, "registrations"):
             if is_object(row) and len(self._rows) < _MOST:
                 options = row.get("registerOptions")
                 self._rows[str(row.get("id"))] = (str(row.get("method")), options if is_object(options) else {})
-        self._look()
+        self._update_globs()
 
     def _unregister(self, params: Any) -> None:
-        for row in _list(params, "unregisterations"):  # spelled so in the protocol
+        for row in _read_list(params, "unregisterations"):  # spelled so in the protocol
             if is_object(row):
                 self._rows.pop(str(row.get("id")), None)
-        self._look()
+        self._update_globs()
 
-    def _look(self) -> None:
+    def _update_globs(self) -> None:
         watchers = (
             watcher
             for method, options in self._rows.values()
             if method == _WATCH
-            for watcher in _list(options, "watchers")
+            for watcher in _read_list(options, "watchers")
         )
-        globs = (_glob(watcher.get("globPattern")) for watcher in watchers if is_object(watcher))
+        globs = (_parse_glob(watcher.get("globPattern")) for watcher in watchers if is_object(watcher))
         self._globs = [glob for glob in globs if glob is not None][:_MOST]
-        self._changed()
+        self._on_change()
 
 
-def lookup(settings: JSON, item: Any) -> Any:
+def find_section(settings: JSON, item: Any) -> Any:
     """Return the section of the settings that a server asks for; all of them when it names none."""
     section = item.get("section") if is_object(item) else None
     value: Any = settings
@@ -143,12 +145,12 @@ def lookup(settings: JSON, item: Any) -> Any:
     return value
 
 
-def _list(params: Any, name: str) -> list[Any]:
+def _read_list(params: Any, name: str) -> list[Any]:
     value = params.get(name) if is_object(params) else None
     return value[:_MOST] if is_list(value) else []
 
 
-def _glob(value: Any) -> tuple[Path | None, str] | None:
+def _parse_glob(value: Any) -> tuple[Path | None, str] | None:
     """Return a pattern and the folder that it is relative to; None: one of any folder."""
     if isinstance(value, str):
         return None, value

@@ -9,24 +9,24 @@ from codeloop.schema.wire import JSON
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
-_LAST_OF_BASE = 0xFFFF
+_LAST_OF_BMP = 0xFFFF
 
 
-def lines_of(text: str) -> list[str]:
-    """Return the lines with their ends; a text that ends in one has no empty line after it here."""
+def split_lines(text: str) -> list[str]:
+    """Split a text into lines with their ends; after a last line end there is no further, empty line."""
     return _LINES.findall(text)
 
 
-def units(text: str, encoding: Encoding) -> int:
-    """Return how many units a text takes."""
+def count_units(text: str, encoding: Encoding) -> int:
+    """Count the code units of a text."""
     if text.isascii() or encoding == "utf-32":
         return len(text)
     if encoding == "utf-8":
         return len(text.encode("utf-8", "surrogatepass"))
-    return len(text) + sum(ord(char) > _LAST_OF_BASE for char in text)
+    return len(text) + sum(ord(char) > _LAST_OF_BMP for char in text)
 
 
-def index_at(line: str, column: int, encoding: Encoding) -> int:
+def find_index(line: str, column: int, encoding: Encoding) -> int:
     """Return the index in a line that a column means; the line's end for one beyond it."""
     if line.isascii() or encoding == "utf-32":
         return min(max(column, 0), len(line))
@@ -34,7 +34,7 @@ def index_at(line: str, column: int, encoding: Encoding) -> int:
     for index, char in enumerate(line):
         if remaining <= 0:
             return index
-        remaining -= units(char, encoding)
+        remaining -= count_units(char, encoding)
     return len(line)
 
 
@@ -56,14 +56,14 @@ class TextChange(Struct, frozen=True):
         return {"range": span, "text": self.text}
 
 
-def change_between(before: str, after: str, encoding: Encoding) -> TextChange:
+def find_change(before: str, after: str, encoding: Encoding) -> TextChange:
     """Return the one change that leads from a text to another, in whole lines."""
-    old, new = lines_of(before), lines_of(after)
+    old, new = split_lines(before), split_lines(after)
     least = min(len(old), len(new))
     first = next((at for at in range(least) if old[at] != new[at]), least)
     tail = next((at for at in range(least - first) if old[-1 - at] != new[-1 - at]), least - first)
     end, column = len(old) - tail, 0
     if not tail and old and not old[-1].endswith(("\n", "\r")):
-        end, column = len(old) - 1, units(old[-1], encoding)
+        end, column = len(old) - 1, count_units(old[-1], encoding)
         first = min(first, end)
     return TextChange(first, end, column, "".join(new[first : len(new) - tail]))

@@ -14,22 +14,24 @@ _SEVERITIES = {"error": ERROR, "warning": WARNING}
 _HINT = 4
 
 
-async def tsserver_diagnostics(request: Callable[[str, Any], Awaitable[Any]], path: Path) -> list[JSON]:
+async def request_tsserver_diagnostics(request: Callable[[str, Any], Awaitable[Any]], path: Path) -> list[JSON]:
     """Return the diagnostics of an open file in the protocol's form. Raises what a request raises."""
     rows: list[JSON] = []
-    for answer in await asyncio.gather(*(request("workspace/executeCommand", _command(kind, path)) for kind in _KINDS)):
+    for answer in await asyncio.gather(
+        *(request("workspace/executeCommand", _make_command(kind, path)) for kind in _KINDS)
+    ):
         body = answer.get("body") if is_object(answer) else None
-        rows += [_diagnostic(row) for row in body if is_object(row)] if is_list(body) else []
+        rows += [_to_lsp_diagnostic(row) for row in body if is_object(row)] if is_list(body) else []
     return rows
 
 
-def _command(kind: str, path: Path) -> JSON:
+def _make_command(kind: str, path: Path) -> JSON:
     return {"command": "typescript.tsserverRequest", "arguments": [kind, {"file": str(path)}]}
 
 
-def _diagnostic(row: JSON) -> JSON:
+def _to_lsp_diagnostic(row: JSON) -> JSON:
     return {
-        "range": {name: _position(row.get(name)) for name in ("start", "end")},
+        "range": {name: _to_lsp_position(row.get(name)) for name in ("start", "end")},
         "severity": _SEVERITIES.get(str(row.get("category")), _HINT),
         "code": row.get("code"),
         "source": "typescript",
@@ -37,7 +39,7 @@ def _diagnostic(row: JSON) -> JSON:
     }
 
 
-def _position(position: Any) -> JSON:
+def _to_lsp_position(position: Any) -> JSON:
     """Return a position from one that counts from 1."""
     data: JSON = position if is_object(position) else {}
     return {"line": data.get("line", 1) - 1, "character": data.get("offset", 1) - 1}

@@ -17,7 +17,7 @@ from codeloop.schema.wire import replace
 State = Literal["found", "missing", "disabled", "untrusted"]
 
 
-class ChosenServer(Struct, frozen=True):
+class ServerChoice(Struct, frozen=True):
     """A server and whether it can run here. `command`: with the program's path; `is_own`: one of the project's own."""
 
     row: ServerRow
@@ -27,7 +27,7 @@ class ChosenServer(Struct, frozen=True):
 
 
 class ProgramSearch(Struct, frozen=True):
-    """Where programs are searched: the project, its trust, PATH, and our installed ones."""
+    """Where programs are searched: the project (if trusted), `path` (as in PATH), and our `installed` ones."""
 
     root: Path
     directory: Path
@@ -36,36 +36,34 @@ class ProgramSearch(Struct, frozen=True):
     installed: Path
 
 
-Configured = bool | dict[str, LspServerConfig] | None
+ServersConfig = bool | dict[str, LspServerConfig] | None
 
 
-def servers_of(
-    configured: Configured, program_search: ProgramSearch, *, warnings: bool = False
-) -> tuple[ChosenServer, ...]:
+def list_servers(config: ServersConfig, search: ProgramSearch, *, warnings: bool = False) -> tuple[ServerChoice, ...]:
     """Return every known or configured server, with whether it can run here.
 
     `warnings`: the default for reporting warnings like errors.
     """
-    if configured is False:
-        return tuple(ChosenServer(row, "disabled") for row in load_rows())
-    own: Mapping[str, LspServerConfig] = {} if configured is None or configured is True else configured
+    if config is False:
+        return tuple(ServerChoice(row, "disabled") for row in load_rows())
+    own: Mapping[str, LspServerConfig] = {} if config is None or config is True else config
     server_rows = {row.name: row for row in load_rows()}
     rows = [_apply_config(row, own.get(row.name)) for row in server_rows.values()]
     rows += [_apply_config(ServerRow(name, {}, []), each) for name, each in own.items() if name not in server_rows]
-    rows = [replace(row, warnings=_tells_warnings(own.get(row.name), warnings)) for row in rows]
-    return tuple(_choose(row, own.get(row.name), program_search) for row in rows)
+    rows = [replace(row, warnings=_reports_warnings(own.get(row.name), warnings)) for row in rows]
+    return tuple(_choose(row, own.get(row.name), search) for row in rows)
 
 
-def _tells_warnings(own: LspServerConfig | None, otherwise: bool) -> bool:
+def _reports_warnings(own: LspServerConfig | None, otherwise: bool) -> bool:
     return otherwise if own is None or own.warnings is None else own.warnings
 
 
-def serving(servers: Iterable[ChosenServer], path: Path, top: Path) -> list[tuple[ChosenServer, Path]]:
-    """Return the servers that serve a file, each with its root: of those of one kind the first, a project's own first.
+def select_servers(servers: Iterable[ServerChoice], path: Path, top: Path) -> list[tuple[ServerChoice, Path]]:
+    """Return the servers for a file, each with its root. Of a kind the first serves, a project's own before others.
 
     `top`: no root lies above it.
     """
-    chosen_servers: dict[str, tuple[ChosenServer, Path]] = {}
+    choices: dict[str, tuple[ServerChoice, Path]] = {}
     for server in sorted(servers, key=lambda each: not each.is_own):
         row = server.row
         if server.state != "found" or row.language(path) is None:
@@ -73,8 +71,8 @@ def serving(servers: Iterable[ChosenServer], path: Path, top: Path) -> list[tupl
         folder = _find_folder_above(path, top, row.needs)
         if row.needs and folder is None:
             continue
-        chosen_servers.setdefault(row.stands_for or row.name, (server, _find_folder_above(path, top, row.roots) or top))
-    return list(chosen_servers.values())
+        choices.setdefault(row.stands_for or row.name, (server, _find_folder_above(path, top, row.roots) or top))
+    return list(choices.values())
 
 
 def _apply_config(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
@@ -96,54 +94,54 @@ def _apply_config(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
     )
 
 
-def _choose(row: ServerRow, own: LspServerConfig | None, program_search: ProgramSearch) -> ChosenServer:
+def _choose(row: ServerRow, own: LspServerConfig | None, search: ProgramSearch) -> ServerChoice:
     if own is not None and own.disabled:
-        return ChosenServer(row, "disabled")
+        return ServerChoice(row, "disabled")
     for command in row.commands:
-        for folder, is_own in _folders(program_search):
+        for folder, is_own in _list_program_folders(search):
             program = (
                 find_program(command[0], folder, in_project=True)
                 if "/" not in command[0]
-                else _find_executable(command[0], program_search)
+                else _find_executable(command[0], search)
             )
             if program is None:
                 continue
             if not has_server(program, row.packages):
                 if is_own:  # the project's version counts, not one of the user's
-                    return ChosenServer(row, "missing")
+                    return ServerChoice(row, "missing")
                 continue
-            if not program_search.is_trusted and _wants_trust(row, (program, *command[1:]), program_search):
-                return ChosenServer(row, "untrusted")
+            if not search.is_trusted and _needs_trust(row, (program, *command[1:]), search):
+                return ServerChoice(row, "untrusted")
             try:
                 initialization = fill_packages(
-                    row.initialization, [*_node_modules(program_search), *list_package_folders(program)]
+                    row.initialization, [*_list_node_modules(search), *list_package_folders(program)]
                 )
             except LookupError:
                 continue
             row = replace(row, initialization=initialization)
-            return ChosenServer(row, "found", (program, *command[1:]), is_own)
-    return ChosenServer(row, "missing")
+            return ServerChoice(row, "found", (program, *command[1:]), is_own)
+    return ServerChoice(row, "missing")
 
 
-def _wants_trust(row: ServerRow, command: Sequence[str], place: ProgramSearch) -> bool:
+def _needs_trust(row: ServerRow, command: Sequence[str], search: ProgramSearch) -> bool:
     """Return whether a server needs trust: it runs project code, or has more access than the sandbox."""
-    tops = (place.directory, place.root)
-    named = (place.root / word for word in command if "/" in word or Path(word).suffix)
-    return row.runs_project_code or row.sandbox is not True or any(_is_in(str(each), tops) for each in named)
+    tops = (search.directory, search.root)
+    named_files = (search.root / word for word in command if "/" in word or Path(word).suffix)
+    return row.runs_project_code or row.sandbox is not True or any(_is_in(str(each), tops) for each in named_files)
 
 
-def _folders(place: ProgramSearch) -> list[tuple[str, bool]]:
+def _list_program_folders(search: ProgramSearch) -> list[tuple[str, bool]]:
     """Return the folders searched for programs, without those of an untrusted project."""
-    tops = dict.fromkeys((place.directory, place.root))
-    own = [str(top / name) for top in tops for name in OWN_PROGRAMS] if place.is_trusted else []
-    path = [each for each in place.path.split(os.pathsep) if place.is_trusted or not _is_in(each, tops)]
-    ours = [str(place.installed / name) for name in ("bin", "node_modules/.bin")]
+    tops = dict.fromkeys((search.directory, search.root))
+    own = [str(top / name) for top in tops for name in OWN_PROGRAMS] if search.is_trusted else []
+    path = [each for each in search.path.split(os.pathsep) if search.is_trusted or not _is_in(each, tops)]
+    ours = [str(search.installed / name) for name in ("bin", "node_modules/.bin")]
     return [*((folder, True) for folder in own), (os.pathsep.join([*ours, *path]), False)]
 
 
-def _node_modules(place: ProgramSearch) -> list[Path]:
+def _list_node_modules(search: ProgramSearch) -> list[Path]:
     """Return the folders where npm packages of the project are."""
-    tops = dict.fromkeys((place.directory, place.root)) if place.is_trusted else ()
+    tops = dict.fromkeys((search.directory, search.root)) if search.is_trusted else ()
     return [top / "node_modules" for top in tops]
 
 
@@ -152,22 +150,22 @@ def _is_in(folder: str, tops: Iterable[Path]) -> bool:
     return any(real.is_relative_to(os.path.realpath(top)) for top in tops)
 
 
-def _find_executable(program: str, place: ProgramSearch) -> str | None:
-    path = os.path.normpath(place.root / from_home(program))
+def _find_executable(program: str, search: ProgramSearch) -> str | None:
+    path = os.path.normpath(search.root / from_home(program))
     return path if os.access(path, os.X_OK) else None
 
 
 def _find_folder_above(path: Path, top: Path, names: Sequence[str]) -> Path | None:
-    """Return the nearest folder above a file that has one of these in it; a name with a dot first may be an ending."""
+    """Return the nearest folder above a file that has one of these names in it, or an ending such as `.sln`."""
     for folder in path.parents:
-        if any((folder / name).exists() for name in names) or _ends(folder, names):
+        if any((folder / name).exists() for name in names) or _has_ending(folder, names):
             return folder
         if folder == top:
             break
     return None
 
 
-def _ends(folder: Path, names: Sequence[str]) -> bool:
+def _has_ending(folder: Path, names: Sequence[str]) -> bool:
     endings = tuple(name for name in names if name in {".sln", ".csproj", ".fsproj", ".opam"})
     try:
         return bool(endings) and any(each.name.endswith(endings) for each in os.scandir(folder))

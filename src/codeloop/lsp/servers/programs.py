@@ -1,4 +1,4 @@
-"""Checks that a found program really contains its language server."""
+"""Checks that a program on the PATH really contains the language server that it is named after."""
 
 import json
 import os
@@ -18,11 +18,11 @@ _MANIFEST = 1_000_000  # bytes
 def has_server(program: str, packages: Mapping[str, str]) -> bool:
     """Return whether a program contains the server, without running it.
 
-    `packages`: by the names of programs, the npm package with the least major version that holds one (`typescript@7`).
+    `packages`: program name -> the npm package and the least major version that contains the server (`typescript@7`).
     """
     path = Path(program)
-    if (wanted := packages.get(path.name)) is not None:
-        package, _, least = wanted.rpartition("@")
+    if (requirement := packages.get(path.name)) is not None:
+        package, _, least = requirement.rpartition("@")
         return _major_version(path, package) >= int(least)
     # rustup creates a link for each possible program of a toolchain, installed or not.
     return not _is_link_of_rustup(path) or _is_in_toolchain(path.name)
@@ -40,8 +40,8 @@ def _major_version(program: Path, package: str) -> int:
 
 def list_package_folders(program: str) -> list[Path]:
     """Return the folders of npm packages around a program, as Node looks for them."""
-    places = [*Path(os.path.realpath(program)).parents, *Path(program).parents]
-    return list(dict.fromkeys(each if each.name == "node_modules" else each / "node_modules" for each in places))
+    folders_above = [*Path(os.path.realpath(program)).parents, *Path(program).parents]
+    return list(dict.fromkeys(each if each.name == "node_modules" else each / "node_modules" for each in folders_above))
 
 
 def fill_packages(value: Any, folders: Sequence[Path]) -> Any:

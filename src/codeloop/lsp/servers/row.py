@@ -15,14 +15,13 @@ _TABLE = Path(__file__).with_name("servers.json")
 class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A server. `languages`: the language id by extension (`.py`) or name of file; `roots`: what its root has in it.
 
-    `needs`: it serves only where one of these is. `commands`: the first that is found counts. `packages`: for programs
-    that don't hold the server in older versions, the npm package with the least major version (`typescript@7`).
-    `stands_for`: of those of one kind only one serves a file. `runs_project_code`: it executes what is in the project,
-    so that wants trust. `initialization`: `{npm:FOLDER:FILE}` in it is the nearest such folder of an npm package.
-    `install`: with what and which packages; `by`: what the user has to do.
-    `settle`, `repeats`, `asked`: see ServerSetup.
-    `warnings`: they are told like errors. `shared`: one process serves all roots of a project: it is told of them as
-    folders, or needs none; else each root has its own. `sandbox`: as configured.
+    `needs`: it serves only where one of these is. `commands`: the first one that is installed is used. `packages`: for
+    programs whose older versions lack the server, the npm package with the least major version (`typescript@7`).
+    `stands_for`: the kind of server, of which only one serves a file. `runs_project_code`: it executes code of the
+    project, which therefore must be trusted. `initialization`: `{npm:FOLDER:FILE}` in it is the nearest such folder
+    of an npm package. `install`: the package manager, then the packages. `settle`, `repeats`, `pull_method`:
+    see ServerSetup. `warnings`: they are reported like errors. `shared`: one process serves all roots of a project,
+    which are added as workspace folders, or need not be; "": each root has its own process. `sandbox`: as configured.
     """
 
     name: str
@@ -39,7 +38,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     environment: dict[str, str] = {}
     settle: float = 0.3
     repeats: bool = False
-    asked: Literal["", "tsserver"] = ""
+    pull_method: Literal["", "tsserver"] = ""
     warnings: bool = False
     shared: Literal["", "folders", "any"] = ""
     sandbox: bool | ProgramSandboxConfig = True

@@ -6,7 +6,7 @@ from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.new_diagnostics import ServerDiagnostics
-from codeloop.lsp.symbols import workspace_symbols
+from codeloop.lsp.symbols import find_workspace_symbols
 from codeloop.schema import operation
 from codeloop.schema.api.files import FindSymbols, Symbol
 from codeloop.schema.api.project import LSPStatus
@@ -45,7 +45,9 @@ async def symbols(project: Project, args: FindSymbols) -> list[Symbol]:
     """Return the symbols whose names fit, by the servers that run; those that fail know none."""
     clients = [news.server.client for news in _running(project)]
     able = [client for client in clients if client is not None and client.has_capability("workspaceSymbolProvider")]
-    results = await asyncio.gather(*(workspace_symbols(client, args.query) for client in able), return_exceptions=True)
+    results = await asyncio.gather(
+        *(find_workspace_symbols(client, args.query) for client in able), return_exceptions=True
+    )
     rows: list[Symbol] = []
     for answer in results:
         if isinstance(answer, BaseException):

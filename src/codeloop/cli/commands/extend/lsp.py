@@ -18,7 +18,7 @@ from codeloop.cli.target.project import open_settings
 from codeloop.kit.processes import find_program
 from codeloop.kit.small_files import make_private
 from codeloop.kit.terminal_text import escape_controls, one_line
-from codeloop.lsp.servers.choice import ChosenServer
+from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.schema.bounds.language import LSP_INSTALL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -68,7 +68,7 @@ def list_servers(*, as_json: bool, is_quick: bool) -> None:
     click.echo(columns([("name", "state", "files", "program, or how to get it"), *shown]))
 
 
-def _row(server: ChosenServer, trial: Trial | None) -> JSON:
+def _row(server: ServerChoice, trial: Trial | None) -> JSON:
     row, state = server.row, "failed" if trial is not None and trial.problem else server.state
     how = " ".join(server.command)
     is_free = state == "found" and (row.sandbox is False if trial is None else not trial.is_boxed)
@@ -110,7 +110,7 @@ def install(name: str) -> None:
     click.echo(f"Installed {name} in {folder}. It starts with the first edit of a file that it serves.")
 
 
-def _commands(with_what: str, packages: list[str], folder: Path, server: ChosenServer) -> list[list[str]]:
+def _commands(with_what: str, packages: list[str], folder: Path, server: ServerChoice) -> list[list[str]]:
     python, ours = folder / "python" / "bin" / "python", str(folder / "bin")
     match with_what:
         case "pip":
@@ -165,7 +165,7 @@ def log(name: str) -> None:
         click.echo(f"{escape_controls(name)} has not run in this project.", err=True)
 
 
-def _server(settings: ProjectSettings, name: str) -> ChosenServer:
+def _server(settings: ProjectSettings, name: str) -> ServerChoice:
     chosen_server = next((each for each in choose_servers(settings) if each.row.name == name), None)
     if chosen_server is None:
         raise UsageProblem(f"There is no language server {escape_controls(name)!r}. List them: codeloop lsp list")

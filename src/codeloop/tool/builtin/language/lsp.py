@@ -12,20 +12,20 @@ from msgspec import Meta
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import WARNING
-from codeloop.lsp.client.document import on_disk
-from codeloop.lsp.client.text import lines_of
-from codeloop.lsp.languages import row
+from codeloop.lsp.client.document import read_text
+from codeloop.lsp.client.text import split_lines
+from codeloop.lsp.languages import format_diagnostic
 from codeloop.lsp.new_diagnostics import ServerDiagnostics
 from codeloop.lsp.server import ServerUnavailable
 from codeloop.lsp.symbols import (
-    Spot,
+    Location,
     TextPosition,
-    hierarchy,
-    hover,
-    outline,
-    place_of,
-    spots,
-    workspace_symbols,
+    fetch_hover,
+    fetch_outline,
+    find_hierarchy,
+    find_locations,
+    find_workspace_symbols,
+    make_position_params,
 )
 from codeloop.schema.bounds.language import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST, LSP_WAIT
 from codeloop.schema.wire import JSON
@@ -147,7 +147,7 @@ def _check(params: LspParams, line: int | None) -> None:
 
 async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDiagnostics]:
     languages = ctx.services.languages
-    found = await languages.servers_of(target.real) if languages is not None else []
+    found = await languages.find_servers(target.real) if languages is not None else []
     if not found:
         raise ToolFailure(
             f"No language server serves {format_path(ctx.workspace, target.path)} here (`codeloop lsp list` says why).",
@@ -164,7 +164,7 @@ async def _client(
     names: list[str] = []
     for news in servers:
         try:
-            client = await news.showing(target.real, text)
+            client = await news.open_document(target.real, text)
         except ServerUnavailable as error:
             problem = error
             continue
@@ -185,11 +185,11 @@ async def _answer(
     name = format_path(ctx.workspace, target.path)
     match params.operation:
         case "documentSymbols":
-            rows = outline_rows(await outline(client, target.real))
+            rows = outline_rows(await fetch_outline(client, target.real))
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
             found = await _find_symbols(client, params.symbol or "")
-            if not found and await client.registered.settle(LSP_REQUEST.seconds):
+            if not found and await client.registrations.wait_for_work(LSP_REQUEST.seconds):
                 found = await _find_symbols(client, params.symbol or "")
             return _format_spots(ctx, found) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
@@ -199,10 +199,10 @@ async def _answer(
     place = _place(ctx, params, client, target, line)
     if params.operation == "hover":
         await _check_defined(ctx, client, place, params.symbol or "")
-        return await hover(client, place) or f"Nothing is known of {params.symbol}.", ()
+        return await fetch_hover(client, place) or f"Nothing is known of {params.symbol}.", ()
     found = await _request_spots(client, params.operation, place)
     if not found:
-        if not await client.registered.settle(LSP_REQUEST.seconds):
+        if not await client.registrations.wait_for_work(LSP_REQUEST.seconds):
             await client.wait_for_diagnostics(
                 target.real, LSP_WAIT.seconds
             )  # it may answer before it has analysed the file
@@ -213,20 +213,22 @@ async def _answer(
     return _format_spots(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
 
 
-async def _find_symbols(client: LanguageClient, name: str) -> list[Spot]:
-    return [spot for _, spot in await workspace_symbols(client, name)]
+async def _find_symbols(client: LanguageClient, name: str) -> list[Location]:
+    return [spot for _, spot in await find_workspace_symbols(client, name)]
 
 
-async def _request_spots(client: LanguageClient, operation: str, place: JSON) -> list[Spot]:
+async def _request_spots(client: LanguageClient, operation: str, place: JSON) -> list[Location]:
     if operation in _HIERARCHIES:
-        return await hierarchy(client, *_HIERARCHIES[operation], place)
+        return await find_hierarchy(client, *_HIERARCHIES[operation], place)
     more = {"context": {"includeDeclaration": True}} if operation == "references" else {}
-    return await spots(client, operation, {**place, **more})
+    return await find_locations(client, operation, {**place, **more})
 
 
 async def _check_defined(ctx: ToolContext, client: LanguageClient, place: JSON, symbol: str) -> None:
     """Raise ToolFailure for a name defined in a file that may not be read: the answer may contain its value."""
-    for spot in await spots(client, "definition", place) if client.has_capability("definitionProvider") else ():
+    for spot in (
+        await find_locations(client, "definition", place) if client.has_capability("definitionProvider") else ()
+    ):
         if ctx.workspace.contains(Path(os.path.realpath(spot.path))) and not _is_free(ctx, spot.path):
             where = f"{format_path(ctx.workspace, spot.path)}:{spot.line + 1}"
             raise ToolFailure(f"{symbol} is defined in {where}, which may not be read.")
@@ -236,12 +238,12 @@ def _place(ctx: ToolContext, params: LspParams, client: LanguageClient, target: 
     """Return the named position in the form that requests take."""
     name = format_path(ctx.workspace, target.path)
     at = _position(client.documents[target.real].text, name, line or 1, params.symbol or "")
-    return place_of(client, target.real, at)
+    return make_position_params(client, target.real, at)
 
 
 def _position(text: str, name: str, line: int, symbol: str) -> TextPosition:
     """Return a symbol's position: on the given line, or one near it."""
-    lines = lines_of(text)
+    lines = split_lines(text)
     wanted = symbol.rpartition(".")[2].rpartition("::")[2]
     pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
     near = sorted(range(max(0, line - 1 - _NEAR), min(len(lines), line + _NEAR)), key=lambda at: abs(at - line + 1))
@@ -257,24 +259,24 @@ async def _diagnostics(client: LanguageClient, target: ResolvedPath, name: str) 
     if found is None:
         raise TimeoutError
     serious = [each for each in found if each.severity <= WARNING]
-    rows = [f"{'error' if each.severity < WARNING else 'warning'} {row(each, name)}" for each in serious]
+    rows = [f"{'error' if each.severity < WARNING else 'warning'} {format_diagnostic(each, name)}" for each in serious]
     return "\n".join(rows[: LSP_FOUND.value]) or f"{name} has no errors and no warnings."
 
 
-async def _whole(ctx: ToolContext, client: LanguageClient, spot: Spot, target: ResolvedPath) -> Spot:
+async def _whole(ctx: ToolContext, client: LanguageClient, spot: Location, target: ResolvedPath) -> Location:
     """Return a location widened to all lines of the definition."""
     if spot.end > spot.line or not client.has_capability("documentSymbolProvider") or not _is_free(ctx, spot.path):
         return spot
-    text = on_disk(spot.path)
+    text = read_text(spot.path)
     if spot.path not in client.documents and text is not None and spot.path.suffix == target.real.suffix:
         client.sync(spot.path, client.documents[target.real].language, text)
     if spot.path not in client.documents:
         return spot  # of another language, which this server may not know
-    rows = [each for each in await outline(client, spot.path) if each.line == spot.line]
-    return Spot(spot.path, spot.line, max((each.end for each in rows), default=spot.line), spot.name)
+    rows = [each for each in await fetch_outline(client, spot.path) if each.line == spot.line]
+    return Location(spot.path, spot.line, max((each.end for each in rows), default=spot.line), spot.name)
 
 
-def _format_spots(ctx: ToolContext, found: Sequence[Spot]) -> str:
+def _format_spots(ctx: ToolContext, found: Sequence[Location]) -> str:
     """Format locations with their lines; of many, one line each. Files that may not be read show no lines."""
     texts: dict[Path, list[str]] = {}
     rows: list[str] = []
@@ -304,5 +306,5 @@ def _is_free(ctx: ToolContext, path: Path) -> bool:
 
 def _lines(ctx: ToolContext, path: Path) -> list[str]:
     """Return the lines of a file that may be read without a question; else none."""
-    text = on_disk(Path(os.path.realpath(path))) if _is_free(ctx, path) else None
-    return [line.rstrip("\r\n") for line in lines_of(text or "")]
+    text = read_text(Path(os.path.realpath(path))) if _is_free(ctx, path) else None
+    return [line.rstrip("\r\n") for line in split_lines(text or "")]

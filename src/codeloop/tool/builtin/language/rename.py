@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from codeloop.lsp.client.client import LanguageClient
-from codeloop.lsp.symbols import apply_edits, edits_of
+from codeloop.lsp.symbols import apply_edits, parse_workspace_edit
 from codeloop.schema.wire import JSON
 from codeloop.tool.after_edit import FileChange
 from codeloop.tool.file_access import (
@@ -31,7 +31,7 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
 
     Raises ToolFailure, Denied, Rejected, and what a request raises.
     """
-    found = edits_of(await client.request("textDocument/rename", params))
+    found = parse_workspace_edit(await client.request("textDocument/rename", params))
     if found is None:
         raise ToolFailure("This rename would also move or make files, which is not done.", advice="Do it step by step.")
     if not found:
