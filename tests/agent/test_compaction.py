@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.compaction import learnt_room
+from codeloop.agent.compaction import read_room
 from codeloop.agent.request.window import room_of, window
 from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolTurn, UserTurn
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
@@ -34,8 +34,8 @@ def test_room_is_nine_tenths_of_what_the_answer_leaves() -> None:
 
 
 def test_the_limit_that_a_service_names_is_learnt() -> None:
-    assert learnt_room("This model's maximum context length is 8192 tokens, however you requested 9000") == 5898
-    assert learnt_room("prompt is too long") is None
+    assert read_room("This model's maximum context length is 8192 tokens, however you requested 9000") == 5898
+    assert read_room("prompt is too long") is None
 
 
 async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path) -> None:

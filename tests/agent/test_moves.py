@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.agent.engine import Policy
-from codeloop.agent.moves import REJECTED, AskModel, Recover, Stop, next_move, open_calls, steps_of_turn
+from codeloop.agent.moves import REJECTED, AskModel, Recover, Stop, list_open_calls, list_turn_steps, next_move
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import ToolPart, ToolStateError, ToolStatePending, ToolTime
@@ -82,7 +82,7 @@ def test_the_model_is_asked_and_steps_are_counted_within_the_turn(entries: tuple
     assert isinstance(move, AskModel)
     users = [entry.info for entry in entries if not isinstance(entry.info, AssistantMessage)]
     assert move.user == users[-1]
-    assert len(steps_of_turn(view(*entries))) == steps
+    assert len(list_turn_steps(view(*entries))) == steps
 
 
 def test_the_error_of_the_service_is_said() -> None:
@@ -122,7 +122,7 @@ def test_calls_without_a_result_are_open() -> None:
         id="p", session_id="s", message_id="m", call_id="c", tool="t", state=ToolStatePending(input={}, raw="")
     )
     closed = with_call(answered("stop"), None).parts[0]
-    assert open_calls((part, closed)) == [part]
+    assert list_open_calls((part, closed)) == [part]
 
 
 ENTRIES = st.lists(

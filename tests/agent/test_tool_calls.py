@@ -255,9 +255,9 @@ async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Pat
         made = ToolCalls(engine, engine.agent("build"), info)
         for event in (CallStarted("a", "glob"), CallStarted("a", "glob"), CallStarted("b", "write")):
             made.open_call(event.id, event.name)
-        made.ready(CallReady("a", "glob", '{"pattern": "*.a"}'))
-        made.ready(CallReady("a", "glob", '{"pattern": "*.b"}'))
-        assert made.any_made
+        made.start(CallReady("a", "glob", '{"pattern": "*.a"}'))
+        made.start(CallReady("a", "glob", '{"pattern": "*.b"}'))
+        assert made.holds_calls
         await made.join(Finished("cut"))
         assert not [part for part in it.calls() if isinstance(part.state, ToolStatePending)]
         assert [part.state.input for part in it.calls()] == [{"pattern": "*.a"}, {"pattern": "*.b"}, {}]
@@ -272,8 +272,8 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
         engine.store.append(said(asking), said(info))
         made = ToolCalls(engine, engine.agent("build"), info)
         made.open_call("a", "write")
-        made.forget()
-        assert not made.any_made
+        made.drop_started()
+        assert not made.holds_calls
         await made.join(Finished("error"))
         assert [type(part.state) for part in it.calls()] == [ToolStateError]
 

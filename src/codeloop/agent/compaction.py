@@ -7,13 +7,14 @@ import re
 from functools import partial
 from itertools import takewhile
 
-from codeloop.agent.answer.usage import BYTES, Usage, text_answer
+from codeloop.agent.answer.lifecycle import AbortGuard, new_message, store_finish
+from codeloop.agent.answer.status import show_status
+from codeloop.agent.answer.usage import BYTES, Usage, ask_for_text
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.moves import Compact, format_of
+from codeloop.agent.moves import Compact, find_required_format
 from codeloop.agent.request.projection import project
 from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.agent.request.window import compaction_of, size_of, text_of, window
-from codeloop.agent.step import StoredAbort, show_status, store_finish
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.kit import fault_injection
 from codeloop.model.chat import (
@@ -41,7 +42,7 @@ from codeloop.schema.limits import (
     SUMMARY_OUTPUT,
 )
 from codeloop.schema.live_events import Busy, SessionCompacted, SessionRef
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, MessagePath, UserMessage, UserTime
+from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, next_created, next_prompt
@@ -51,7 +52,7 @@ GO_ON = "Continue the task from where the note leaves off. If nothing is left to
 ASK = "Write the hand-over note now."
 
 
-def learnt_room(message: str) -> int | None:
+def read_room(message: str) -> int | None:
     """Return the context size in a service's error, as room in tokens; None without one."""
     match = re.search(r"(?:maximum|limit|context)\D{0,60}?(\d[\d,.]{3,})", message, re.IGNORECASE)
     return int(re.sub(r"\D", "", match.group(1))) * COMPACT_AT.value // 125 if match else None
@@ -61,26 +62,27 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     """Compact as `move` says. A failed summary is stored as the session's error, not raised."""
     view = engine.store.context_view(session_id)
     if move.request is None:
-        pruned = [] if move.overflow else old_outputs(view)
+        pruned = [] if move.overflow else list_old_outputs(view)
         if sum(size for size, _ in pruned) >= PRUNE_GAIN.value * BYTES:
             engine.store.append(*(part_updated(part) for _, part in pruned))
             return
     await store_diffs(engine, session_id)  # later reads skip the parts of earlier steps
     view = engine.store.context_view(session_id)
     request = move.request or _request(engine, view, move)
-    info = _summary_message(engine, request)
+    answer = new_message(engine, session_id, request)
+    info = replace(answer, mode="compaction", agent="compaction", variant=None, summary=True)
     show_status(engine, session_id, Busy())
     engine.store.append(message_updated(info))
     model = engine.models.open(model_ref(request.model))
     entries = _list_entries_before(view, request)
     room = engine.policy.room or _find_reported_room(view)
-    with StoredAbort(engine, info):
+    with AbortGuard(engine, info):
         model_request = _note_request(model.info, await engine.hooks.change_history(session_id, entries), room)
         model_request = await engine.hooks.change_summary_request(request, model.info, model_request, auto=move.auto)
     usage = Usage(model.info.prices, model_request, engine.policy.budget)
-    with StoredAbort(engine, info, usage):
+    with AbortGuard(engine, info, usage):
         await fault_injection.reach("compaction.start")
-        text, finished = await text_answer(model, model_request, usage)
+        text, finished = await ask_for_text(model, model_request, usage)
         await fault_injection.reach("compaction.summary")
         if not text and finished.error is None:
             empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")
@@ -98,7 +100,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
             engine.store.append(*_continuation(view, request, texts, overflow=move.overflow))
 
 
-def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
+def list_old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
     """Return the tool parts whose output can be omitted, marked so, with its size: all but the newest that fit."""
     outputs: list[tuple[int, ToolPart]] = []
     kept_tokens = 0
@@ -115,7 +117,7 @@ def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
 
 def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
     """Store the message that asks for a summary, and the start of the tail that is kept verbatim."""
-    message = next_prompt(view, format=format_of(view))
+    message = next_prompt(view, format=find_required_format(view))
     budget = COMPACT_TAIL.value * BYTES
     if engine.policy.room is not None:
         budget = min(budget, engine.policy.room * BYTES // 4)
@@ -150,7 +152,7 @@ def _find_reported_room(view: Conversation) -> int | None:
     """Return the room that the service named when it refused the last request."""
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage) and isinstance(entry.info.error, ContextOverflowError):
-            return learnt_room(entry.info.error.data.message)
+            return read_room(entry.info.error.data.message)
     return None
 
 
@@ -158,23 +160,6 @@ def _text(info: AssistantMessage, text: str) -> TextPart:
     now = now_ms()
     span = Span(start=info.time.created, end=max(now, info.time.created))
     return TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text, time=span)
-
-
-def _summary_message(engine: Engine, request: UserMessage) -> AssistantMessage:
-    return AssistantMessage(
-        id=new_id("msg"),
-        session_id=request.session_id,
-        parent_id=request.id,
-        model_id=request.model.model_id,
-        provider_id=request.model.provider_id,
-        mode="compaction",
-        agent="compaction",
-        path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
-        cost=0,
-        tokens=NO_TOKENS,
-        time=AssistantTime(created=next_created(engine.store.context_view(request.session_id), now_ms())),
-        summary=True,
-    )
 
 
 def _note_request(info: ModelInfo, entries: tuple[Entry, ...], room: int | None) -> ModelRequest:

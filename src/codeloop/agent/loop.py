@@ -10,16 +10,18 @@ from codeloop.agent.step import ask_model, delegate
 
 async def run(engine: Engine, session_id: str) -> Stop:
     """Work on a session until there is nothing more to do. Cancel by cancelling the task."""
-    cache, has_asked = RequestCache(), False
+    cache = RequestCache()
+    has_asked = False
     while True:
         match next_move(engine.store.context_view(session_id), engine.policy):
             case Stop() as stop:
+                # A run that found nothing to do sends no reminder: it would wake the model for nothing.
                 if stop.reason != "done" or not has_asked or not remind(engine, session_id):
                     return stop
             case Recover() as move:
                 recover(engine.store, session_id, move.entries)
             case Compact() as move:
-                from codeloop.agent.compaction import compact
+                from codeloop.agent.compaction import compact  # most turns end without one
 
                 await compact(engine, session_id, move)
             case FallBack() as move:

@@ -35,7 +35,7 @@ class AskModel(Struct, frozen=True):
     """Send a request that answers `user`; `wanted`: the required format of the turn's answer."""
 
     user: UserMessage
-    wanted: JSON | None = None
+    required_format: JSON | None = None
 
 
 class Recover(Struct, frozen=True):
@@ -80,10 +80,10 @@ Move = AskModel | Recover | Compact | Delegate | FallBack | Stop
 def next_move(view: Conversation, policy: Policy) -> Move:
     """Decide the next move from the end of a conversation."""
     entries = view.entries
-    left_open = _find_open_answers(entries)
-    if left_open:
-        return Recover(left_open)
-    user, data = _find_newest_prompt(entries)
+    open_answers = _find_open_answers(entries)
+    if open_answers:
+        return Recover(open_answers)
+    user, required_format = _find_newest_prompt(entries)
     if user is None:
         return Stop("idle")
     last = entries[-1]
@@ -92,22 +92,22 @@ def next_move(view: Conversation, policy: Policy) -> Move:
         return Compact(compaction_part.auto, bool(compaction_part.overflow), last.info)
     if isinstance(last.info, AssistantMessage):
         if isinstance(last.info.error, ContextOverflowError) and policy.compact and _has_progress(entries):
-            return _over_limit(view, policy) or Compact(auto=True, overflow=True)
+            return _check_limits(view, policy) or Compact(auto=True, overflow=True)
         stop = None if _is_replaced(last.info, user, policy) else _find_stop(last.info, last.parts)
         if stop is not None:
-            return _fallback(last.info, user, policy) or stop
-    if moved := describe_move(view.session):
-        return Stop("moved", moved)
-    limit = _over_limit(view, policy)
+            return _find_fallback(last.info, user, policy) or stop
+    if move_note := describe_move(view.session):
+        return Stop("moved", move_note)
+    limit = _check_limits(view, policy)
     if limit is not None:
         return limit
     prompts = takewhile(lambda entry: isinstance(entry.info, UserMessage), reversed(entries))
     work = tuple(part for entry in prompts for part in entry.parts if isinstance(part, SubtaskPart))
     if work:
         return Delegate(user, work)
-    if policy.compact and policy.room is not None and _fills(entries, policy.room) and _has_progress(entries):
+    if policy.compact and policy.room is not None and _is_full(entries, policy.room) and _has_progress(entries):
         return Compact(auto=True, overflow=False)
-    return AskModel(user, data)
+    return AskModel(user, required_format)
 
 
 def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None, JSON | None]:
@@ -123,12 +123,12 @@ def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None,
     return newest, None
 
 
-def format_of(view: Conversation) -> JSON | None:
+def find_required_format(view: Conversation) -> JSON | None:
     """Return the required format of the last turn's answer; None: any."""
     return _find_newest_prompt(view.entries)[1]
 
 
-def _fills(entries: tuple[Entry, ...], room: int) -> bool:
+def _is_full(entries: tuple[Entry, ...], room: int) -> bool:
     """Return whether the last step used `room` tokens or more, less what was pruned since."""
     for index in range(len(entries) - 1, max(len(entries) - 9, -1), -1):
         info = entries[index].info
@@ -175,12 +175,12 @@ def _find_open_answers(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return tuple(reversed(open_entries))
 
 
-def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
+def list_turn_steps(view: Conversation) -> list[AssistantMessage]:
     """Return the answers since the last final one: the steps of the last turn."""
-    return [entry.info for entry in entries_of_turn(view) if isinstance(entry.info, AssistantMessage)]
+    return [entry.info for entry in list_turn_entries(view) if isinstance(entry.info, AssistantMessage)]
 
 
-def entries_of_turn(view: Conversation) -> list[Entry]:
+def list_turn_entries(view: Conversation) -> list[Entry]:
     """Return the entries stored since the last final answer."""
     entries: list[Entry] = []
     for entry in reversed(view.entries):
@@ -217,7 +217,7 @@ def is_open(entry: Entry) -> bool:
     return isinstance(entry.info, AssistantMessage) and entry.info.time.completed is None
 
 
-def open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
+def list_open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
     """Return the tool calls that have no result."""
     return [p for p in parts if isinstance(p, ToolPart) and isinstance(p.state, ToolStatePending | ToolStateRunning)]
 
@@ -228,7 +228,7 @@ def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
         return Stop(reason, error_message(info.error))
     match info.finish:
         case "tool-calls" | "cut":
-            return next(filter(None, map(_ending, parts)), None)
+            return next(filter(None, map(_find_ending, parts)), None)
         case "length":
             return Stop("length", "The answer reached the model's output limit. Ask it to go on.")
         case "content-filter":
@@ -237,24 +237,24 @@ def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
             return Stop("done")
 
 
-def _fallback(info: AssistantMessage, user: UserMessage, policy: Policy) -> FallBack | None:
+def _find_fallback(info: AssistantMessage, user: UserMessage, policy: Policy) -> FallBack | None:
     """Return the fallback model after a failed answer; None: no fallback applies, or none is left."""
-    if not isinstance(info.error, APIError) or info.summary or not is_passing(info.error):
+    if not isinstance(info.error, APIError) or info.summary or not is_service_failure(info.error):
         return None
-    failed, requested = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
-    if failed != requested:
+    failed_ref, requested_ref = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
+    if failed_ref != requested_ref:
         return None
-    fallbacks = models_left(failed, policy)
+    fallbacks = list_fallbacks(failed_ref, policy)
     return FallBack(user, fallbacks[0], info.error.data.message) if fallbacks else None
 
 
-def models_left(ref: str, policy: Policy) -> tuple[str, ...]:
+def list_fallbacks(ref: str, policy: Policy) -> tuple[str, ...]:
     """Return the fallback models after a given model, in order."""
     chain = policy.fallback
     return chain[chain.index(ref) + 1 :] if ref in chain else chain
 
 
-def is_passing(error: APIError) -> bool:
+def is_service_failure(error: APIError) -> bool:
     """Return whether another service may succeed: this one is overloaded, out of quota or credit, or unreachable."""
     return error.data.is_retryable or (error.data.metadata or {}).get("kind") == "credit"
 
@@ -266,13 +266,13 @@ def _is_replaced(info: AssistantMessage, user: UserMessage, policy: Policy) -> b
     """
     if not isinstance(info.error, APIError) or info.summary or info.parent_id != user.id:
         return False
-    failed, requested = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
-    if requested not in policy.fallback or failed == requested:
+    failed_ref, requested_ref = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
+    if requested_ref not in policy.fallback or failed_ref == requested_ref:
         return False
-    return failed not in policy.fallback or policy.fallback.index(failed) < policy.fallback.index(requested)
+    return failed_ref not in policy.fallback or policy.fallback.index(failed_ref) < policy.fallback.index(requested_ref)
 
 
-def _ending(part: Part) -> Stop | None:
+def _find_ending(part: Part) -> Stop | None:
     """Return the stop that a call's result causes; None: none."""
     if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateError | ToolStateCompleted):
         return None
@@ -285,7 +285,7 @@ def _ending(part: Part) -> Stop | None:
     return Stop("rejected", "A tool call was rejected.") if is_rejected else None
 
 
-def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
+def _check_limits(view: Conversation, policy: Policy) -> Stop | None:
     if policy.budget is not None and policy.budget.refusal:
         return Stop("limit", policy.budget.refusal)
     if (
@@ -297,7 +297,7 @@ def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
         return Stop("limit", f"`budget.{name}` is used up: {dollars(cost)} of {limit} spent. {more}.")
     if policy.steps is None and policy.cost is None and policy.tokens is None:
         return None
-    steps = steps_of_turn(view)
+    steps = list_turn_steps(view)
     if policy.steps is not None and len(steps) >= policy.steps:
         return Stop("limit", f"The limit of {_format_count(policy.steps, 'step')} is reached.")
     if policy.cost is not None and (cost := _sum_cost(view, policy)) >= policy.cost:

@@ -4,7 +4,7 @@ No tool call is ever repeated automatically.
 """
 
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.moves import FallBack, open_calls
+from codeloop.agent.moves import FallBack, list_open_calls
 from codeloop.kit import fault_injection
 from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
 from codeloop.schema.event import (
@@ -48,7 +48,7 @@ def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: Me
     events: list[StoredEvent] = []
     for entry in entries:
         if isinstance(entry.info, AssistantMessage):
-            events += closing(entry.info, entry.parts, error)
+            events += make_closing_events(entry.info, entry.parts, error)
     events += [
         PermissionReplied(properties=PermissionAnswer(session_id=session_id, request_id=request.id, reply="reject"))
         for request in store.pending_permissions(session_id)
@@ -61,10 +61,10 @@ def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: Me
     store.append(*events)
 
 
-def closing(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError) -> list[StoredEvent]:
+def make_closing_events(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError) -> list[StoredEvent]:
     """Return the events that close an answer: calls as interrupted, text as it stands, the answer with the error."""
     now = now_ms()
-    events: list[StoredEvent] = [part_updated(mark_interrupted(call, now)) for call in open_calls(parts)]
+    events: list[StoredEvent] = [part_updated(mark_interrupted(call, now)) for call in list_open_calls(parts)]
     events += [
         part_updated(replace(part, time=Span(start=part.time.start, end=now)))
         for part in parts

@@ -1,23 +1,21 @@
 """One step: one request to the model, its answer folded into parts, its tool calls run as they come."""
 
-import asyncio
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
-from types import TracebackType
 
 import msgspec
 
 from codeloop.agent.answer.draft import Draft
+from codeloop.agent.answer.lifecycle import AbortGuard, make_finish_part, new_message, store_finish
+from codeloop.agent.answer.status import RetryStatus, show_status
 from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.moves import AskModel, Delegate, models_left
-from codeloop.agent.recovery import ABORTED, closing
+from codeloop.agent.moves import AskModel, Delegate, list_fallbacks
 from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.request.projection import CHANGED_FILES, describe_changed_files
+from codeloop.agent.request.changed_files import find_changed_files
+from codeloop.agent.request.projection import describe_changed_files
 from codeloop.agent.tool_calls import ToolCalls
 from codeloop.kit import fault_injection
-from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import (
     CallDelta,
     CallReady,
@@ -32,36 +30,15 @@ from codeloop.model.chat import (
 )
 from codeloop.permission.defaults import UNATTENDED
 from codeloop.schema.agent import Agent
-from codeloop.schema.errors import MessageAbortedError, MessageError, UnknownData, UnknownError, describe_failure
 from codeloop.schema.event import StoredEvent, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import MODEL_FALLBACK_ATTEMPTS
-from codeloop.schema.live_events import (
-    Busy,
-    Retry,
-    SessionErrored,
-    SessionFailure,
-    SessionState,
-    Status,
-    StatusChanged,
-    Toast,
-    ToastShown,
-)
-from codeloop.schema.message import (
-    NO_TOKENS,
-    AssistantMessage,
-    AssistantTime,
-    MessagePath,
-    UserMessage,
-)
-from codeloop.schema.part import PatchPart, StepFinishPart, StepStartPart, TextPart, ToolPart
+from codeloop.schema.live_events import Busy, Toast, ToastShown
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import PatchPart, StepStartPart, ToolPart
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import next_created
 from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
-
-_PATH = 200  # characters of a file's name
-_LOG = logging.getLogger("codeloop.agent")
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
@@ -72,49 +49,37 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     agent = engine.agent(move.user.agent)
     model = engine.models.open(model_ref(move.user.model))
     info = new_message(engine, session_id, move.user)
-    view = engine.store.context_view(session_id)
-    if worth := cache.find_worth_dropping(view, model.info, info.time.created):
-        engine.store.append(*map(part_updated, worth))
-    request = make_request(engine, info, agent, model, cache)
-    if move.user.system:
-        request = replace(request, system=f"{request.system}\n\n{move.user.system}")
-    request = await engine.hooks.change_request(engine, move.user, model.info, request)
-    wanted = None
-    if move.wanted is not None:
-        from codeloop.agent.structured.answer import StructuredStep
+    request = await _prepare_request(engine, info, move.user, agent, model, cache)
+    structured = None
+    if move.required_format is not None:
+        from codeloop.agent.structured.answer import StructuredStep  # few prompts ask for a format
 
-        wanted = StructuredStep(engine, info, move.wanted, cache)
-        model, request = wanted.prepare(model, request)
+        structured = StructuredStep(engine, info, move.required_format, cache)
+        model, request = structured.prepare(model, request)
     show_status(engine, session_id, Busy())
-    start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
-    changed = await _describe_changed_files(engine, info)
-    if changed is not None:
-        request = replace(request, turns=(*request.turns, *describe_changed_files(changed)))
-    events = [] if changed is None else [part_updated(changed)]
-    engine.store.append(message_updated(info), part_updated(start), *events)
+    request = await _store_start(engine, info, request)
     draft = Draft(engine.store, session_id, info.id)
     recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
-    calls = ToolCalls(engine, agent, info, recorder, wanted.toolbox if wanted else None)
+    calls = ToolCalls(engine, agent, info, recorder, structured.toolbox if structured else None)
     usage = Usage(model.info.prices, request, engine.policy.budget)
-    has_everything = False
-    with StoredAbort(engine, info, usage):
+    is_complete = False
+    with AbortGuard(engine, info, usage):
         try:
             await fault_injection.reach("step.start")
             finished = await _stream(engine, model, request, draft, calls, usage)
-            draft.close()
             await engine.hooks.complete_texts(engine, info)
-            if calls.any_made:  # they may take long, and the process may end meanwhile
+            if calls.holds_calls:  # they may take long, and the process may end meanwhile
                 usage.append(engine.store, session_id, message_updated(usage.of(info)))
             await calls.join(finished)
-            has_everything = True
+            is_complete = True
         finally:
             await calls.cancel()
             draft.close()
-            snapshot = await _store_changes(engine, usage.of(info), recorder, is_complete=has_everything)
+            snapshot = await _store_changes(engine, usage.of(info), recorder, is_complete=is_complete)
         await fault_injection.reach("step.finish")
-        has_called, more = calls.any_made, list[StoredEvent]()
-        if wanted is not None:
-            info, finished, has_called, more = await wanted.finish(info, finished, has_called=has_called)
+        has_called, more = calls.holds_calls, list[StoredEvent]()
+        if structured is not None:
+            info, finished, has_called, more = await structured.finish(info, finished, has_called=has_called)
         store_finish(engine, info, finished, usage, snapshot, has_called=has_called, more=more)
 
 
@@ -127,18 +92,20 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     info = replace(new_message(engine, session_id, move.user), mode=first, agent=first)
     show_status(engine, session_id, Busy())
     engine.store.append(message_updated(info))
-    models, plain = {new_id("tool"): work.model for work in move.work}, engine.spawn
+    models = {new_id("tool"): work.model for work in move.work}
+    spawn_subagent = engine.spawn
 
     async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
-        return await plain(engine, call, replace(task, model=models.get(call.call_id)), report)
+        """Start a subagent with the model that its subtask names: the tool `task` has no parameter for it."""
+        return await spawn_subagent(engine, call, replace(task, model=models.get(call.call_id)), report)
 
     engine = replace(engine, spawn=spawn)
     calls = ToolCalls(engine, engine.agent(move.user.agent), info)  # each subagent records its own steps
-    with StoredAbort(engine, info):
+    with AbortGuard(engine, info):
         try:
             for call_id, work in zip(models, move.work, strict=True):
                 payload = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
-                calls.ready(CallReady(call_id, "task", msgspec.json.encode(payload).decode()))
+                calls.start(CallReady(call_id, "task", msgspec.json.encode(payload).decode()))
             await calls.join(Finished("tool-calls"))
         finally:
             await calls.cancel()
@@ -146,7 +113,20 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
         engine.store.append(message_updated(replace(info, finish="tool-calls", time=completed)))
 
 
-def make_request(
+async def _prepare_request(
+    engine: Engine, info: AssistantMessage, user: UserMessage, agent: Agent, model: ChatModel, cache: RequestCache
+) -> ModelRequest:
+    """Build the request of a step, with what the prompt `user` and the extensions add to it."""
+    view = engine.store.context_view(info.session_id)
+    if parts := cache.find_worth_dropping(view, model.info, info.time.created):
+        engine.store.append(*map(part_updated, parts))
+    request = _make_request(engine, info, agent, model, cache)
+    if user.system:
+        request = replace(request, system=f"{request.system}\n\n{user.system}")
+    return await engine.hooks.change_request(engine, user, model.info, request)
+
+
+def _make_request(
     engine: Engine, info: AssistantMessage, agent: Agent, model: ChatModel, cache: RequestCache
 ) -> ModelRequest:
     """Build the request of the step `info`: system prompt, tools, the whole conversation."""
@@ -169,71 +149,27 @@ def make_request(
         top_p=agent.top_p,
         options=options,
         keep_hour=engine.policy.keep_hour,
-        attempts=MODEL_FALLBACK_ATTEMPTS.value if models_left(model.info.ref, engine.policy) else None,
+        attempts=MODEL_FALLBACK_ATTEMPTS.value if list_fallbacks(model.info.ref, engine.policy) else None,
     )
 
 
-async def _describe_changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
-    """Return the part that lists the files changed since they were read; None: none did.
-
-    It has no text, so that no client shows it; the projection writes the line from its metadata.
-    """
-    if engine.workspace.read_log.is_empty:  # nothing read yet: no need to start a thread
-        return None
-    changed = await asyncio.to_thread(engine.workspace.read_log.take_changed, info.session_id)
-    if not changed:
-        return None
-    names = [
-        one_line(engine.workspace.shorten(real), _PATH) + ("" if is_there else " (deleted)")
-        for real, is_there in sorted(changed.items())
-    ]
-    return TextPart(
-        id=new_id("prt"),
-        session_id=info.session_id,
-        message_id=info.id,
-        text="",
-        synthetic=True,
-        metadata={CHANGED_FILES: names},
-    )
-
-
-def show_status(engine: Engine, session_id: str, status: Status) -> None:
-    """Show every client what a session is doing."""
-    engine.store.publish_live(StatusChanged(properties=SessionState(session_id=session_id, status=status)))
-
-
-def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
-    """Show every client why a turn failed, and log it."""
-    if _LOG.hasHandlers():
-        level = logging.INFO if isinstance(error, MessageAbortedError) else logging.ERROR
-        _LOG.log(level, "%s: turn failed: %s", session_id, describe_failure(error))
-    engine.store.publish_live(SessionErrored(properties=SessionFailure(session_id=session_id, error=error)))
-
-
-def new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
-    """Return a new, empty answer to a prompt."""
-    return AssistantMessage(
-        id=new_id("msg"),
-        session_id=session_id,
-        parent_id=user.id,
-        model_id=user.model.model_id,
-        provider_id=user.model.provider_id,
-        variant=user.model.variant,
-        mode=user.agent,
-        agent=user.agent,
-        path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
-        cost=0,
-        tokens=NO_TOKENS,
-        time=AssistantTime(created=next_created(engine.store.context_view(session_id), now_ms())),
-    )
+async def _store_start(engine: Engine, info: AssistantMessage, request: ModelRequest) -> ModelRequest:
+    """Store the empty answer, with the files that others changed meanwhile; return the request that names them."""
+    start = StepStartPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id)
+    changed_files = await find_changed_files(engine, info)
+    if changed_files is None:
+        engine.store.append(message_updated(info), part_updated(start))
+        return request
+    engine.store.append(message_updated(info), part_updated(start), part_updated(changed_files))
+    return replace(request, turns=(*request.turns, *describe_changed_files(changed_files)))
 
 
 async def _stream(
     engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: ToolCalls, usage: Usage
 ) -> Finished:
     """Fold the model's events into the draft, start calls as they become ready, and count what is used."""
-    retry_status = _RetryStatus(engine, request.session_id)
-    calls.offered = frozenset(spec.name for spec in request.tools)
+    retry_status = RetryStatus(engine, request.session_id)
+    calls.offered_tools = frozenset(spec.name for spec in request.tools)
     try:
         async with aclosing(model.stream(request)) as events:
             async for event in events:
@@ -241,9 +177,9 @@ async def _stream(
                 usage.take(event)
                 match event:
                     case TextDelta(text=text, block=block, metadata=metadata):
-                        draft.text(text, block, metadata)
+                        draft.add_text(text, block, metadata)
                     case ReasoningDelta(text=text, block=block, metadata=metadata):
-                        draft.reasoning(text, block, metadata)
+                        draft.add_reasoning(text, block, metadata)
                     case CallStarted(id=call_id, name=name):
                         draft.close()
                         draft.adopt_part(calls.open_call(call_id, name))
@@ -251,53 +187,21 @@ async def _stream(
                         pass
                     case CallReady():
                         await fault_injection.reach("step.call_ready")
-                        calls.ready(event)
+                        calls.start(event)
                     case RetryScheduled():
                         draft.restart()
-                        calls.forget()
+                        calls.drop_started()
                         retry_status.begin(event)
                     case Finished():
                         draft.close()
-                        if event.reason == "stop" and not calls.any_made:
-                            calls.take_written()
+                        if event.reason == "stop" and not calls.holds_calls:
+                            calls.start_written_calls()
                         return event
+        draft.close()  # the service closed the stream without saying why
         usage.take(Finished("stop"))
         return Finished("stop")
     finally:
         retry_status.close()
-
-
-class _RetryStatus:
-    """Shows that a request waits to be sent again, and when the wait ends: after its time, or once events arrive."""
-
-    def __init__(self, engine: Engine, session_id: str) -> None:
-        self._engine = engine
-        self._session_id = session_id
-        self._is_waiting = False
-        self._timer: asyncio.TimerHandle | None = None
-
-    def begin(self, event: RetryScheduled) -> None:
-        """Show the wait, and log what went wrong."""
-        if _LOG.hasHandlers():
-            _LOG.warning("%s: request failed, attempt %d follows: %s", self._session_id, event.attempt, event.message)
-        show_status(self._engine, self._session_id, Retry(attempt=event.attempt, message=event.message, next=event.at))
-        self._is_waiting = True
-        delay = event.at - now_ms()
-        if delay > 0:
-            self._timer = asyncio.get_running_loop().call_later(delay / 1000, self.end)
-
-    def end(self) -> None:
-        """Show that the session works again, if it waited."""
-        if self._is_waiting:
-            self.close()
-            show_status(self._engine, self._session_id, Busy())
-
-    def close(self) -> None:
-        """Stop showing."""
-        self._is_waiting = False
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
 
 async def _store_changes(
@@ -314,78 +218,6 @@ async def _store_changes(
         patch = PatchPart(
             id=new_id("prt"), session_id=info.session_id, message_id=info.id, hash=changes.before, files=files
         )
-        finish = [] if is_complete else [part_updated(_finish_part(info, "error", changes.after))]
+        finish = [] if is_complete else [part_updated(make_finish_part(info, "error", changes.after))]
         engine.store.append(part_updated(patch), *finish)
     return changes.after
-
-
-def _finish_part(info: AssistantMessage, reason: str, snapshot: str | None) -> StepFinishPart:
-    return StepFinishPart(
-        id=new_id("prt"),
-        session_id=info.session_id,
-        message_id=info.id,
-        reason=reason,
-        cost=info.cost,
-        tokens=info.tokens,
-        snapshot=snapshot,
-    )
-
-
-def store_finish(
-    engine: Engine,
-    info: AssistantMessage,
-    finished: Finished,
-    usage: Usage,
-    snapshot: str | None = None,
-    *,
-    has_called: bool = False,
-    more: Sequence[StoredEvent] = (),
-) -> None:
-    """Store how the step ended, the session's new sums, and `more`, in one transaction."""
-    info = usage.of(info)
-    reason = "tool-calls" if has_called and finished.reason != "cut" else finished.reason
-    # The calls decide, not the service's reason; a cut-off without calls is an error.
-    if reason == "tool-calls" and not has_called:
-        reason = "stop"
-    if reason == "cut" and not has_called:
-        broken = UnknownData(message="The connection broke before the answer was complete.")
-        finished = Finished("error", finished.tokens, finished.error or UnknownError(data=broken))
-    info = replace(
-        info,
-        finish=None if finished.error else reason,
-        error=finished.error,
-        time=replace(info.time, completed=max(now_ms(), info.time.created)),
-    )
-    finish = _finish_part(info, reason, snapshot)
-    usage.append(engine.store, info.session_id, part_updated(finish), message_updated(info), *more)
-    if finished.error is not None:
-        show_error(engine, info.session_id, finished.error)
-
-
-class StoredAbort:
-    """Close an answer as interrupted when the block raises, with its error.
-
-    `usage`: what the request has used until then.
-    """
-
-    def __init__(self, engine: Engine, info: AssistantMessage, usage: Usage | None = None) -> None:
-        self._engine = engine
-        self._info = info
-        self._usage = usage
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Store the end, if the block raised."""
-        if error is None:
-            return
-        cancelled = isinstance(error, asyncio.CancelledError)
-        reason = ABORTED if cancelled else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
-        store, info = self._engine.store, self._info
-        parts = store.context_view(info.session_id).parts(info.id)
-        if self._usage is None:
-            store.append(*closing(info, parts, reason))
-        else:
-            self._usage.append(store, info.session_id, *closing(self._usage.of(info), parts, reason))
-        show_error(self._engine, info.session_id, reason)

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import msgspec
 
-from codeloop.agent.answer.usage import Usage, text_answer
+from codeloop.agent.answer.usage import Usage, ask_for_text
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
@@ -95,7 +95,7 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
     request = await engine.hooks.change_title_request(engine, session_id, model.info, request, prompt, PROMPT)
     usage = Usage(model.info.prices, request, engine.policy.budget)
     try:
-        text, finished = await text_answer(model, request, usage)
+        text, finished = await ask_for_text(model, request, usage)
     finally:
         _store_usage(engine, session_id, model.info, usage)
     return "" if finished.error is not None else first_line(text.strip("\"'"))

@@ -2,15 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from functools import partial
-from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import REJECTED, open_calls
+from codeloop.agent.moves import REJECTED, list_open_calls
 from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, mark_interrupted
 from codeloop.kit import fault_injection
 from codeloop.kit.terminal_text import one_line
@@ -20,8 +18,7 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.errors import LOGGED, HookRefused
 from codeloop.schema.event import part_updated
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.limits import REPEATED_CALLS
-from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
     ADVICE,
     LOOPED,
@@ -37,7 +34,6 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry
 from codeloop.tool.tool import ENDED, HasAdvice, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
@@ -45,34 +41,38 @@ from codeloop.workspace.snapshot.step_recorder import StepRecorder
 if TYPE_CHECKING:
     from codeloop.agent.tool_context import CallContext
 
-CUT = {
+CUT_SHORT = {
     "length": "The answer reached the model's output limit before the call's arguments were complete: it was not run.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
-SHORTER = {ADVICE: "Make the call again with less in it, for example a file in several pieces."}
-WRITTEN_MARKS = frozenset("<[{")
+MAKE_SHORTER = {ADVICE: "Make the call again with less in it, for example a file in several pieces."}
+WRITTEN_CALL_MARKS = frozenset("<[{")
 """Every format of a call written as text contains one of these."""
-WRITTEN = "the call came as text and was run; make calls as the service takes them"
-LOOP = "The same call of {tool} gave the same result {count} times, so the turn was ended."
+WRITTEN_AS_TEXT = "the call came as text and was run; make calls as the service takes them"
+LOOP_ENDED = "The same call of {tool} gave the same result {count} times, so the turn was ended."
 POLLS = frozenset({"bash_output", "task_output"})
-"""Polling tools, called again and again while something runs."""
-TWICE = "Not run: the same call, with the same id, was sent before it in this answer."
-CANCELLED = "Not run: the user rejected an earlier call of the same step."
+"""Tools that are called again and again while something runs: equal results are no loop."""
+SENT_TWICE = "Not run: the same call, with the same id, was sent before it in this answer."
+EARLIER_REJECTED = "Not run: the user rejected an earlier call of the same step."
 TURN_ENDED = "Not run: a hook ended the turn with an earlier call of the same step."
-
-
-class RunningCall(Struct):
-    """A call whose arguments are complete."""
-
-    task: asyncio.Task[None]
-    concurrent: bool
 
 
 _LOG = logging.getLogger("codeloop.agent")
 
 
+class RunningCall(Struct):
+    """A call whose arguments are complete. `is_concurrent`: it changes nothing, so it may run beside its like."""
+
+    task: asyncio.Task[None]
+    is_concurrent: bool
+
+
 class ToolCalls:
-    """The calls of one step. A call that changes something runs as if all calls were made one by one."""
+    """The calls of one step.
+
+    Each runs as soon as it is complete, and concurrent ones at the same time; one that changes something waits for all
+    calls before it, and those after it wait for it, as if they were made one by one.
+    """
 
     def __init__(
         self,
@@ -90,21 +90,21 @@ class ToolCalls:
         self._recorder = recorder
         self._started_parts: dict[str, list[ToolPart]] = {}
         self._running: list[RunningCall] = []
-        self._rejected = ""
-        """The reason why later calls are not run."""
-        self.offered: frozenset[str] | None = None
-        """The tools that the model was offered; None: unknown."""
-        self._any = False
+        self._skip_reason = ""
+        """Why the calls that have not started yet are not run, as their result; "": they are run."""
+        self.offered_tools: frozenset[str] | None = None
+        """The names of the tools that the model was offered; None: unknown."""
+        self._holds_calls = False
         self._ready_calls: list[CallReady] = []
 
     @property
-    def any_made(self) -> bool:
-        """Return whether the answer holds any call, complete or not."""
-        return self._any
+    def holds_calls(self) -> bool:
+        """Whether the answer holds any call, complete or not."""
+        return self._holds_calls
 
     def open_call(self, call_id: str, name: str) -> str:
         """Store a call whose arguments are still streaming in; return the id of its part."""
-        self._any = True
+        self._holds_calls = True
         part = ToolPart(
             id=new_id("prt"),
             session_id=self._info.session_id,
@@ -117,7 +117,7 @@ class ToolCalls:
         self._engine.store.append(part_updated(part))
         return part.id
 
-    def take_written(self) -> None:
+    def start_written_calls(self) -> None:
         """Start the calls of offered tools that the answer, which made none, ends with as text; they leave the text."""
         if self._toolbox is not self._engine.toolbox:  # a structured answer looks like a written call
             return
@@ -125,59 +125,59 @@ class ToolCalls:
         text = next(
             (p for p in reversed(view.parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()), None
         )
-        if text is None or not any(mark in text.text for mark in WRITTEN_MARKS):
+        if text is None or not any(mark in text.text for mark in WRITTEN_CALL_MARKS):
             return
         from codeloop.agent.answer.written_calls import find_calls
 
-        calls, rest = find_calls(text.text, self.offered or frozenset())
+        calls, rest = find_calls(text.text, self.offered_tools or frozenset())
         if not calls:
             return
         self._engine.store.append(part_updated(replace(text, text=rest)))
         for name, arguments in calls:
-            self.ready(CallReady(new_id("tool"), name, arguments), WRITTEN)
+            self.start(CallReady(new_id("tool"), name, arguments), WRITTEN_AS_TEXT)
 
-    def ready(self, call: CallReady, note: str = "") -> None:
+    def start(self, call: CallReady, note: str = "") -> None:
         """Start a complete call; one that was sent twice is run once. `note`: for the model."""
         parts = self._started_parts.get(call.id)
         if call.id and call in self._ready_calls:
             if parts:
                 part = parts.pop(0)
-                self._engine.store.append(part_updated(replace(part, state=_make_error(TWICE))))
+                self._engine.store.append(part_updated(replace(part, state=_make_error(SENT_TWICE))))
             return
         self._ready_calls.append(call)
         if not self._started_parts.get(call.id):
             self.open_call(call.id, call.name)
         part = self._started_parts[call.id].pop(0)
-        prepared = self._toolbox.prepare(call.name, call.arguments, self.offered)
+        prepared = self._toolbox.prepare(call.name, call.arguments, self.offered_tools)
         if isinstance(prepared, InvalidToolCall):
             self._engine.store.append(part_updated(refuse(part, prepared)))
             return
         if note:
             prepared = replace(prepared, note="; ".join(filter(None, (prepared.note, note))))
-        concurrent = prepared.tool.traits.concurrent
-        before = [earlier.task for earlier in self._running if not (concurrent and earlier.concurrent)]
+        is_concurrent = prepared.tool.traits.concurrent
+        predecessors = [call.task for call in self._running if not (is_concurrent and call.is_concurrent)]
         part = replace(part, tool=prepared.tool.name)
-        task = asyncio.create_task(self._run(part, prepared, before))
-        self._running.append(RunningCall(task, concurrent))
+        task = asyncio.create_task(self._run(part, prepared, predecessors))
+        self._running.append(RunningCall(task, is_concurrent))
 
-    def forget(self) -> None:
-        """Drop the started calls: the request is sent again."""
+    def drop_started(self) -> None:
+        """Drop the calls whose arguments are still incomplete: the request is sent again."""
         self._started_parts.clear()
-        self._any = bool(self._running)
+        self._holds_calls = bool(self._running)
 
     async def join(self, finished: Finished) -> None:
         """Wait for all calls; those that never became complete get an error result."""
         if self._running:
             await asyncio.gather(*(running.task for running in self._running))
-        reason = CUT.get(finished.reason, CUT["cut"])
-        advice = SHORTER if finished.reason == "length" else None
+        reason = CUT_SHORT.get(finished.reason, CUT_SHORT["cut"])
+        advice = MAKE_SHORTER if finished.reason == "length" else None
         for part in self._list_open_calls():
             self._engine.store.append(part_updated(replace(part, state=_make_error(reason, advice))))
 
     def _list_open_calls(self) -> list[ToolPart]:
         """Return the stored calls without a result, including those of an abandoned attempt."""
         view = self._engine.store.context_view(self._info.session_id)
-        return open_calls(view.parts(self._info.id))
+        return list_open_calls(view.parts(self._info.id))
 
     async def cancel(self) -> None:
         """Stop what runs and wait until it has stopped; each call stores its own interrupted state."""
@@ -185,49 +185,39 @@ class ToolCalls:
             running.task.cancel()
         await asyncio.gather(*(running.task for running in self._running), return_exceptions=True)
 
-    async def _run(self, part: ToolPart, prepared_call: PreparedCall, before: list[asyncio.Task[None]]) -> None:
-        if before:
-            await asyncio.wait(before)
+    async def _run(self, part: ToolPart, prepared_call: PreparedCall, predecessors: list[asyncio.Task[None]]) -> None:
+        """Run a call after its predecessors and store its result; whatever goes wrong becomes a result, too."""
+        if predecessors:
+            await asyncio.wait(predecessors)
         start = now_ms()
         part = replace(part, state=ToolStateRunning(input=prepared_call.input, time=ToolStart(start=start)))
-        if self._rejected:
-            self._store_error(part, start, self._rejected)
+        if self._skip_reason:
+            self._store_error(part, start, self._skip_reason)
             return
         self._engine.store.append(part_updated(part))
-        from codeloop.agent.tool_context import CallContext
+        from codeloop.agent.tool_context import CallContext  # an answer without calls needs none of it
 
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
             result = await self._carry_out(prepared_call, context)
-            if context.first.repeated is not None:  # a tool that asks nothing; the model does not see its result yet
+            if context.first.repeat_need is not None:  # a tool that asks nothing; the model does not see its result yet
                 await context.ask()
             await fault_injection.reach("call.effect")
             result = self._finish(result, prepared_call, part.session_id)
             if ENDED in result.metadata:
-                self._rejected = self._rejected or TURN_ENDED
-            self._store_result(context.present(), start, result)
+                self._skip_reason = self._skip_reason or TURN_ENDED
+            self._store_result(context.part, start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED if context.first.waits else INTERRUPTED
-            self._engine.store.append(part_updated(mark_interrupted(context.present(), now_ms(), reason)))
+            self._engine.store.append(part_updated(mark_interrupted(context.part, now_ms(), reason)))
             raise
-        except (Denied, HookRefused) as error:
-            ends = isinstance(error, HookRefused) and error.ends
-            self._rejected = self._rejected or (TURN_ENDED if ends else "")
-            details = {REJECTED: True, ENDED: str(error)} if ends else {"denied": True}
-            advice = _advice(error) if isinstance(error, Denied) else {}
-            self._store_error(context.present(), start, str(error), details | advice)
-        except Rejected as error:
-            words = error.message
-            self._rejected = self._rejected or (CANCELLED if words is None else "")
-            details = {REJECTED: True} if words is None else {"denied": True}
-            words_said = {"said": words} if words not in {None, NOBODY} else {}
-            self._store_error(context.present(), start, str(error), details | words_said | _advice(error))
-        except ToolFailure as error:
-            self._store_error(context.present(), start, str(error), (error.metadata or {}) | _advice(error) or None)
+        except (Denied, HookRefused, Rejected, ToolFailure) as error:
+            self._skip_reason = self._skip_reason or _find_skip_reason(error)
+            self._store_error(context.part, start, str(error), _describe_failure(error))
         except Exception as error:
             text = f"The {part.tool} tool failed unexpectedly: {type(error).__name__}: {error}"
-            self._store_error(context.present(), start, text)
+            self._store_error(context.part, start, text)
         finally:
             context.close()
         await fault_injection.reach("call.result")
@@ -239,51 +229,49 @@ class ToolCalls:
         limits = self._engine.output
         scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
         result = truncate(result, scratch, keep, lines=limits.lines, size=limits.bytes)
-        told = self._engine.services.notices.take(session_id)
-        if not told:
+        notices = self._engine.services.notices.take(session_id)
+        if not notices:
             return result
-        return replace(result, output=f"{result.output}\n\n{told}", metadata={**result.metadata, TOLD: told})
+        return replace(result, output=f"{result.output}\n\n{notices}", metadata={**result.metadata, TOLD: notices})
 
     async def _carry_out(self, prepared_call: PreparedCall, context: "CallContext") -> ToolResult:
         """Run a call, with the extensions' changes."""
-        from codeloop.tool.hooked import run_call  # an answer without calls needs none of it
+        from codeloop.tool.hooked import run_call
 
         return await run_call(self._engine.hooks.runner, prepared_call, context, partial(self._begin, context))
 
     async def _begin(self, context: "CallContext", prepared_call: PreparedCall) -> None:
-        """Record the current arguments, and whether the call repeats the ones just before it.
+        """Store the arguments that extensions may have changed, and have a repeated call asked about.
 
-        Such a call is asked about, so that a model can't run in circles unseen.
+        Otherwise a model could run in circles unseen.
         """
-        context.take(prepared_call.input)
-        part = context.present()
-        view = self._engine.store.context_view(part.session_id)
-        earlier = (other for entry in reversed(view.entries) for other in _calls_before(entry, part))
-        repeated = list(takewhile(lambda other: _is_same(other, part), islice(earlier, REPEATED_CALLS.value - 1)))
-        if len(repeated) < REPEATED_CALLS.value - 1:
-            return
-        metadata: JSON = {"tool": part.tool, "input": prepared_call.input}
-        context.first.repeated = Need(
-            permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
-        )
+        from codeloop.agent.answer.repeats import is_repeated
 
-    def _repeats(self, part: ToolPart, output: str) -> tuple[str, JSON]:
+        context.replace_arguments(prepared_call.input)
+        part = context.part
+        if is_repeated(self._engine.store.context_view(part.session_id).entries, part):
+            metadata: JSON = {"tool": part.tool, "input": prepared_call.input}
+            context.first.repeat_need = Need(
+                permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
+            )
+
+    def _check_repeats(self, part: ToolPart, output: str) -> tuple[str, JSON]:
         """Return the note for the model on a call whose result repeats, and the reason that ends the turn."""
         if part.tool in POLLS:
             return "", {}
-        entries = self._engine.store.context_view(part.session_id).entries
-        from codeloop.agent.answer.repeats import count_equal, ends_turn, note_on
+        from codeloop.agent.answer.repeats import count_equal, ends_turn, make_note
 
-        recent, every = count_equal(entries, part, output)
-        return note_on(recent), {LOOPED: LOOP.format(tool=part.tool, count=every)} if ends_turn(every) else {}
+        entries = self._engine.store.context_view(part.session_id).entries
+        recent, total = count_equal(entries, part, output)
+        return make_note(recent), {LOOPED: LOOP_ENDED.format(tool=part.tool, count=total)} if ends_turn(total) else {}
 
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
-        note, loop = self._repeats(part, result.output)
+        note, loop = self._check_repeats(part, result.output)
         state = ToolStateCompleted(
             input=part.state.input,
             output=f"{result.output.rstrip()}\n\n{note}" if note else result.output,
             title=result.title,
-            metadata=with_told(result.metadata, note) | loop,
+            metadata=add_model_note(result.metadata, note) | loop,
             time=ToolTime(start=start, end=max(now_ms(), start)),
             attachments=list(result.attachments) or None,
         )
@@ -293,7 +281,7 @@ class ToolCalls:
         time = ToolTime(start=start, end=max(now_ms(), start))
         if _LOG.hasHandlers():
             _LOG.warning("%s: tool %s failed: %s", part.session_id, part.tool, one_line(error, LOGGED))
-        note, loop = self._repeats(part, error)
+        note, loop = self._check_repeats(part, error)
         if note:
             data = metadata or {}
             metadata = {**data, ADVICE: " ".join(filter(None, (data.get(ADVICE), note))), **loop}
@@ -301,7 +289,7 @@ class ToolCalls:
         self._engine.store.append(part_updated(replace(part, state=state)))
 
 
-def with_told(metadata: JSON, note: str) -> JSON:
+def add_model_note(metadata: JSON, note: str) -> JSON:
     """Return a result's metadata with the note appended to its output, so that screens can hide it."""
     text = "\n\n".join(str(each) for each in (metadata.get(TOLD), note) if each)
     return {**metadata, TOLD: text} if note else metadata
@@ -311,7 +299,36 @@ def _make_error(reason: str, metadata: JSON | None = None) -> ToolStateError:
     return ToolStateError(input={}, error=reason, metadata=metadata, time=ToolTime(start=now_ms(), end=now_ms()))
 
 
-def _advice(error: HasAdvice) -> JSON:
+def _find_skip_reason(error: Exception) -> str:
+    """Return why the later calls of a step are not run after this failure of one; "": they are run."""
+    match error:
+        case HookRefused(ends=True):
+            return TURN_ENDED
+        case Rejected(message=None):
+            return EARLIER_REJECTED
+        case _:
+            return ""
+
+
+def _describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> JSON | None:
+    """Return the metadata of a failed call: who refused it, what the user said, advice for the model."""
+    match error:
+        case HookRefused(ends=True):
+            return {REJECTED: True, ENDED: str(error)}
+        case HookRefused():
+            return {"denied": True}
+        case Denied():
+            return {"denied": True} | _describe_advice(error)
+        case Rejected(message=None):
+            return {REJECTED: True} | _describe_advice(error)
+        case Rejected(message=message):
+            return {"denied": True} | ({} if message == NOBODY else {"said": message}) | _describe_advice(error)
+        case ToolFailure():
+            return (error.metadata or {}) | _describe_advice(error) or None
+
+
+def _describe_advice(error: HasAdvice) -> JSON:
+    """Return the advice of an error as metadata: the model reads it, screens don't show it."""
     return {ADVICE: error.advice} if error.advice else {}
 
 
@@ -319,7 +336,7 @@ def refuse(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
     """Return the part of a call that can't run: the tool `invalid` when it is unusable, else its own error."""
     time = ToolTime(start=now_ms(), end=now_ms())
     if not invalid.unusable:
-        advice = _advice(invalid) or None
+        advice = _describe_advice(invalid) or None
         return replace(
             part, state=ToolStateError(input=invalid.input, error=invalid.reason, time=time, metadata=advice)
         )
@@ -328,16 +345,3 @@ def refuse(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
         input=payload, output=invalid.reason, title="Invalid Tool", metadata={"truncated": False}, time=time
     )
     return replace(part, tool="invalid", state=state)
-
-
-def _calls_before(entry: Entry, part: ToolPart) -> Iterator[ToolPart | None]:
-    """Yield an entry's calls before `part`, the last first; None for a prompt, which ends a series."""
-    if isinstance(entry.info, UserMessage):
-        yield None
-    for other in reversed(entry.parts):
-        if isinstance(other, ToolPart) and other.id < part.id:
-            yield other
-
-
-def _is_same(other: ToolPart | None, part: ToolPart) -> bool:
-    return other is not None and other.tool == part.tool and other.state.input == part.state.input

@@ -24,15 +24,15 @@ from codeloop.workspace.snapshot.step_recorder import StepRecorder
 class FirstQuestion(Struct):
     """The first permission question of a call.
 
-    `waits`: it is waiting for the answer, so nothing has been done yet; None: it has not asked. `repeated`: the need
-    for repeating earlier calls; asked with the first of its own needs.
+    `waits`: it is waiting for the answer, so nothing has been done yet; None: it has not asked. `repeat_need`: the need
+    of a call that repeats earlier ones, asked together with the first of its own needs.
     """
 
     waits: bool | None = None
-    repeated: Need | None = None
+    repeat_need: Need | None = None
 
 
-class KnownRules:
+class CachedRules:
     """The rules for a call, cached from the store until it asks."""
 
     def __init__(self, engine: Engine, session_id: str, agent: Agent) -> None:
@@ -40,8 +40,8 @@ class KnownRules:
         self._rules: CallRules | None = None
 
     @property
-    def now(self) -> CallRules:
-        """The cached rules."""
+    def current(self) -> CallRules:
+        """The cached rules, read where there are none yet."""
         return self._rules or self.renew()
 
     def renew(self) -> CallRules:
@@ -63,13 +63,13 @@ class CallContext:
         self.call_id = part.call_id
         self.workspace = engine.workspace
         call = QuestionTool(message_id=part.message_id, call_id=part.call_id)
-        self.session = CallSession(engine.store, part.session_id, call, self._judge, engine.hooks, self._denials)
+        self.session = CallSession(engine.store, part.session_id, call, self._judge, engine.hooks, self._list_denials)
         self._engine = engine
-        self._rules = KnownRules(engine, part.session_id, agent)
+        self._rules = CachedRules(engine, part.session_id, agent)
         self._part = part
         self._recorder = recorder
         self._timer: asyncio.TimerHandle | None = None
-        self._changed = False
+        self._has_news = False
         self.first = FirstQuestion()
 
     @property
@@ -78,17 +78,16 @@ class CallContext:
         return self._engine.services
 
     async def ask(self, *needs: Need) -> bool:
-        """Return when all are allowed, asking one question for all; raise Denied or Rejected else.
+        """Return when all needs are allowed, asking one question for all. Raises Denied, Rejected.
 
         Returns whether somebody was asked: then the state behind the needs may have changed meanwhile.
         """
-        if (
-            repeated := self.first.repeated
-        ) is not None:  # first, and shows what the call would do: one question covers all
+        if (repeat_need := self.first.repeat_need) is not None:
+            # It comes first and shows what the call would do: one question covers all needs.
             data = needs[0].metadata if needs else {}
             details = {key: data[key] for key in ("command", "diff") if key in data}
-            needs = (replace(repeated, metadata={**details, **repeated.metadata}), *needs)
-            self.first.repeated = None
+            needs = (replace(repeat_need, metadata={**details, **repeat_need.metadata}), *needs)
+            self.first.repeat_need = None
         self._engine.refresh()
         for need in needs:
             if need.permission == "task":  # nobody is asked about an unknown agent
@@ -110,24 +109,24 @@ class CallContext:
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
         """Return the rules' action on each pattern alone, without those that they allow."""
-        lists = self._rules.now.lists
+        lists = self._rules.current.lists
         actions: dict[str, Action] = {
             each: judge_need(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
         }
         return {each: action for each, action in actions.items() if action != "allow"}
 
-    def _denials(self, permission: str) -> tuple[str, ...]:
+    def _list_denials(self, permission: str) -> tuple[str, ...]:
         """Return the patterns of the rules that deny particular needs of a permission."""
-        return list_denied_patterns(permission, self._rules.now.lists)
+        return list_denied_patterns(permission, self._rules.current.lists)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, at most ten times a second; the last report always shows."""
         state = self._part.state
         if not isinstance(state, ToolStateRunning):
             return
-        merged = {**(state.metadata or {}), **(metadata or {})}
-        self._part = replace(self._part, state=replace(state, title=title or state.title, metadata=merged))
-        self._changed = True
+        all_metadata = {**(state.metadata or {}), **(metadata or {})}
+        self._part = replace(self._part, state=replace(state, title=title or state.title, metadata=all_metadata))
+        self._has_news = True
         if self._timer is None:
             self._show()
 
@@ -139,15 +138,16 @@ class CallContext:
 
         return await self._engine.spawn(self._engine, self._part, task, report)
 
-    def take(self, given: JSON) -> None:
-        """Use other arguments, which an extension put in place of the model's."""
+    def replace_arguments(self, arguments: JSON) -> None:
+        """Use the arguments that an extension put in place of the model's, if they differ."""
         state = self._part.state
-        if isinstance(state, ToolStateRunning) and state.input != given:
-            self._part = replace(self._part, state=replace(state, input=given))
+        if isinstance(state, ToolStateRunning) and state.input != arguments:
+            self._part = replace(self._part, state=replace(state, input=arguments))
             self._engine.store.append(part_updated(self._part))
 
-    def present(self) -> ToolPart:
-        """Return the call's part with the last report."""
+    @property
+    def part(self) -> ToolPart:
+        """The call's part with the last report."""
         return self._part
 
     def close(self) -> None:
@@ -156,12 +156,12 @@ class CallContext:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._changed = False
+        self._has_news = False
 
     def _show(self) -> None:
         self._timer = None
-        if not self._changed:
+        if not self._has_news:
             return
-        self._changed = False
+        self._has_news = False
         self._engine.store.publish_live(part_updated(self._part))
         self._timer = asyncio.get_running_loop().call_later(PROGRESS.seconds, self._show)

@@ -10,10 +10,10 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.agent.answer.status import show_error, show_status
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, next_move
-from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title, missing_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.schema.bounds.session import STOP_ALL, STOP_LOOK

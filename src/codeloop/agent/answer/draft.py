@@ -27,7 +27,7 @@ class Draft:
         self._part_ids: list[str] = []
         self._stale: list[str] = []
 
-    def text(self, delta: str, block: int, metadata: JSON) -> None:
+    def add_text(self, delta: str, block: int, metadata: JSON) -> None:
         """Add text; what `metadata` holds goes back to the provider unchanged."""
         if not isinstance(self._open, TextPart) or self._block != block:
             if not delta:
@@ -37,7 +37,7 @@ class Draft:
         if delta:
             self._add(delta)
 
-    def reasoning(self, delta: str, block: int, metadata: JSON) -> None:
+    def add_reasoning(self, delta: str, block: int, metadata: JSON) -> None:
         """Add thinking; what `metadata` holds goes back to the provider unchanged."""
         if not isinstance(self._open, ReasoningPart) or self._block != block:
             self._start(ReasoningPart, block)
@@ -57,10 +57,10 @@ class Draft:
         self._part_ids = []
 
     def close(self) -> None:
-        """Store the open part as whole."""
+        """Store the open part as complete."""
         if self._open is None:
             return
-        part = self._present()
+        part = self._build_part()
         start = part.time.start if part.time else now_ms()
         self._store.append(part_updated(replace(part, time=Span(start=start, end=max(now_ms(), start)))))
         self._open = None
@@ -81,6 +81,7 @@ class Draft:
         self._stored_at = time.monotonic()
 
     def _add(self, delta: str) -> None:
+        """Show a piece of the open part at once; store the part now and then, for the case of a crash."""
         part = self._open
         if part is None:
             return
@@ -98,16 +99,18 @@ class Draft:
         )
         fault_injection.point("step.delta")
         if time.monotonic() - self._stored_at >= CHECKPOINT.seconds:
-            self._store.append(part_updated(self._present()))
+            self._store.append(part_updated(self._build_part()))
             self._stored_at = time.monotonic()
 
-    def _present(self) -> TextPart | ReasoningPart:
+    def _build_part(self) -> TextPart | ReasoningPart:
+        """Return the open part with all of its text so far."""
         if self._open is None:
             raise AssertionError("no part is open")
         self._pieces = ["".join(self._pieces)]
         return replace(self._open, text=self._pieces[0], metadata=self._metadata or None)
 
     def _drop_stale(self) -> None:
+        """Remove the parts of abandoned attempts from the store."""
         if not self._stale:
             return
         removals = [

@@ -1,4 +1,4 @@
-"""Calls that repeat an earlier result: the model gets a note, and a turn that keeps doing so is ended. Pure."""
+"""Calls that repeat earlier ones: the user is asked, the model gets a note, a turn that goes on so is ended. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,36 +20,47 @@ _VARYING = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a
 _EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
 
 
+def is_repeated(entries: Sequence[Entry], part: ToolPart) -> bool:
+    """Return whether the calls right before `part` have its tool and arguments, so often that the user is asked."""
+    earlier = list(islice(_calls_before(entries, part), REPEATED_CALLS.value - 1))
+    return len(earlier) == REPEATED_CALLS.value - 1 and all(_is_same(call, part) for call in earlier)
+
+
+def _is_same(call: ToolPart, part: ToolPart) -> bool:
+    return call.tool == part.tool and call.state.input == part.state.input
+
+
 def count_equal(entries: Sequence[Entry], part: ToolPart, output: str) -> tuple[int, int]:
     """Return how often the call gave this output: among the last eight calls, and among all since the last progress.
 
     `part` counts too. A first edit or a new prompt counts as progress: earlier calls are ignored.
     """
+    # Comparing goes through the text of each output: a bound keeps long turns fast.
     before = list(islice(_calls_before(entries, part), _WINDOW))
-    edits = [key_of(each) for each in before if _is_edit(each)]
-    recent = every = 1
-    known = _key(part, output)
-    for number, other in enumerate(before, 2):
-        if (key := key_of(other)) == known:
-            every += 1
+    edits = [find_key(each) for each in before if _is_edit(each)]
+    recent = total = 1
+    own_key = _make_key(part, output)
+    for number, call in enumerate(before, 2):
+        if (key := find_key(call)) == own_key:
+            total += 1
             recent += number <= _RECENT
         elif part.tool not in _EDITS and edits.count(key) == 1:
             break
-    return recent, every
+    return recent, total
 
 
 def _is_edit(part: ToolPart) -> bool:
     return part.tool in _EDITS and isinstance(part.state, ToolStateCompleted)
 
 
-def note_on(recent: int) -> str:
+def make_note(recent: int) -> str:
     """Return the note for the model on a call repeated `recent` times; "": none."""
     return NOTE.format(count=recent) if recent >= REPEATED_CALLS.value else ""
 
 
-def ends_turn(every: int) -> bool:
-    """Return whether a call repeated `every` times ends the turn."""
-    return every >= LOOPED_CALLS.value
+def ends_turn(total: int) -> bool:
+    """Return whether a call repeated `total` times ends the turn."""
+    return total >= LOOPED_CALLS.value
 
 
 def _calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart]:
@@ -60,14 +71,14 @@ def _calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart
         yield from (each for each in reversed(entry.parts) if isinstance(each, ToolPart) and each.id < part.id)
 
 
-def key_of(part: ToolPart) -> tuple[object, ...]:
+def find_key(part: ToolPart) -> tuple[object, ...]:
     """Return a key that is equal for two calls that did the same."""
     match part.state:
         case ToolStateCompleted(output=text) | ToolStateError(error=text):
-            return _key(part, text)
+            return _make_key(part, text)
         case _:
             return (part.id,)
 
 
-def _key(part: ToolPart, output: str) -> tuple[object, ...]:
+def _make_key(part: ToolPart, output: str) -> tuple[object, ...]:
     return (part.tool, part.state.input, _VARYING.sub("", output.partition(_MARK)[0]).rstrip())

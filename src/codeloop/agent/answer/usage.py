@@ -78,7 +78,7 @@ class Usage:
         streamed_tokens = self._received // BYTES
         output = counted.output if self._is_whole and counted.output else max(counted.output, streamed_tokens)
         has_input = bool(counted.input or counted.cache.read or counted.cache.write)
-        fresh = counted.input if has_input else request_tokens(self._request)
+        fresh = counted.input if has_input else estimate_tokens(self._request)
         estimated = (output - counted.output) + (fresh - counted.input)
         tokens = replace(counted, input=fresh, output=output, estimated=estimated or None)
         return replace(tokens, total=tokens.all)
@@ -113,7 +113,7 @@ class Usage:
             self._paid = self.cost
 
 
-async def text_answer(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
+async def ask_for_text(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
     """Send a request for plain text, counting it; return the text and how the request ended."""
     pieces: list[str] = []
     async with aclosing(model.stream(request)) as events:
@@ -144,7 +144,7 @@ def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: T
     return events
 
 
-def request_tokens(request: ModelRequest) -> int:
+def estimate_tokens(request: ModelRequest) -> int:
     """Return roughly how many tokens a request holds."""
     tools = sum(len(tool.description) + len(msgspec.json.encode(tool.parameters)) for tool in request.tools)
     size = _size(request.system) + tools

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+from codeloop.agent.answer.lifecycle import new_message
 from codeloop.agent.engine import Engine
-from codeloop.agent.step import new_message
 from codeloop.agent.tool_context import CallContext
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.event import message_updated, part_updated

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from codeloop.agent.answer.usage import Usage, text_answer
+from codeloop.agent.answer.usage import Usage, ask_for_text
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.hooks.request import apply_parameter_hooks
 from codeloop.agent.structured.answer import is_refused
@@ -149,7 +149,7 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
             request = await apply_parameter_hooks(hooks, user, "hook", info, request)
         usage = Usage(info.prices, request, engine.policy.budget)
         try:
-            text, finished = await text_answer(model, request, usage)
+            text, finished = await ask_for_text(model, request, usage)
         finally:
             _store_usage(engine, session_id, info, usage)
         if finished.error is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import entries_of_turn
+from codeloop.agent.moves import list_turn_entries
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.structured.check import Problem, value_problems
 from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, ToolSpec
@@ -91,7 +91,7 @@ class StructuredStep:
         if finished.error is not None:
             return unchanged
         view = self._engine.store.context_view(info.session_id)
-        entries, own = entries_of_turn(view), view.parts(info.id)
+        entries, own = list_turn_entries(view), view.parts(info.id)
         rows = [part.state.input for part in _answers(own) if isinstance(part.state, ToolStateCompleted)]
         if rows:
             return replace(info, structured=self._shape.value(rows[-1])), Finished("stop", finished.tokens), False, []

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from codeloop.agent.answer.status import show_status
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, count_used_tokens
-from codeloop.agent.step import show_status
 from codeloop.agent.subagent.ceilings import Ceiling, with_ceilings
 from codeloop.agent.subagent.supervisor import wait_overdue
 from codeloop.extend.agents import parse_ref

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from codeloop.agent.answer.usage import Usage, text_answer
+from codeloop.agent.answer.usage import Usage, ask_for_text
 from codeloop.app.examine.finding import Finding
 from codeloop.app.handlers.project.mcp import servers_in
 from codeloop.app.project import Project, open_project
@@ -39,7 +39,7 @@ async def _ask(settings: ProjectSettings, ref: str) -> Finding:
         )
         usage = Usage(model.info.prices, request)
         async with asyncio.timeout(DOCTOR_ONLINE.seconds):
-            _, finished = await text_answer(model, request, usage)
+            _, finished = await ask_for_text(model, request, usage)
     except TimeoutError:
         return Finding("model", name, "problem", f"{ref} did not answer in {DOCTOR_ONLINE.seconds:.0f} s", fix)
     except CodeloopError as error:

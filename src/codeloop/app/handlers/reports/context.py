@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from codeloop.agent.answer.usage import BYTES, IMAGE
-from codeloop.agent.compaction import old_outputs
+from codeloop.agent.compaction import list_old_outputs
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.request.window import Window, room_of, window
@@ -55,7 +55,7 @@ async def context(project: Project, args: SessionId) -> SessionContext:
     total = sum(sizes.values()) / BYTES
     scale = used / total if is_counted and total else 1.0
     parts = [ContextPart(group=key[0], name=key[1], tokens=round(size * scale / BYTES)) for key, size in sizes.items()]
-    gain = sum(size for size, _ in old_outputs(view)) // BYTES
+    gain = sum(size for size, _ in list_old_outputs(view)) // BYTES
     return SessionContext(
         model=ref,
         window=info.limits.input or info.limits.context or 0,

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from codeloop.agent.answer.lifecycle import new_message
 from codeloop.agent.engine import Policy
-from codeloop.agent.step import new_message
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.prompt import agent_of, check_ids, model_of, user_message
@@ -98,7 +98,7 @@ class _Command:
             result = truncate(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
             self._finish(info, _complete(part, result.output, result.metadata))
         except asyncio.CancelledError:
-            state = context.present().state
+            state = context.part.state
             display = (state.metadata or {}) if isinstance(state, ToolStateRunning) else {}
             self._finish(
                 info, _complete(part, str(display.get("output", "")), {**display, "exit": None, "interrupted": True})

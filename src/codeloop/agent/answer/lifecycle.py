@@ -1,0 +1,115 @@
+"""How an answer begins and ends in the store: as completed, as failed, or as interrupted."""
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+
+from codeloop.agent.answer.status import show_error
+from codeloop.agent.answer.usage import Usage
+from codeloop.agent.engine import Engine
+from codeloop.agent.recovery import ABORTED, make_closing_events
+from codeloop.model.chat import Finished
+from codeloop.schema.errors import UnknownData, UnknownError
+from codeloop.schema.event import StoredEvent, message_updated, part_updated
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import (
+    NO_TOKENS,
+    AssistantMessage,
+    AssistantTime,
+    MessagePath,
+    UserMessage,
+)
+from codeloop.schema.part import StepFinishPart
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import next_created
+
+
+def new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
+    """Return a new, empty answer to a prompt."""
+    return AssistantMessage(
+        id=new_id("msg"),
+        session_id=session_id,
+        parent_id=user.id,
+        model_id=user.model.model_id,
+        provider_id=user.model.provider_id,
+        variant=user.model.variant,
+        mode=user.agent,
+        agent=user.agent,
+        path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
+        cost=0,
+        tokens=NO_TOKENS,
+        time=AssistantTime(created=next_created(engine.store.context_view(session_id), now_ms())),
+    )
+
+
+def make_finish_part(info: AssistantMessage, reason: str, snapshot: str | None) -> StepFinishPart:
+    """Return the part that ends a step. `snapshot`: the work tree after it, None where none was taken."""
+    return StepFinishPart(
+        id=new_id("prt"),
+        session_id=info.session_id,
+        message_id=info.id,
+        reason=reason,
+        cost=info.cost,
+        tokens=info.tokens,
+        snapshot=snapshot,
+    )
+
+
+def store_finish(
+    engine: Engine,
+    info: AssistantMessage,
+    finished: Finished,
+    usage: Usage,
+    snapshot: str | None = None,
+    *,
+    has_called: bool = False,
+    more: Sequence[StoredEvent] = (),
+) -> None:
+    """Store how the step ended, the session's new sums, and `more`, in one transaction."""
+    info = usage.of(info)
+    reason = "tool-calls" if has_called and finished.reason != "cut" else finished.reason
+    # The calls decide, not the service's reason; a cut-off without calls is an error.
+    if reason == "tool-calls" and not has_called:
+        reason = "stop"
+    if reason == "cut" and not has_called:
+        data = UnknownData(message="The connection broke before the answer was complete.")
+        finished = Finished("error", finished.tokens, finished.error or UnknownError(data=data))
+    info = replace(
+        info,
+        finish=None if finished.error else reason,
+        error=finished.error,
+        time=replace(info.time, completed=max(now_ms(), info.time.created)),
+    )
+    finish = make_finish_part(info, reason, snapshot)
+    usage.append(engine.store, info.session_id, part_updated(finish), message_updated(info), *more)
+    if finished.error is not None:
+        show_error(engine, info.session_id, finished.error)
+
+
+class AbortGuard:
+    """Close an answer as interrupted when the block raises, with its error.
+
+    `usage`: what the request has used until then.
+    """
+
+    def __init__(self, engine: Engine, info: AssistantMessage, usage: Usage | None = None) -> None:
+        self._engine = engine
+        self._info = info
+        self._usage = usage
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        """Store the end, if the block raised."""
+        if error is None:
+            return
+        is_cancelled = isinstance(error, asyncio.CancelledError)
+        reason = ABORTED if is_cancelled else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
+        store, info = self._engine.store, self._info
+        parts = store.context_view(info.session_id).parts(info.id)
+        if self._usage is None:
+            store.append(*make_closing_events(info, parts, reason))
+        else:
+            self._usage.append(store, info.session_id, *make_closing_events(self._usage.of(info), parts, reason))
+        show_error(self._engine, info.session_id, reason)

@@ -1,0 +1,36 @@
+"""Finds the files that others changed since the model read them, to be named in its next request."""
+
+import asyncio
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.request.projection import CHANGED_FILES
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import TextPart
+
+_PATH = 200  # characters of a file's name
+
+
+async def find_changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
+    """Return the part that lists the files changed since they were read; None: none did.
+
+    It has no text, so that no client shows it; the projection writes the line from its metadata.
+    """
+    if engine.workspace.read_log.is_empty:  # nothing read yet: no need to start a thread
+        return None
+    changed = await asyncio.to_thread(engine.workspace.read_log.take_changed, info.session_id)
+    if not changed:
+        return None
+    names = [
+        one_line(engine.workspace.shorten(real), _PATH) + ("" if is_there else " (deleted)")
+        for real, is_there in sorted(changed.items())
+    ]
+    return TextPart(
+        id=new_id("prt"),
+        session_id=info.session_id,
+        message_id=info.id,
+        text="",
+        synthetic=True,
+        metadata={CHANGED_FILES: names},
+    )
