@@ -51,7 +51,7 @@ BUDGETS = (
     Budget("version", 1, "codeloop --version, whole process", "ms", 80),
     Budget("answer", 2, "run, scripted model, one text answer", "ms", 300),
     Budget("answer-cpu", 2, "  the same: CPU of the process and its children", "ms"),
-    Budget("answer-memory", 2, "  the same: peak memory", "MB", 60),
+    Budget("answer-memory", 2, "  the same: peak memory", "MB", 45),
     Budget("answer-python", 2, "  the same: CPU against that of `python -c pass`", "times"),
     Budget("answer-modules", 2, "  the same: modules imported", "count", 425),
     Budget("http", 2, "run, model over HTTP, one text answer", "ms"),

@@ -6,12 +6,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+STARTER = Path(__file__).with_name("starter.py")
 # macOS counts the peak in bytes, Linux in KiB.
 MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024
 
@@ -47,36 +46,33 @@ def run(command: Command, deadline: float = 300.0) -> Sample:
     Its output goes to a file, so that no pipe slows it down. Raises Failed when it exits with anything but 0 or is not
     done after `deadline` seconds; its whole process group is then killed.
     """
-    with tempfile.TemporaryFile() as output:
-        started = time.perf_counter()
-        process = subprocess.Popen(
-            list(command.argv),
-            cwd=command.cwd,
-            env=dict(command.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        timer = threading.Timer(deadline, os.killpg, (process.pid, signal.SIGKILL))
-        timer.daemon = True
-        timer.start()
+    report, writer = os.pipe()
+    with os.fdopen(report) as lines, tempfile.TemporaryFile() as output:
         try:
-            _, status, usage = os.wait4(process.pid, 0)
-        except KeyboardInterrupt:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-        finally:
-            timer.cancel()
-        wall = (time.perf_counter() - started) * 1000
-        # wait4 has reaped it; Popen must not try again.
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            end = (
-                f"after {deadline:g} s" if process.returncode == -signal.SIGKILL else f"with code {process.returncode}"
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(STARTER), str(writer), *command.argv],
+                cwd=command.cwd,
+                env=dict(command.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=[writer],
             )
-            raise Failed(f"{command.argv[0]} ended {end}; it printed last:\n{_tail(output.fileno())}")
-    return Sample(wall, (usage.ru_utime + usage.ru_stime) * 1000, usage.ru_maxrss * MAXRSS_BYTES / 1e6)
+        finally:
+            os.close(writer)
+        try:
+            process.wait(deadline)
+        except (KeyboardInterrupt, subprocess.TimeoutExpired) as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            raise _describe(command, f"after {deadline:g} s", output.fileno()) from None
+        wall, cpu, memory, status = map(float, lines.read().split() or (0, 0, 0, 1 << 8))
+        if code := os.waitstatus_to_exitcode(int(status)):
+            raise _describe(command, f"with code {code}", output.fileno())
+    return Sample(wall * 1000, cpu * 1000, memory * MAXRSS_BYTES / 1e6)
 
 
 def imported(command: Command) -> int | None:
@@ -113,6 +109,10 @@ def median(samples: Sequence[Sample]) -> Sample:
         statistics.median(sample.cpu for sample in samples),
         statistics.median(sample.memory for sample in samples),
     )
+
+
+def _describe(command: Command, end: str, output: int) -> Failed:
+    return Failed(f"{command.argv[0]} ended {end}; it printed last:\n{_tail(output)}")
 
 
 def _tail(descriptor: int, size: int = 2000) -> str:

@@ -22,6 +22,11 @@ def test_peak_memory_is_that_of_the_largest_process(tmp_path: Path) -> None:
     assert run(python("bytearray(200_000_000)", tmp_path)).memory > 200
 
 
+def test_the_memory_of_the_process_that_measures_is_not_counted(tmp_path: Path) -> None:
+    ballast = bytearray(100_000_000)
+    assert run(python("pass", tmp_path)).memory < 60 < len(ballast) / 1e6
+
+
 def test_the_environment_is_only_what_is_given(tmp_path: Path) -> None:
     run(python("import os, sys; sys.exit('HOME' in os.environ)", tmp_path))
 
