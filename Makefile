@@ -29,8 +29,9 @@ demo: $(READY)  ## watch the agent fix a failing test; the model is a recording,
 quick: $(READY)  ## run the tests of what has changed since the branch left main: less than half a minute
 	@$(BIN)/python scripts/quick.py $(ARGS)
 
-test: $(READY)  ## run the tests, but for those of the gates (make check)
-	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(ARGS)
+COVERED := $(if $(COVERAGE),--cov=codeloop --cov-report= -p tests.support.room_coverage)
+test: $(READY)  ## run the tests, but for those of the gates (make check); COVERAGE=1 prints what share of the lines ran
+	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(COVERED) $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than 0.15 s of a core each
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults $(ARGS)

@@ -1,0 +1,31 @@
+"""What share of each room's lines the tests have run: printed by `make test COVERAGE=1` before pytest's last line.
+
+Programs that tests start are not counted, only what runs in the tests' own processes: the commands of `cli` are covered
+better than their row says.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from coverage import Coverage
+
+SOURCE = Path(__file__).parents[2] / "src" / "codeloop"
+
+
+@pytest.hookimpl(trylast=True)  # after pytest-cov has combined what its workers wrote
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print a row for each room, and the sum."""
+    coverage = Coverage()
+    coverage.load()
+    lines: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
+    for file in SOURCE.rglob("*.py"):
+        _, statements, _, unseen, _ = coverage.analysis2(str(file))
+        parts = file.relative_to(SOURCE).parts
+        for room in ((parts[0] if len(parts) > 1 else "top"), "in all"):
+            lines[room] += len(statements)
+            missing[room] += len(unseen)
+    terminalreporter.section("lines that the tests ran")
+    for room, count in sorted(lines.items(), key=lambda row: (row[0] == "in all", row[0])):
+        terminalreporter.write_line(f"{room:12} {100 * (count - missing[room]) / max(count, 1):5.1f} % of {count:,}")
