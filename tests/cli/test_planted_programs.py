@@ -14,8 +14,8 @@ from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_comman
 from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.processes import find_program, leave_out_project, start_outside
 from codeloop.tui.terminal import read_clipboard
-from codeloop.tui.terminal.desktop import give, open_link
-from codeloop.tui.terminal.pictures.inline_pictures import terminal_of_tmux
+from codeloop.tui.terminal.desktop import open_link, write_clipboard
+from codeloop.tui.terminal.pictures.inline_pictures import ask_tmux_terminal
 from codeloop.tui.widgets.prompt.external_editor import EditorFailed, run_editor
 from codeloop.workspace.search.ripgrep import Ripgrep
 from tests.cli.program import Desk, bash, call, serving, steps
@@ -64,10 +64,10 @@ async def not_installed() -> None:
         not_installed,
         lambda: refused("nano"),
         lambda: open_link(("xdg-open", "https://example.com")),
-        lambda: give("text", [("wl-copy",), ("xclip", "-in")]),
-        read_clipboard.text,
-        read_clipboard.image,
-        terminal_of_tmux,
+        lambda: write_clipboard("text", [("wl-copy",), ("xclip", "-in")]),
+        read_clipboard.read_text,
+        read_clipboard.read_image,
+        ask_tmux_terminal,
         lambda: open_browser("https://example.com"),
     ],
 )

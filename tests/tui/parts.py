@@ -81,7 +81,7 @@ def end(*, error: MessageError | None = None, steps: int = 3, cost: float = 0.04
         time=AssistantTime(created=NOW, completed=NOW + 34_000),
         error=error,
     )
-    sums: dict[str, Any] = {"tokens_in": 48_200, "cached": 41_000, "tokens_out": 1_830, "ms": 34_000, **given}
+    sums: dict[str, Any] = {"tokens_in": 48_200, "cached_tokens": 41_000, "tokens_out": 1_830, "ms": 34_000, **given}
     return EndItem(key="msg_2", message=message, steps=steps, cost=cost, **sums)
 
 

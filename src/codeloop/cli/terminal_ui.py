@@ -49,9 +49,9 @@ def show_terminal_ui(options: Options) -> int:
 
     return run_terminal_ui(
         UiLaunch(
-            opened=open_ui_target,
-            chosen=choose,
-            created=create,
+            open_project=open_ui_target,
+            choose_session=choose,
+            create_session=create,
             directory=str(directory),
             state_folder=paths.state / "tui",
             settings_files=tuple(folder / "tui.json" for folder in folders),

@@ -1,4 +1,4 @@
-"""The Textual app of the terminal UI, and its handling of the terminal's events."""
+"""The Textual app of the terminal UI: its widgets, and what it does about events of the terminal."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from codeloop.tui.main_screen import MainScreen
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.state.items import Look
-from codeloop.tui.terminal.colours import is_dark_ground
-from codeloop.tui.terminal.driver import GROUND, TerminalAnswered, TerminalClosed
+from codeloop.tui.terminal.colours import is_dark_background
+from codeloop.tui.terminal.driver import BACKGROUND, TerminalAnswered, TerminalClosed
 from codeloop.tui.terminal.input_queue import InputDropped
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.base import BareHorizontal, BareVertical
+from codeloop.tui.widgets.base import PlainHorizontal, PlainVertical
 from codeloop.tui.widgets.session_tab import SessionTab
 from codeloop.tui.widgets.sidebar import Sidebar
 from codeloop.tui.widgets.status_bar import StatusBar
@@ -31,10 +31,10 @@ from codeloop.tui.widgets.tab_bar import TabBar
 
 
 class TerminalUI(Ui, inherit_bindings=False):
-    """The terminal UI's app."""
+    """The app with its widgets, key dispatcher and event handler; `Ui` is what actions use of it."""
 
     ENABLE_COMMAND_PALETTE = False
-    table = COMMANDS
+    commands = COMMANDS
     CSS = """
     #tabs { width: 1fr; height: 1fr; }
     ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
@@ -57,8 +57,8 @@ class TerminalUI(Ui, inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """Yield the tab bar, the tabs (one is shown), and the status bar."""
         yield TabBar(self.appearance.styles)
-        with BareHorizontal():
-            yield BareVertical(id="tabs")
+        with PlainHorizontal():
+            yield PlainVertical(id="tabs")
             yield Sidebar(self.appearance.styles)
         yield StatusBar(self.appearance.styles)
 
@@ -74,8 +74,8 @@ class TerminalUI(Ui, inherit_bindings=False):
     @on(TerminalClosed)
     def quit(self) -> None:
         """End the program, as a signal does: turns of this process stop and are stored."""
-        self.is_leaving.set()
-        if self.opening is not None:
+        self.leave_event.set()
+        if self.project_task is not None:
             self.exit(0)
 
     def interrupt(self) -> None:
@@ -89,11 +89,11 @@ class TerminalUI(Ui, inherit_bindings=False):
         if self.event_handler is not None:
             self.event_handler.redraw()
 
-    async def wait_closed(self) -> None:
+    async def wait_for_close(self) -> None:
         """Wait until the project is closed."""
-        self.is_leaving.set()
-        if self.opening is not None:
-            await self.opening
+        self.leave_event.set()
+        if self.project_task is not None:
+            await self.project_task
         self.choices.close()
 
     async def on_event(self, event: events.Event) -> None:
@@ -102,20 +102,20 @@ class TerminalUI(Ui, inherit_bindings=False):
         if isinstance(event, events.Resize):
             if self.event_handler is not None:
                 self.event_handler.redraw()
-            if self.inline is not None:
-                self.call_after_refresh(self.inline.resize)
+            if self.inline_pictures is not None:
+                self.call_after_refresh(self.inline_pictures.resize)
 
     async def wait_for_keys(self) -> None:
-        """Wait until the held-back keys are processed."""
+        """Wait until the keys that were held back are handled."""
         await self.dispatcher.order.wait()
 
     @on(TerminalAnswered)
     def _take_answer(self, event: TerminalAnswered) -> None:
-        is_dark = is_dark_ground(event.text) if event.command == GROUND else None
-        if is_dark is not None and self.appearance.stand_on(is_dark=is_dark):
+        is_dark = is_dark_background(event.text) if event.command == BACKGROUND else None
+        if is_dark is not None and self.appearance.set_background(is_dark=is_dark):
             self.restyle()
-        if self.inline is not None:
-            self.start_task(self.inline.take_answer(event.command, event.text))
+        if self.inline_pictures is not None:
+            self.start_task(self.inline_pictures.take_answer(event.command, event.text))
 
     @on(InputDropped)
     def _drop_keys(self, event: InputDropped) -> None:
@@ -125,26 +125,26 @@ class TerminalUI(Ui, inherit_bindings=False):
 
     def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **how: Any) -> None:
         """Show a message for a while; in an empty session it stays below the greeting, instead of covering it."""
-        if self.shown is not None and self.shown.view is None and len(self.screen_stack) == 1:
+        if self.shown_tab is not None and self.shown_tab.view is None and len(self.screen_stack) == 1:
             look: Look = "info" if severity == "information" else severity
             self.say(f"{title}: {message}" if title else message, look)
         else:
             super().notify(message, title=title, severity=severity, **how)
 
     def begin(self) -> None:
-        """Open the project."""
-        if self.is_leaving.is_set():
+        """Begin to open the project, and type what was typed until now."""
+        if self.leave_event.is_set():
             self.exit(0)
             return
         self.event_handler = EventHandler(self)
-        self.opening = asyncio.create_task(open_target(self, self._ask_trust, self.event_handler.handle))
-        self.dispatcher.type_before()
+        self.project_task = asyncio.create_task(open_target(self, self._ask_trust, self.event_handler.handle))
+        self.dispatcher.replay_early_events()
 
     async def _ask_trust(self, question: str) -> bool:
         future: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
         screen = TrustScreen(question, lambda: self.appearance.styles)
         self.push_screen(screen, future.set_result)
         is_trusted = bool(await future)
-        if screen.typed:
-            self.tab.prompt.insert(screen.typed)
+        if screen.early_text:
+            self.tab.prompt.insert(screen.early_text)
         return is_trusted

@@ -17,7 +17,7 @@ from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.model_memory import ModelMemory, reference
 from codeloop.tui.keys.keymap import Keymap
-from codeloop.tui.settings.configuration import configuration_of
+from codeloop.tui.settings.configuration import read_configuration
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.ui_settings import UiSettings, write_setting
 from codeloop.tui.state.late_client import LateClient
@@ -28,25 +28,25 @@ from codeloop.tui.widgets.prompt.settings import PromptSettings
 from codeloop.tui.widgets.session_tab import SessionTab
 from codeloop.tui.widgets.status_bar import StatusContent
 
-_HERE = {"127.0.0.1", "localhost", "::1"}
+_LOCAL_HOSTS = {"127.0.0.1", "localhost", "::1"}
 
 
 class Choices:
-    """The choices of a project: agents and models, known once it is open; also makes prompt widgets."""
+    """The agents and models of a project, known once it is open, and which of them a tab uses."""
 
-    def __init__(self, launch: UiLaunch, settings: UiSettings, own: Sequence[PromptCommand] = ()) -> None:
-        """`own`: the program's commands, completed before the project's."""
+    def __init__(self, launch: UiLaunch, settings: UiSettings, commands: Sequence[PromptCommand] = ()) -> None:
+        """`commands`: the program's commands, completed before the project's."""
         self.settings = settings
         self.client = LateClient()
         self.agents: list[Agent] = []
         self.providers: UsableProviders | None = None
         self.problem = ""
-        """The connection's problem, or ""."""
+        """Why the server can't be reached, as the status bar shows it; "": it can."""
         self.memory = ModelMemory(launch.state_folder)
-        self._configured: ModelRef | None = None
+        self._configured_model: ModelRef | None = None
         self._profile = ""
         self._launch = launch
-        self._own = own
+        self._commands = commands
         self._store = PromptStore(launch.prompt_folder)
 
     async def connect(self, target: Target) -> None:
@@ -54,31 +54,31 @@ class Choices:
         self.client.become(target.client)
         if target.link is not None:
             target.link.heard = self.report_connection
-        await self.look()
+        await self.reload()
 
-    async def look(self) -> None:
+    async def reload(self) -> None:
         """Reload the choices."""
         client, none = self.client, NoArguments()
         self.agents, self.providers, configuration = await asyncio.gather(
-            client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), configuration_of(client)
+            client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), read_configuration(client)
         )
-        self._configured = model_named(configuration.get("model"))
+        self._configured_model = model_named(configuration.get("model"))
         self._profile = str(configuration.get(PROFILE) or "")
 
-    def keep(self, key: str, value: str) -> None:
+    def save(self, key: str, value: str) -> None:
         """Save a choice for the next start. Raises CodeloopError when it can't be written."""
         if self._launch.own_settings is not None:
             write_setting(self._launch.own_settings, key, value)
 
     def report_connection(self, text: str) -> None:
-        """Take over the connection's status text."""
+        """Show what the connection reports: that the server is lost, or is back."""
         self.problem = "" if text.endswith("is back.") else text
 
-    def prompt(self) -> PromptInput:
+    def create_prompt(self) -> PromptInput:
         """Return a new prompt widget."""
         keys = {name: keys for name, keys in self.settings.keybinds.items() if isinstance(keys, str) or keys is False}
         return PromptInput(
-            ClientCompleter(self.client, self._own, self._launch.directory),
+            ClientCompleter(self.client, self._commands, self._launch.directory),
             self._store,
             PromptSettings(keys=keys, vim=self.settings.vim),
         )
@@ -90,52 +90,52 @@ class Choices:
     def agent_of(self, tab: SessionTab) -> str | None:
         """Return the agent of a tab's next prompt."""
         agent_name = tab.agent or (tab.session.agent if tab.session else None) or self._launch.agent
-        return agent_name or next((agent.name for agent in self.primary), None)
+        return agent_name or next((agent.name for agent in self.primary_agents), None)
 
     def profile_of(self, tab: SessionTab) -> str:
-        """Return the profile of a tab's session; "" where nobody chose one."""
+        """Return the permission profile of a tab's session; "" where nobody chose one."""
         metadata = tab.session.metadata if tab.session is not None else {PROFILE: tab.profile}
         return str((metadata or {}).get(PROFILE) or self._profile)
 
     @property
-    def primary(self) -> list[Agent]:
+    def primary_agents(self) -> list[Agent]:
         """The agents that the user can talk to."""
         return [agent for agent in self.agents if agent.mode != "subagent" and not agent.hidden]
 
     def model_of(self, tab: SessionTab) -> ModelRef | None:
         """Return the model chosen for a tab's next prompt; None: the agent's or the configured one."""
-        own = self._own_model(tab)
+        agent_model = self._agent_model(tab)
         session = tab.session
-        if tab.model is not None or (tab.agent is not None and own is not None):
-            return tab.model or own
+        if tab.model is not None or (tab.agent is not None and agent_model is not None):
+            return tab.model or agent_model
         if session is not None and session.model is not None:
             model = session.model
             variant = None if model.variant == NO_VARIANT else model.variant
             return ModelRef(provider_id=model.provider_id, model_id=model.id, variant=variant)
-        if self._launch.model is not None or own is not None or self._configured is not None:
+        if self._launch.model is not None or agent_model is not None or self._configured_model is not None:
             return self._launch.model
-        return next(iter(self.usable(self.memory.read().recent)), None)
+        return next(iter(self.list_usable(self.memory.read().recent)), None)  # nothing is configured: the last one
 
-    def answering(self, tab: SessionTab) -> ModelRef | None:
-        """Return the model that will answer a tab's next prompt; None: there is none, or the project is not open."""
-        model_ref = self.model_of(tab) or self._own_model(tab) or self._configured
+    def resolve_model(self, tab: SessionTab) -> ModelRef | None:
+        """Return the model that a tab's next prompt goes to; None: there is none, or the project is not open."""
+        model_ref = self.model_of(tab) or self._agent_model(tab) or self._configured_model
         if model_ref is not None or self.providers is None or not self.providers.providers:
             return model_ref
         first = self.providers.providers[0].id
         model = self.providers.default.get(first)
         return ModelRef(provider_id=first, model_id=model) if model is not None else None
 
-    def found_server(self, tab: SessionTab) -> str:
-        """Return the name of the local model server that answers a tab's prompts by default; or ""."""
-        if self.model_of(tab) is not None or self._own_model(tab) is not None or self._configured is not None:
+    def find_local_server(self, tab: SessionTab) -> str:
+        """Return the name of the local model server that is used because nothing else was chosen; "": none is."""
+        if self.model_of(tab) is not None or self._agent_model(tab) is not None or self._configured_model is not None:
             return ""
-        details = self.details(tab)
-        if details is None or self.providers is None or urlsplit(details.api.url).hostname not in _HERE:
+        details = self.find_details(tab)
+        if details is None or self.providers is None or urlsplit(details.api.url).hostname not in _LOCAL_HOSTS:
             return ""
         providers = (each for each in self.providers.providers if each.id == details.provider_id)
         return next((each.name for each in providers if each.source == "custom"), "")
 
-    def usable(self, names: Sequence[str]) -> list[ModelRef]:
+    def list_usable(self, names: Sequence[str]) -> list[ModelRef]:
         """Return the usable ones of some models (`provider/model`), each with its last effort."""
         variants, models = self.memory.read().variants, list[ModelRef]()
         for name in names:
@@ -145,17 +145,17 @@ class Choices:
                 models.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
         return models
 
-    def take(self, tab: SessionTab, model: ModelRef) -> None:
+    def use_model(self, tab: SessionTab, model: ModelRef) -> None:
         """Use a model for a tab's next prompts, and for new sessions."""
         tab.model = model
         self.memory.note_use(model)
 
-    def details(self, tab: SessionTab) -> Model | None:
+    def find_details(self, tab: SessionTab) -> Model | None:
         """Return the catalog's entry for a tab's model, or None."""
-        model = self.answering(tab)
+        model = self.resolve_model(tab)
         return self._find_model(model) if model is not None else None
 
-    def _own_model(self, tab: SessionTab) -> ModelRef | None:
+    def _agent_model(self, tab: SessionTab) -> ModelRef | None:
         """Return the model that is configured for a tab's agent."""
         name = self.agent_of(tab)
         return next((agent.model for agent in self.agents if agent.name == name), None)
@@ -165,37 +165,37 @@ class Choices:
         provider = next((each for each in providers if each.id == model.provider_id), None)
         return provider.models.get(model.model_id) if provider is not None else None
 
-    def variants(self, tab: SessionTab) -> list[str]:
+    def list_variants(self, tab: SessionTab) -> list[str]:
         """Return the thinking efforts of a tab's model."""
-        details = self.details(tab)
+        details = self.find_details(tab)
         return list(details.variants or {}) if details is not None else []
 
     def status_content(self, tab: SessionTab, keys: Keymap, hint: str) -> StatusContent:
-        """Return the status bar's content besides the session."""
-        model, details = self.answering(tab), self.details(tab)
+        """Return the content of the status bar apart from the session itself."""
+        model, details = self.resolve_model(tab), self.find_details(tab)
         none = "no model: /connect" if self.providers is not None else ""
         name = reference(model) if model is not None else none
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
         home = str(from_home("~"))
-        hinted, words = _hint(tab, keys)
-        directory_shown = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
+        hint_command, words = _hint(tab, keys)
+        shown_directory = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
         return StatusContent(
             agent=self.agent_of(tab) or "",
             model=one_line(name + variant, 60),
             profile=one_line(self.profile_of(tab), 20),
-            directory=one_line(f"{self._launch.server}  {directory_shown}".strip(), 100),
+            directory=one_line(f"{self._launch.server}  {shown_directory}".strip(), 100),
             window=int(details.limit.context) if details is not None else 0,
             problem=self.problem,
             hint=words,
-            hinted=hinted,
+            hint_command=hint_command,
             waiting=keys.leader if keys.is_waiting else hint,
             moves=self.settings.motion,
         )
 
 
 def _hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
-    """Return the most useful command now and its key: go to the end, to the parent, stop, or list all."""
+    """Return the id of the most useful command now, and its hint (`esc twice stops`); empty: none has a key."""
     is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
     for command, words, is_wanted in (
         ("messages_last", "newest", tab.view is not None and not tab.transcript.follows),
@@ -208,18 +208,18 @@ def _hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
     return "", ""
 
 
-def model_called(choices: Choices, name: str) -> ModelRef:
+def find_model(choices: Choices, name: str) -> ModelRef:
     """Return a model by its name, with or without its provider. Raises UsageProblem."""
     names = [
         f"{each.id}/{model}"
         for each in (choices.providers.providers if choices.providers else ())
         for model in each.models
     ]
-    fitting = [each for each in names if each == name] or [each for each in names if each.partition("/")[2] == name]
-    if len(fitting) == 1:
-        return choices.usable(fitting)[0]
-    if fitting:
-        raise UsageProblem(f"Several providers have {name}: {', '.join(fitting)}.")
+    matches = [each for each in names if each == name] or [each for each in names if each.partition("/")[2] == name]
+    if len(matches) == 1:
+        return choices.list_usable(matches)[0]
+    if matches:
+        raise UsageProblem(f"Several providers have {name}: {', '.join(matches)}.")
     raise UsageProblem(
         f"There is no model {name}.{suggest_names(find_similar(name, names, parts=True))} /models lists all."
     )

@@ -1,8 +1,9 @@
-"""The commands of the terminal UI: what the palette lists, what keys and `/` run."""
+"""The table of the terminal UI's commands: what the palette lists, and what keys and `/` run."""
 
 from codeloop.client.slash.commands import BY_NAME
 from codeloop.tui.keys.keymap import UiCommand
 
+# The groups that the palette shows them in.
 SESSION, PROMPT, CHOOSE, VIEW, MOVE, APP = "Session", "Prompt", "Choose", "View", "Scroll", "Program"
 
 
@@ -89,7 +90,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     _slash("editor", "editor_open", PROMPT, "actions.stash:edit_prompt", "<leader>e"),
     UiCommand("stash_push", "Stash the prompt", PROMPT, "actions.stash:push_stash", "alt+s"),
     UiCommand("stash_pop", "Restore the latest stashed prompt", PROMPT, "actions.stash:pop_stash", "alt+shift+s"),
-    _slash("stash", "stash_list", PROMPT, "actions.stash:choose_stashed"),
+    _slash("stash", "stash_list", PROMPT, "actions.stash:choose_from_stash"),
     UiCommand("command_list", "Show all commands", APP, "actions.dialogs:show_palette", "ctrl+p", early=True),
     _slash("help", "help", APP, "actions.dialogs:show_help", "f1"),
     _slash("settings", "settings", APP, "actions.dialogs:show_settings"),

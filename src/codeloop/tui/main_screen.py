@@ -4,7 +4,7 @@ from textual import events, on
 from textual.screen import Screen
 
 from codeloop.tui.actions.send import run_slash, send
-from codeloop.tui.actions.tabs import begin
+from codeloop.tui.actions.tabs import start_session
 from codeloop.tui.commands import BY_ID, BY_SLASH
 from codeloop.tui.keys.dispatcher import KeyDispatcher
 from codeloop.tui.state.session_view import SessionView
@@ -14,16 +14,16 @@ from codeloop.tui.widgets.base import CommandWidget
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 from codeloop.tui.widgets.prompt.messages import CommandPressed, PromptSlashCommand, PromptSubmitted
 from codeloop.tui.widgets.request_panel.panel import RequestPanel
-from codeloop.tui.widgets.request_panel.send_answer import send as send_answer
+from codeloop.tui.widgets.request_panel.send_answer import send_answer
 from codeloop.tui.widgets.tab_bar import TabBar
 from codeloop.tui.widgets.transcript.transcript import Transcript
 
-SOON = 1 / 200
-"""The most seconds that a change waits to be drawn together with others."""
+UPDATE_PERIOD = 1 / 200
+"""Seconds that a change waits to be drawn together with others."""
 
 
 class MainScreen(Screen[None]):
-    """Handles the messages of tabs, bars and sidebar by running actions."""
+    """Handles what is typed, clicked and answered in the tabs, the bars and the sidebar, by running actions."""
 
     BLANK = True
     DEFAULT_CSS = """
@@ -34,11 +34,11 @@ class MainScreen(Screen[None]):
         super().__init__(id="_default")
         self._ui = ui
         self._dispatcher = dispatcher
-        set_update_period(SOON)  # a key is on the screen at once, without a wait for the next frame
+        set_update_period(UPDATE_PERIOD)  # a key is on the screen at once, without a wait for the next frame
 
     def on_key(self, event: events.Key) -> None:
         """Run the command of a key that nothing else has taken."""
-        self._dispatcher.run_unhandled(event)
+        self._dispatcher.run_command_of(event)
 
     @on(PromptSubmitted)
     def _send_prompt(self, event: PromptSubmitted) -> None:
@@ -52,26 +52,26 @@ class MainScreen(Screen[None]):
             ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}"))
             ui.say(f"/{event.name} takes no words. To say this to the model, put a space first.", "warning")
         elif row is not None and event.files:  # only a prompt can hold images
-            ui.start_task(begin(ui, PromptEntry(event.words, files=event.files)))
+            ui.start_task(start_session(ui, PromptEntry(event.words, files=event.files)))
         elif row is not None:
             ui.run_command(row, event.words)
         else:
             ui.start_task(run_slash(ui, ui.tab, event.name, event.words, event.files))
 
     @on(CommandPressed)
-    def _run_pressed(self, event: CommandPressed) -> None:
+    def _run_key_command(self, event: CommandPressed) -> None:
         self._ui.tab.prompt.calls_since = None
         self._ui.run_command(BY_ID[event.command])
 
     @on(CommandWidget.Clicked)
-    def _run_clicked(self, event: CommandWidget.Clicked) -> None:
+    def _run_click_command(self, event: CommandWidget.Clicked) -> None:
         self._ui.run_command(BY_ID[event.command], event.words)
 
     @on(RequestPanel.Answered)
     def _send_answer(self, event: RequestPanel.Answered) -> None:
         self._ui.tab.prompt.focus()
         for tab in self._ui.tabs:  # a subagent's question is shown in its own tab and in those of its parents
-            tab.panel.answered = event.request.id
+            tab.panel.answered_id = event.request.id
         self._ui.start_task(send_answer(self._ui.client, event.request, event.answer))
 
     @on(Transcript.Clicked)
@@ -95,18 +95,18 @@ class MainScreen(Screen[None]):
 
     @on(Transcript.PictureSeen)
     def _draw_pictures(self) -> None:
-        if self._ui.inline is None and self._ui.appearance.wants_pictures:
+        if self._ui.inline_pictures is None and self._ui.appearance.wants_pictures:
             from codeloop.tui.terminal.pictures.inline_pictures import InlinePictures
 
-            self._ui.inline = InlinePictures(self._ui)
+            self._ui.inline_pictures = InlinePictures(self._ui)
 
     @on(Transcript.FollowChanged)
     def _redraw(self) -> None:
         self._ui.draw()
 
-    @on(TabBar.Chosen)
-    def _show_chosen_tab(self, event: TabBar.Chosen) -> None:
-        self._ui.show_tab(self._ui.tabs[event.place])
+    @on(TabBar.Clicked)
+    def _show_clicked_tab(self, event: TabBar.Clicked) -> None:
+        self._ui.show_tab(self._ui.tabs[event.index])
 
 
 async def _read_older(ui: Ui, view: SessionView) -> None:

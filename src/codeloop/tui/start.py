@@ -16,7 +16,7 @@ from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.ui_settings import read_settings
-from codeloop.tui.terminal.colours import TerminalColours, colours_in
+from codeloop.tui.terminal.colours import TerminalColours, read_colours
 from codeloop.tui.terminal.driver import WatchedDriver
 from codeloop.tui.terminal.textual_private import set_colour_system
 from codeloop.tui.widgets.prompt.completion.completer import PromptCommand
@@ -28,7 +28,7 @@ def run_terminal_ui(launch: UiLaunch) -> int:
 
 
 def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalUI:
-    """Create the UI with the user's settings, for a terminal with these colours."""
+    """Create the UI with the user's settings, for a terminal with these colours (None: the default)."""
     if terminal is not None:
         set_colour_system("standard" if terminal.depth == "none" else terminal.depth)
     sources = read_settings(launch.settings_files)
@@ -50,19 +50,19 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
 
 
 async def _run(launch: UiLaunch) -> int:
-    ui = create_ui(launch, colours_in(os.environ))
+    ui = create_ui(launch, read_colours(os.environ))
     ui.driver_class = WatchedDriver
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, ui.interrupt if number == signal.SIGINT else ui.quit)
-    finished_task = asyncio.create_task(_freeze_when_open(ui))
+    freeze_task = asyncio.create_task(_freeze_when_open(ui))
     try:
         await ui.run_async(mouse=ui.choices.settings.mouse)
     finally:
-        finished_task.cancel()
-        await ui.wait_closed()
-    session = ui.shown.session if ui.shown is not None else None
+        freeze_task.cancel()
+        await ui.wait_for_close()
+    session = ui.shown_tab.session if ui.shown_tab is not None else None
     if session is not None and launch.command and not ui.is_stalled:
         with suppress(OSError):  # the terminal may be closed
             sys.stdout.write(escape_controls(f"Resume with: {launch.command} {session.id}") + "\n")
@@ -73,7 +73,7 @@ async def _run(launch: UiLaunch) -> int:
 
 
 async def _freeze_when_open(ui: TerminalUI) -> None:
-    """Exclude the objects that exist once the project is open from garbage collection, which would delay keys."""
-    await ui.is_open.wait()
+    """Turn garbage collection on once the project is open, without what exists then: going through it delays keys."""
+    await ui.open_event.wait()
     gc.freeze()
     gc.enable()

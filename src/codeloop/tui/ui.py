@@ -1,4 +1,4 @@
-"""The interface for actions: the open sessions as tabs, and ways to show things."""
+"""The app as actions see it: the open sessions as tabs, and ways to show, ask and run something."""
 
 import asyncio
 import logging
@@ -27,16 +27,16 @@ from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.widgets.session_tab import SessionTab
 from codeloop.tui.widgets.sidebar import Sidebar
-from codeloop.tui.widgets.status_bar import TURNS, StatusBar
+from codeloop.tui.widgets.status_bar import TICKS, StatusBar
 from codeloop.tui.widgets.tab_bar import TabBar, window_name
 
-SIGNS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
-GREETING = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
-"""The hints of an empty session: signs in the prompt, and keys of commands."""
-TICK = 1 / TURNS
+PROMPT_HINTS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
+COMMAND_HINTS = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
+"""The hints in an empty session: what can be typed in the prompt, and commands with their keys."""
+TICK = 1 / TICKS
 """Seconds between frames of the animation while a turn runs."""
-CUT = """The last answer has no end: the program that wrote it was ended, or writes it still in another terminal.
-Say “go on” to continue; if it is written still, stop it first with /takeover."""
+INCOMPLETE_ANSWER = """The last answer has no end: its program was ended, or still writes it in another terminal.
+Say “go on” to continue; if it is still being written, stop that first with /takeover."""
 
 
 class ConversationPictures(Protocol):
@@ -52,17 +52,20 @@ class ConversationPictures(Protocol):
 
 
 class Ui(TerminalApp, inherit_bindings=False):
-    """The sessions of one target, each in a tab, of which one is shown. `table` has all commands."""
+    """The sessions of one target, each in a tab, of which one is shown."""
 
-    inline: ConversationPictures | None = None
-    """Draws pictures within the conversation; None until there was one."""
-    opening: asyncio.Task[None] | None = None
+    inline_pictures: ConversationPictures | None = None
+    """Draws pictures within the conversation; None until the first one is seen."""
+    project_task: asyncio.Task[None] | None = None
     """Opens the project, and closes it once the user leaves."""
 
-    table: Sequence[UiCommand] = ()
+    commands: Sequence[UiCommand] = ()
     """All commands."""
     tasks: dict[asyncio.Task[Any], float | None]
-    """Background tasks; for commands: since when they have shown no dialog (monotonic seconds)."""
+    """Background tasks, and when each last opened or closed a dialog (monotonic seconds); None: it is no command.
+
+    While a command may still open a dialog, keys typed after it wait for that (`keys/dispatcher.py`).
+    """
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
         super().__init__(ansi_color=None if appearance.has_colours else True)
@@ -70,13 +73,14 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.appearance = appearance
         self.keys = keys
         self.choices = choices
-        """The available and the current choices."""
         self.sessions: OpenSessions | None = None
         """None until the project is open."""
-        self.shown: SessionTab | None = None
-        """The tab that is shown."""
-        self.is_open = asyncio.Event()
-        self.is_leaving = asyncio.Event()
+        self.shown_tab: SessionTab | None = None
+        """None until the first tab is mounted."""
+        self.open_event = asyncio.Event()
+        """Set once the project is open."""
+        self.leave_event = asyncio.Event()
+        """Set when the user leaves."""
         self.tasks = {}
         self.repeated_key = RepeatedKey(self.draw, self.set_timer)
         self._ticker: Timer | None = None
@@ -85,13 +89,13 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     @property
     def failure(self) -> Exception | None:
-        """The error that ended the program."""
+        """The error that ended the program, if one did."""
         return self._exception
 
     @property
     def tab(self) -> SessionTab:
         """The tab that is shown."""
-        return self.shown if self.shown is not None else self.query_one(SessionTab)
+        return self.shown_tab if self.shown_tab is not None else self.query_one(SessionTab)
 
     @property
     def tabs(self) -> list[SessionTab]:
@@ -114,26 +118,28 @@ class Ui(TerminalApp, inherit_bindings=False):
         return self.tab.session
 
     async def open_tab(self, session: Session | None, into: SessionTab | None = None) -> SessionTab:
-        """Show a session: in the tab that has it, in `into`, in an empty one, else in a new one; None: a new session.
+        """Show a session in the tab that has it, else in `into`, else in an empty tab, else in a new one.
 
-        Raises CodeloopError.
+        None: an empty tab, whose first prompt creates a session. Raises CodeloopError.
         """
         same = (tab for tab in self.tabs if session is not None and tab.session and tab.session.id == session.id)
         tab = next(same, into) or next((tab for tab in self.tabs if tab.view is None), None)
         if tab is None:
             canvas = self.appearance.canvas(self.launch.directory)
-            keys = [*SIGNS, *((self.keys.key_of(name), what) for name, what in GREETING)]
+            keys = [*PROMPT_HINTS, *((self.keys.key_of(name), what) for name, what in COMMAND_HINTS)]
             greeting = partial(greeting_rows, title=f"codeloop {__version__}", keys=keys)
-            tab = SessionTab(canvas, lambda: self.appearance.styles, self.choices.prompt(), greeting, self.keys.rhythm)
+            tab = SessionTab(
+                canvas, lambda: self.appearance.styles, self.choices.create_prompt(), greeting, self.keys.rhythm
+            )
             await self.query_one("#tabs", Vertical).mount(tab)
         if session is not None and self.sessions is not None and tab.session != session:
             await self._forget(tab)
             view = await self.sessions.open(session)
             tab.show(view)
             if view.is_cut and not view.requests:
-                tab.say(NoticeItem("cut", CUT, "warning"))
+                tab.say(NoticeItem("cut", INCOMPLETE_ANSWER, "warning"))
             tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creating.locked())
-        if into is None or into is self.shown or self.shown is None:
+        if into is None or into is self.shown_tab or self.shown_tab is None:
             self.show_tab(tab)
         return tab
 
@@ -141,18 +147,18 @@ class Ui(TerminalApp, inherit_bindings=False):
         """Close a tab; its session continues."""
         tabs = self.tabs
         index = tabs.index(tab)
-        others = [*tabs[:index], *tabs[index + 1 :]]
-        is_shown = tab is self.shown
+        remaining = [*tabs[:index], *tabs[index + 1 :]]
+        is_shown = tab is self.shown_tab
         await self._forget(tab)
-        if others:
+        if remaining:
             await tab.remove()
-            self.show_tab(others[min(index, len(others) - 1)] if is_shown else self.tab)
+            self.show_tab(remaining[min(index, len(remaining) - 1)] if is_shown else self.tab)
         else:
             self.show_tab(tab)
 
     def show_tab(self, tab: SessionTab) -> None:
         """Show one of the tabs."""
-        self.shown = tab
+        self.shown_tab = tab
         for each in self.tabs:
             each.display = each is tab
         tab.sync(everything=True)
@@ -179,7 +185,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         return task
 
     def run_command(self, command: UiCommand, words: str = "") -> None:
-        """Run a command."""
+        """Run a command in the background; `words`: what was typed after its name."""
         task = self.start_task(load(f"tui.{command.run}")(self, words))
         self.tasks[task] = time.monotonic()
 
@@ -192,13 +198,13 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     def draw(self) -> bool:
         """Draw the changes; return whether the conversation has scrolled."""
-        changed = set[str]()
+        changed_ids = set[str]()
         if self.sessions is not None:
-            changed, self.sessions.changed = self.sessions.changed, set()
-        if self.shown is None or not self.is_running:  # the last frames may come after the screen is closed
+            changed_ids, self.sessions.changed_ids = self.sessions.changed_ids, set()
+        if self.shown_tab is None or not self.is_running:  # the last frames may come after the screen is closed
             return False
-        is_changed = self.shown.session is not None and self.shown.session.id in changed
-        has_scrolled = is_changed and self.shown.sync()
+        is_changed = self.shown_tab.session is not None and self.shown_tab.session.id in changed_ids
+        has_scrolled = is_changed and self.shown_tab.sync()
         tabs = self.tabs
         if any(tab.view is not None and tab.view.is_busy for tab in tabs):
             self._ticker = self._ticker or self.set_interval(TICK, self.tick)
@@ -211,13 +217,16 @@ class Ui(TerminalApp, inherit_bindings=False):
         sidebar.display = self.appearance.has_sidebar(self.size.width)
         if sidebar.display:
             sidebar.show(self.tab.view, content, self.appearance.styles)
-        self.query_one(TabBar).show(tabs, self.shown, self.appearance.styles)
+        self.query_one(TabBar).show(tabs, self.shown_tab, self.appearance.styles)
         if self.choices.settings.title:
-            self.window.rename(window_name(tabs, self.shown))
+            self.window.rename(window_name(tabs, self.shown_tab))
         return has_scrolled
 
     def _fatal_error(self) -> None:
-        """Exit because of an error. It is raised once the terminal is restored, without local values."""
+        """Exit because of an error, without Textual's own report: that prints the values of variables, keys among them.
+
+        `start.py` raises the error again once the terminal is restored.
+        """
         error = self.failure
         if error is not None:
             logging.getLogger("codeloop.tui").critical("crashed: %s", " ".join(traceback.format_exception(error)))
@@ -225,22 +234,23 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     def tick(self) -> None:
         """Advance the animation while a turn runs."""
-        if self.shown is not None:
-            self.shown.transcript.tick()
+        if self.shown_tab is not None:
+            self.shown_tab.transcript.tick()
         self.draw()
 
     async def _forget(self, tab: SessionTab) -> None:
+        """Stop updating the session of a tab, and empty the tab."""
         if tab.session is not None and self.sessions is not None:
             self.sessions.close(tab.session.id)
         tab.empty()
 
     def _report_task_error(self, task: "asyncio.Task[Any]") -> None:
         self.tasks.pop(task, None)
-        if task.cancelled() or (error := task.exception()) is None or self.is_ending:  # the end withdraws its widgets
+        if task.cancelled() or (error := task.exception()) is None or self.is_ending:  # then its widgets may be gone
             return
         if isinstance(error, CodeloopError):
-            here = "\nHere /connect does that." if "codeloop auth login" in str(error) else ""
-            self.say(str(error) + here, "error")
+            advice = "\nHere /connect does that." if "codeloop auth login" in str(error) else ""
+            self.say(str(error) + advice, "error")
         else:  # a bug: shown, since the request was not carried out
-            self.say(f"{type(error).__name__}: {error}\nThis is a mistake of codeloop, not yours.", "error")
+            self.say(f"{type(error).__name__}: {error}\nThis is a bug in codeloop, not your mistake.", "error")
             raise error

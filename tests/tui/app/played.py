@@ -86,9 +86,9 @@ async def played(
     patient.write_text('{"leader_timeout": 60000}')  # a busy machine is slower than a person
     ui = create_ui(
         UiLaunch(
-            opened=opened,
-            chosen=chosen,
-            created=created,
+            open_project=opened,
+            choose_session=chosen,
+            create_session=created,
             directory=str(rig.work),
             state_folder=state,
             settings_files=(patient, *settings),
@@ -100,4 +100,4 @@ async def played(
         async with ui.run_test(size=size) as pilot:
             await pilot.pause()
             yield Played(ui, pilot)
-    await ui.wait_closed()
+    await ui.wait_for_close()

@@ -78,7 +78,7 @@ async def test_what_can_be_chosen_follows_the_configuration(tmp_path: Path) -> N
         await it.sees("build")
         client.answers["app.agents"] = [each for each in client.answers["app.agents"] if each["name"] != "build"]
         it.say(InstanceDisposed(properties=DirectoryRef(directory=PLACE)))
-        await it.settle(lambda: [agent.name for agent in it.ui.choices.primary] == ["plan"])
+        await it.settle(lambda: [agent.name for agent in it.ui.choices.primary_agents] == ["plan"])
 
 
 async def test_an_answer_that_was_cut_off_says_so_when_its_session_is_opened(tmp_path: Path) -> None:

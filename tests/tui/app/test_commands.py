@@ -28,7 +28,7 @@ async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -
             await ui.type("/model fake/nope", "enter")
             await ui.sees("There is no model fake/nope.")
         assert ui.screen().count("There is no model") == 1
-        model = ui.ui.choices.answering(ui.ui.tab)
+        model = ui.ui.choices.resolve_model(ui.ui.tab)
         assert model is not None
         await ui.type(f"/models {model.model_id}", "enter")
         await ui.until(lambda: ui.ui.tab.model is not None)

@@ -129,7 +129,7 @@ async def test_the_model_chosen_before_is_one_key_away_and_the_next_session_begi
             await ui.sees("No other model was chosen lately")
             await ui.type("/models ollama/gpt-oss:20b", "enter")
             await ui.sees("build ollama/gpt-oss:20b")
-            ui.ui.choices.take(ui.ui.tab, ModelRef(provider_id="ollama", model_id="qwen3-coder:30b"))
+            ui.ui.choices.use_model(ui.ui.tab, ModelRef(provider_id="ollama", model_id="qwen3-coder:30b"))
             await ui.pilot.press("f2")
             await ui.sees("build ollama/gpt-oss:20b")
             await ui.pilot.press("shift+f2")
@@ -146,6 +146,6 @@ async def test_the_history_of_another_project_is_not_offered(tmp_path: Path) -> 
         await ui.type("a secret plan", "enter")
         await ui.sees("Yes.")
     async with rig(tmp_path, [ScriptedAnswer(text="Yes.")]) as it, played(it, tmp_path / "state") as ui:
-        await ui.until(lambda: ui.ui.is_open.is_set())
+        await ui.until(lambda: ui.ui.open_event.is_set())
         await ui.pilot.press("up")
         assert ui.ui.tab.prompt.entry.text == ""

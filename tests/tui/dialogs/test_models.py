@@ -13,11 +13,11 @@ from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.session_requests import ListSessions
 from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import CONFIG_GET, SESSION_LIST, NoArguments
-from codeloop.tui.dialogs.agents import agent_picker
+from codeloop.tui.dialogs.agents import create_agent_picker
 from codeloop.tui.dialogs.models import ModelPicker
-from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
+from codeloop.tui.dialogs.palette import PaletteRow, create_help, create_palette
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.model_memory import LikedModels, ModelMemory
+from codeloop.tui.dialogs.parts.model_memory import ModelMemory, RememberedModels
 from codeloop.tui.dialogs.providers.picker import ProviderPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
@@ -82,13 +82,13 @@ def test_models_that_were_used_are_remembered_by_all_processes(tmp_path: Path) -
     other.note_use(ModelRef(provider_id="p", model_id="m3"))
     assert (one.read().favourites, one.read().variants) == ((), {})
     (tmp_path / "models.json").write_text("nothing of ours")
-    assert one.read() == LikedModels()
+    assert one.read() == RememberedModels()
 
 
 async def test_an_agent_is_chosen(tmp_path: Path) -> None:
     app = Stage()
     async with rig(tmp_path, []) as it, staged(app) as pilot:
-        app.open(agent_picker(context(app, it), "build"))
+        app.open(create_agent_picker(context(app, it), "build"))
         await app.sees("plan")
         assert "● build" in app.shown()
         await pilot.press(*"plan", "enter")
@@ -203,12 +203,12 @@ ROWS = [
 async def test_the_palette_runs_what_can_be_run_and_help_lists_all_keys() -> None:
     app = Stage()
     async with staged(app) as pilot:
-        app.open(palette(ROWS, app.colours))
+        app.open(create_palette(ROWS, app.colours))
         await app.sees("New session")
         assert "Undo" not in app.shown()
         assert "ctrl+x n" in app.shown()
         await pilot.press(*"/new", "enter")
-        app.open(help_list(ROWS, app.colours))
+        app.open(create_help(ROWS, app.colours))
         await app.sees("New session")
         await pilot.press(*"undo")
         assert "there is nothing to undo" in app.shown()
@@ -226,7 +226,7 @@ async def test_trust_is_only_given_by_a_key_that_came_after_the_question() -> No
         await app.sees("Trust this project?")
         await pilot.press("y", "e", "s")
         assert not app.results
-        assert early.typed == "yes"
+        assert early.early_text == "yes"
         early.dismiss(False)
         for key, answer in (("n", False), ("y", True)):
             question = TrustScreen(about, app.colours, settle=0)

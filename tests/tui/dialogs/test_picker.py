@@ -178,7 +178,7 @@ async def test_a_line_is_typed_and_a_hidden_one_is_not_shown() -> None:
         app.open(TextInput("Rename", app.colours, "Old"))
         await pilot.pause()
         await pilot.press("end", "e", "r", "enter")
-        app.open(TextInput("The key", app.colours, hidden=True))
+        app.open(TextInput("The key", app.colours, is_secret=True))
         await pilot.pause()
         await pilot.press(*"secret")
         assert "secret" not in app.shown()

@@ -5,12 +5,12 @@ import pytest
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.keys.bindings import BINDINGS, build_keymap
 from codeloop.tui.keys.key_names import find_problems
-from codeloop.tui.keys.keymap import Keymap, wrong_keys
+from codeloop.tui.keys.keymap import Keymap, find_wrong_keys
 
 
 @pytest.mark.parametrize("keys", [row.keys for row in (*COMMANDS, *BINDINGS)])
 def test_every_default_key_is_one(keys: str) -> None:
-    assert wrong_keys(keys) == []
+    assert find_wrong_keys(keys) == []
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_every_default_key_is_one(keys: str) -> None:
     ],
 )
 def test_keys_that_no_keyboard_has_are_told(keys: str, wrong: list[str]) -> None:
-    assert wrong_keys(keys) == wrong
+    assert find_wrong_keys(keys) == wrong
     assert len(Keymap({"help": "f1"}, {"help": keys}).problems) == len(wrong)
 
 

@@ -7,7 +7,7 @@ from PIL import Image
 
 from codeloop.schema.part import FilePart
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.pictures import PicturePlace, PictureRow
+from codeloop.tui.render.pictures import PictureRow, PictureSpace
 from codeloop.tui.terminal.images import PictureBox
 from tests.tui.drawing import draw, plain, styled
 from tests.tui.parts import done, file, prompt, text
@@ -18,7 +18,7 @@ class Store:
 
     room = PictureBox(297, 10, (10, 20))
 
-    def want(self, place: PicturePlace) -> None:
+    def want(self, place: PictureSpace) -> None:
         raise AssertionError("a row is drawn, not shown")
 
     def drawn(self, row: PictureRow) -> Row:
@@ -31,15 +31,15 @@ def picture(width: int, height: int) -> FilePart:
     return file("shot.png", url="data:image/png;base64," + base64.b64encode(out.getvalue()).decode())
 
 
-def places(*files: FilePart, width: int = 80, store: Store | None = None) -> list[PicturePlace]:
+def places(*files: FilePart, width: int = 80, store: Store | None = None) -> list[PictureSpace]:
     item = done("read", {"filePath": "shot.png"}, attachments=[*files])
     rows = draw(item, width, pictures=store or Store())
-    return [row.place for row in rows if isinstance(row, PictureRow) and row.place is not None]
+    return [row.space for row in rows if isinstance(row, PictureRow) and row.space is not None]
 
 
 def test_a_picture_of_a_call_has_the_rows_below_its_words() -> None:
     found = places(picture(300, 100))
-    assert found == [PicturePlace("prt_file", 30, 5, line, 2) for line in range(5)]
+    assert found == [PictureSpace("prt_file", 30, 5, line, 2) for line in range(5)]
     shown = draw(done("read", {"filePath": "shot.png"}, attachments=[picture(300, 100)]), pictures=Store())
     assert plain(shown).split("\n")[1].startswith("  [image shot.png 300x100")
     assert "{image=prt_file}" + " " * 30 in styled(shown)
@@ -47,7 +47,7 @@ def test_a_picture_of_a_call_has_the_rows_below_its_words() -> None:
 
 def test_a_picture_of_a_prompt_stands_on_its_panel() -> None:
     rows = draw(prompt(text("Look."), picture(300, 100)), pictures=Store())
-    assert [row.place.line for row in rows if isinstance(row, PictureRow) and row.place] == [0, 1, 2, 3, 4]
+    assert [row.space.line for row in rows if isinstance(row, PictureRow) and row.space] == [0, 1, 2, 3, 4]
     assert all(line.startswith("▌") for line in plain(rows).split("\n"))
     assert {sum(segment.cell_length for segment in row) for row in rows} == {80}
     undone = draw(prompt(text("Look."), picture(300, 100), is_undone=True), pictures=Store())

@@ -57,7 +57,7 @@ def test_the_end_of_a_turn_tells_who_how_long_and_how_much() -> None:
 def test_an_error_is_shown_with_what_to_do_and_an_abort_as_a_word() -> None:
     def refused(message: str) -> str:
         error = ProviderAuthError(data=ProviderAuthData(provider_id="openai", message=message))
-        return plain(draw(end(error=error, tokens_in=0, cached=0, tokens_out=0, cost=0.0), 100))
+        return plain(draw(end(error=error, tokens_in=0, cached_tokens=0, tokens_out=0, cost=0.0), 100))
 
     stored = refused("It is the stored key. Replace it: `codeloop auth login openai`.")
     assert stored.splitlines()[1] == "▌ Here /connect does that."

@@ -58,7 +58,7 @@ async def waiting(it: Stored) -> None:
     steered = it.client.messages()[0]
     queued = replace(steered, parts=[text("Leave the rounding as it is.")])
     it.client.answers["session.queued"] = msgspec.to_builtins([queued])
-    await prompt.queue.look()
+    await prompt.queue.reload()
     prompt.queue.add(PromptEntry("Then write the release notes, in the style of the last ones, and say what is left."))
     prompt.set_entry(PromptEntry("Here is the log: "))
     prompt.insert("\n".join(f"line {number} of a log" for number in range(120)))

@@ -76,9 +76,9 @@ def stored_ui(client: StoredClient, state: Path, *, resumed: bool) -> TerminalUI
 
     return create_ui(
         UiLaunch(
-            opened=opened,
-            chosen=chosen,
-            created=created,
+            open_project=opened,
+            choose_session=chosen,
+            create_session=created,
             directory=PLACE,
             state_folder=state,
         )

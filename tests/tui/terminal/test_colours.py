@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.ui_settings import UiSettings
-from codeloop.tui.terminal.colours import Depth, TerminalColours, depth_of, is_dark_ground, says_dark
+from codeloop.tui.terminal.colours import Depth, TerminalColours, find_depth, has_dark_background, is_dark_background
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ from codeloop.tui.terminal.colours import Depth, TerminalColours, depth_of, is_d
     ],
 )
 def test_the_environment_says_how_many_colours_there_are(environment: dict[str, str], depth: Depth) -> None:
-    assert depth_of(environment, lambda term: 256 if term.startswith("one-") else 8) == depth
+    assert find_depth(environment, lambda term: 256 if term.startswith("one-") else 8) == depth
 
 
 def test_a_terminal_that_nobody_knows_has_few_colours() -> None:
-    assert depth_of({"TERM": "no-such-terminal"}) == "standard"
+    assert find_depth({"TERM": "no-such-terminal"}) == "standard"
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_a_terminal_that_nobody_knows_has_few_colours() -> None:
     ],
 )
 def test_a_terminal_tells_its_ground(answer: str, is_dark: bool | None) -> None:
-    assert is_dark_ground(answer) is is_dark
+    assert is_dark_background(answer) is is_dark
 
 
 def test_the_environment_may_tell_it() -> None:
-    assert says_dark({})
-    assert says_dark({"COLORFGBG": "15;0"})
-    assert not says_dark({"COLORFGBG": "0;default;15"})
+    assert has_dark_background({})
+    assert has_dark_background({"COLORFGBG": "15;0"})
+    assert not has_dark_background({"COLORFGBG": "0;default;15"})
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_a_theme_needs_no_more_colours_than_there_are(theme: str, depth: Depth, 
 def test_the_ground_decides_unless_the_person_has() -> None:
     look = Appearance(UiSettings(), ())
     dark = look.styles.theme.background
-    assert look.stand_on(is_dark=False)
+    assert look.set_background(is_dark=False)
     assert look.mode == "light"
     assert look.styles.theme.background != dark
-    assert not look.stand_on(is_dark=False)
-    assert not Appearance(UiSettings(mode="dark"), ()).stand_on(is_dark=False)
+    assert not look.set_background(is_dark=False)
+    assert not Appearance(UiSettings(mode="dark"), ()).set_background(is_dark=False)
 
 
 def test_a_theme_for_one_ground_only_stays(tmp_path: Path) -> None:
@@ -88,5 +88,5 @@ def test_a_theme_for_one_ground_only_stays(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text(f'{{"theme": {{{theme}}}}}')
     look = Appearance(UiSettings(theme="mine"), (tmp_path,))
     assert not look.problem
-    assert not look.stand_on(is_dark=False)
+    assert not look.set_background(is_dark=False)
     assert look.mode == "dark"

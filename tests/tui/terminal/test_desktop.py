@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tui.terminal.desktop import clipboard_sequence, copy_programs, give, notification, opener, pass_through
+from codeloop.tui.terminal.desktop import (
+    clipboard_sequence,
+    copy_programs,
+    find_opener,
+    notification,
+    pass_through,
+    write_clipboard,
+)
 
 SSH = {"SSH_CONNECTION": "10.0.0.1 22 10.0.0.2 22"}
 TMUX = {"TMUX": "/tmp/tmux-0/default,1,0"}
@@ -60,13 +67,13 @@ def test_programs_are_those_of_the_persons_desktop(
 def test_a_link_is_opened_on_the_desktop_or_not_at_all(
     link: str, environment: dict[str, str], platform: str, program: str
 ) -> None:
-    assert opener(link, environment, platform) == ((program, link) if program else ())
+    assert find_opener(link, environment, platform) == ((program, link) if program else ())
 
 
 async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_next(tmp_path: Path) -> None:
     file = tmp_path / "copied"
     programs = [("false",), ("tee", str(file)), ("xsel", "never")]
-    await give("the text", programs)
+    await write_clipboard("the text", programs)
     assert file.read_text() == "the text"
 
 

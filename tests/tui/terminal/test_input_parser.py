@@ -34,7 +34,7 @@ def test_what_arrives_is_taken_apart(text: str, expected: list[Arrival]) -> None
 def test_a_cut_anywhere_changes_nothing(text: str, expected: list[Arrival]) -> None:
     for at in range(1, len(text)):
         arrivals = Arrivals()
-        found = [*arrivals.take(text[:at]), *arrivals.take(text[at:]), *arrivals.take_held()]
+        found = [*arrivals.take(text[:at]), *arrivals.take(text[at:]), *arrivals.flush()]
         assert "".join(each.text for each in found if each.kind == "keys") == "".join(
             each.text for each in expected if each.kind == "keys"
         )
@@ -44,15 +44,15 @@ def test_a_cut_anywhere_changes_nothing(text: str, expected: list[Arrival]) -> N
 def test_what_does_not_go_on_was_a_key() -> None:
     arrivals = Arrivals()
     assert list(arrivals.take("\x1b]")) == []
-    assert not arrivals.is_whole
-    assert list(arrivals.take_held()) == [keys("\x1b]")]
-    assert arrivals.is_whole
+    assert not arrivals.is_idle
+    assert list(arrivals.flush()) == [keys("\x1b]")]
+    assert arrivals.is_idle
     assert list(arrivals.take("\x1b")) == []
-    assert list(arrivals.take_held()) == [keys("\x1b")]
+    assert list(arrivals.flush()) == [keys("\x1b")]
 
 
 def test_a_paste_that_waits_for_its_end_is_no_key() -> None:
     arrivals = Arrivals()
     assert list(arrivals.take("\x1b[200~half\x1b[20")) == []
-    assert list(arrivals.take_held()) == []
+    assert list(arrivals.flush()) == []
     assert list(arrivals.take("1~")) == [Arrival("paste", "half")]

@@ -22,10 +22,10 @@ def arrive(*pieces: str | float) -> list[tuple[str, str]]:
         end = now + piece
         while (held := bursts.wait(now)) is not None and now + held <= end:
             now += held
-            found += [(each.kind, each.text) for each in bursts.take_held()]
+            found += [(each.kind, each.text) for each in bursts.flush()]
         now = end
         if piece > 0.12:
-            found += [(each.kind, each.text) for each in bursts.take(arrivals.take_held(), now)]
+            found += [(each.kind, each.text) for each in bursts.take(arrivals.flush(), now)]
     return merged(found)
 
 

@@ -57,7 +57,7 @@ class Played:
     def rows(self) -> list[int]:
         return sorted({row for row, _ in self.drawing.tiles()})
 
-    def is_whole(self) -> bool:
+    def is_idle(self) -> bool:
         """Return whether all of a picture is there; frames come in pieces."""
         return len(self.drawing.tiles()) == 30 * 8
 
@@ -107,7 +107,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 @pytest.mark.parametrize("kind", ["kitty", "iterm", "sixel"])
 def test_a_picture_is_drawn_moves_with_its_rows_and_leaves_nothing(desk: Desk, kind: str) -> None:
     played = Played(desk, kind, "look at it")
-    played.until(lambda: played.is_whole() and "It is here." in played.drawing.screen())
+    played.until(lambda: played.is_idle() and "It is here." in played.drawing.screen())
     assert off(played.drawing.picture()) <= (9 if kind == "sixel" else 0)
     first = played.rows[0]
     assert "[image shot.png" in played.drawing.screen().split("\n")[first - 1]
@@ -116,19 +116,19 @@ def test_a_picture_is_drawn_moves_with_its_rows_and_leaves_nothing(desk: Desk, k
     played.until(lambda: "Commands" in played.drawing.screen())
     played.until(lambda: played.rows == [])
     played.type("\x1b")
-    played.until(played.is_whole)
+    played.until(played.is_idle)
     assert off(played.drawing.picture()) <= (9 if kind == "sixel" else 0)
 
     played.type("more\r")
     played.until(lambda: "line 11" in played.drawing.screen() and played.rows == [])
     played.type("\x07")  # to the first message
-    played.until(lambda: played.is_whole() and played.rows[0] == first)
+    played.until(lambda: played.is_idle() and played.rows[0] == first)
     assert off(played.drawing.picture()) <= (9 if kind == "sixel" else 0)
 
     played.resize(60, 15)
     played.until(lambda: len(played.drawing.tiles()) == 19 * 5)
     played.resize(80, 24)
-    played.until(played.is_whole)
+    played.until(played.is_idle)
     played.type("\x18n")  # a new session's tab
     played.until(lambda: played.rows == [])
     played.end()

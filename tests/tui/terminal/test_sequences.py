@@ -6,7 +6,7 @@ from textual import events
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.keys.bindings import normalise_key
 from codeloop.tui.keys.keymap import Keymap
-from codeloop.tui.terminal.sequences import KeyParser, learn_keys, needs_cursor
+from codeloop.tui.terminal.sequences import KeyParser, needs_cursor, register_keys
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from codeloop.tui.terminal.sequences import KeyParser, learn_keys, needs_cursor
     ],
 )
 def test_a_key_held_with_control_and_alt_is_one_key(written: str, command: str) -> None:
-    learn_keys()
+    register_keys()
     (key,) = (event for event in KeyParser().feed(written) if isinstance(event, events.Key))
     assert Keymap({row.id: row.keys for row in COMMANDS}, {}).press(key.key).commands == (command,)
 
@@ -46,7 +46,7 @@ def test_a_key_held_with_control_and_alt_is_one_key(written: str, command: str) 
     ],
 )
 def test_a_key_that_is_held_with_others_is_told_from_the_key(written: str, key: str) -> None:
-    learn_keys()
+    register_keys()
     assert [normalise_key(event.key) for event in KeyParser().feed(written) if isinstance(event, events.Key)] == [key]
 
 

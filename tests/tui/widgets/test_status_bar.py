@@ -21,12 +21,13 @@ async def test_a_long_reason_to_try_again_is_cut_and_a_little_use_is_not_none() 
     view = SessionView(replace(client.session(), cost=0.25, tokens=NO_TOKENS))
     view.load(client.messages(), None)
     view.set_status(Retry(attempt=2, message=LONG, next=int(time.time() * 1000) + 9_500))
-    bar = StatusBar(Styles(load("codeloop", "dark")))
+    styles = Styles(load("codeloop", "dark"))
+    bar = StatusBar(styles)
     async with staged(Stage(bar)) as pilot:
-        bar.show(view, StatusContent(window=10_000_000, hint="esc twice stops"), bar.styles_of)
+        bar.show(view, StatusContent(window=10_000_000, hint="esc twice stops"), styles)
         await pilot.pause()
         row = bar.render_line(0).text
-        bar.show(view, StatusContent(window=10_000_000, waiting=STOPS, hint="esc twice stops"), bar.styles_of)
+        bar.show(view, StatusContent(window=10_000_000, waiting=STOPS, hint="esc twice stops"), styles)
         asked = bar.render_line(0).text
     assert row.startswith(" retry 2 in ")
     assert " s: local limits the rate" in row
@@ -37,8 +38,9 @@ async def test_a_long_reason_to_try_again_is_cut_and_a_little_use_is_not_none() 
 async def test_a_turn_that_begins_between_two_drawings_has_a_time() -> None:
     client = StoredClient()
     view = SessionView(client.session())
-    bar = StatusBar(Styles(load("codeloop", "dark")))
+    styles = Styles(load("codeloop", "dark"))
+    bar = StatusBar(styles)
     async with staged(Stage(bar)):
-        bar.show(view, StatusContent(), bar.styles_of)
+        bar.show(view, StatusContent(), styles)
         view.set_status(Busy())
         assert " 0s " in bar.render_line(0).text

@@ -7,13 +7,13 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILE_WORDS, PROFILES, Profile
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.dialogs import ask
-from codeloop.tui.actions.send import hold_profile
+from codeloop.tui.actions.send import set_profile
 from codeloop.tui.dialogs.parts.model_memory import reference
-from codeloop.tui.dialogs.profiles import profile_picker
+from codeloop.tui.dialogs.profiles import create_profile_picker
 from codeloop.tui.ui import Ui
 
-BY_NAME = "yolo"
-"""A profile that is only chosen by name: one key press too many must not allow everything."""
+YOLO = "yolo"
+"""The profile that is only chosen by name: a key pressed once too often must not allow everything."""
 
 
 async def switch_agent(ui: Ui, _words: str) -> None:
@@ -28,13 +28,13 @@ async def switch_agent_back(ui: Ui, _words: str) -> None:
 
 async def switch_variant(ui: Ui, _words: str) -> None:
     """Switch to the model's next thinking effort; after the last one, to its default."""
-    model = ui.choices.answering(ui.tab)
-    variants = ui.choices.variants(ui.tab)
+    model = ui.choices.resolve_model(ui.tab)
+    variants = ui.choices.list_variants(ui.tab)
     if model is None or not variants:
         raise UsageProblem("This model has one way of thinking only.")
     names: list[str | None] = [None, *variants]
     at = names.index(model.variant) if model.variant in names else 0
-    ui.choices.take(ui.tab, replace(model, variant=names[(at + 1) % len(names)]))
+    ui.choices.use_model(ui.tab, replace(model, variant=names[(at + 1) % len(names)]))
     ui.draw()
 
 
@@ -62,39 +62,42 @@ async def choose_profile(ui: Ui, words: str) -> None:
     """Choose the session's permission profile, or take the named one."""
     tab, name = ui.tab, words.strip()
     if not name:
-        name = await ask(ui, profile_picker(ui.choices.profile_of(tab) or "auto", lambda: ui.appearance.styles)) or ""
+        name = (
+            await ask(ui, create_profile_picker(ui.choices.profile_of(tab) or "auto", lambda: ui.appearance.styles))
+            or ""
+        )
         if not name:
             return
     if name not in PROFILES:
         raise UsageProblem(
             f"There is no profile {name}.{suggest_names(find_similar(name, PROFILES))} Choose {', '.join(PROFILES)}."
         )
-    await _take_profile(ui, name)
+    await _use_profile(ui, name)
     ui.say(f"From the next call on, profile {name} holds in this session.", "success")
 
 
 async def switch_profile(ui: Ui, _words: str) -> None:
     """Switch to the next permission profile, skipping the one that asks nothing."""
-    names: list[Profile] = [each for each in PROFILES if each != BY_NAME]
+    names: list[Profile] = [each for each in PROFILES if each != YOLO]
     now = ui.choices.profile_of(ui.tab) or "auto"
     at = next((index for index, each in enumerate(names) if each == now), -1)
     name = names[(at + 1) % len(names)]
-    await _take_profile(ui, name)
+    await _use_profile(ui, name)
     ui.notify(f"Profile {name}: {PROFILE_WORDS[name]}", timeout=3)
 
 
-async def _take_profile(ui: Ui, name: str) -> None:
+async def _use_profile(ui: Ui, name: str) -> None:
     tab = ui.tab
     tab.profile = name
     if tab.session is not None:
-        session = await hold_profile(ui.client, tab.session.id, name)
+        session = await set_profile(ui.client, tab.session.id, name)
         if tab.view is not None:
             tab.view.learn(session)  # before its event arrives: the key may be pressed again at once
     ui.draw()
 
 
 def _step_agent(ui: Ui, by: int) -> None:
-    names = [agent.name for agent in ui.choices.primary]
+    names = [agent.name for agent in ui.choices.primary_agents]
     if names:
         now = ui.choices.agent_of(ui.tab)
         at = names.index(now) if now in names else 0
@@ -103,8 +106,8 @@ def _step_agent(ui: Ui, by: int) -> None:
 
 
 def _step_model(ui: Ui, refs: Sequence[str], by: int, none: str) -> None:
-    models = ui.choices.usable(refs)
-    model = ui.choices.answering(ui.tab)
+    models = ui.choices.list_usable(refs)
+    model = ui.choices.resolve_model(ui.tab)
     names = [reference(each) for each in models]
     now = reference(model) if model is not None else ""
     if not [name for name in names if name != now]:

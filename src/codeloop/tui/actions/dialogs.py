@@ -1,4 +1,4 @@
-"""Commands that open a dialog and act on the choice."""
+"""Commands that open a dialog and act on what is chosen in it."""
 
 import asyncio
 import time
@@ -18,18 +18,18 @@ from codeloop.schema.wire import replace
 from codeloop.tui.actions.settings_page import change_setting, list_settings
 from codeloop.tui.actions.sidebar import refresh_sidebar
 from codeloop.tui.actions.view import show_item
-from codeloop.tui.choices import model_called
-from codeloop.tui.dialogs.agents import agent_picker
+from codeloop.tui.choices import find_model
+from codeloop.tui.dialogs.agents import create_agent_picker
 from codeloop.tui.dialogs.export import export_session
 from codeloop.tui.dialogs.mcp import McpPicker
-from codeloop.tui.dialogs.models import ModelPicker, variant_picker
-from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
+from codeloop.tui.dialogs.models import ModelPicker, create_variant_picker
+from codeloop.tui.dialogs.palette import PaletteRow, create_help, create_palette
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.providers.picker import ProviderPicker
-from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker, deletion
+from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker, describe_deletion
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
@@ -49,6 +49,7 @@ async def ask(ui: Ui, screen: Screen[T]) -> T | None:
     ui.push_screen(screen, future.set_result)
     result = await future
     ui.tab.take_focus()
+    # The command may open another dialog now, for which the next keys wait.
     if (task := asyncio.current_task()) is not None and ui.tasks.get(task) is not None:
         ui.tasks[task] = time.monotonic()
     return result
@@ -75,8 +76,8 @@ async def rename_session(ui: Ui, words: str) -> None:
     """Rename the session to the words given, else to what is then typed."""
     session, title = ui.session, words.strip()
     if not title:
-        typed = await ask(ui, TextInput("Rename session", lambda: ui.appearance.styles, session.title))
-        title = (typed or "").strip()
+        answer = await ask(ui, TextInput("Rename session", lambda: ui.appearance.styles, session.title))
+        title = (answer or "").strip()
     if title:
         await ui.client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, title=title))
         ui.notify(f"The session is called “{one_line(title, 60)}”.", markup=False)
@@ -84,29 +85,29 @@ async def rename_session(ui: Ui, words: str) -> None:
 
 async def choose_child(ui: Ui, session_id: str) -> None:
     """Show a subagent's session: the one that is named, else one to choose."""
-    chosen = session_id or await ask(ui, ChildPicker(make_context(ui), ui.session.id))
-    if chosen:
-        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
+    child_id = session_id or await ask(ui, ChildPicker(make_context(ui), ui.session.id))
+    if child_id:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=child_id)))
 
 
 async def choose_fork(ui: Ui, _words: str) -> None:
     """Choose one of the sessions that this one was forked from, or that were forked from it."""
-    message_id = await ask(ui, ForkPicker(make_context(ui), ui.session))
-    if message_id:
-        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=message_id)))
+    session_id = await ask(ui, ForkPicker(make_context(ui), ui.session))
+    if session_id:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session_id)))
 
 
 async def show_timeline(ui: Ui, _words: str) -> None:
     """Go to a prompt; copy it, fork before it, or undo to it."""
-    await _take_step(ui, await ask(ui, Timeline(make_context(ui), ui.session.id)))
+    await _apply_step(ui, await ask(ui, Timeline(make_context(ui), ui.session.id)))
 
 
 async def go_back(ui: Ui, _words: str) -> None:
     """Choose a prompt to go back to: what follows it is undone, and it can be changed and sent again."""
-    await _take_step(ui, await ask(ui, Timeline(make_context(ui), ui.session.id, goes_back=True)))
+    await _apply_step(ui, await ask(ui, Timeline(make_context(ui), ui.session.id, goes_back=True)))
 
 
-async def _take_step(ui: Ui, step: TimelineStep | None) -> None:
+async def _apply_step(ui: Ui, step: TimelineStep | None) -> None:
     """Carry out the choice made in the timeline."""
     if step is None:
         return
@@ -125,52 +126,52 @@ async def _take_step(ui: Ui, step: TimelineStep | None) -> None:
 
 async def choose_model(ui: Ui, words: str) -> None:
     """Choose the model of the next prompts, or take the one that is named."""
-    await ui.choices.look()
+    await ui.choices.reload()
     if words:
-        model: ModelRef | None = model_called(ui.choices, words)
+        model: ModelRef | None = find_model(ui.choices, words)
     else:
-        model = await ask(ui, ModelPicker(make_context(ui), ui.choices.memory, ui.choices.answering(ui.tab)))
+        model = await ask(ui, ModelPicker(make_context(ui), ui.choices.memory, ui.choices.resolve_model(ui.tab)))
     if model is not None:
-        ui.choices.take(ui.tab, model)
+        ui.choices.use_model(ui.tab, model)
         ui.draw()
 
 
 async def choose_variant(ui: Ui, words: str) -> None:
     """Choose how much the model thinks, or take the effort that is named."""
-    model, names = ui.choices.answering(ui.tab), [NO_VARIANT, *ui.choices.variants(ui.tab)]
+    model, names = ui.choices.resolve_model(ui.tab), [NO_VARIANT, *ui.choices.list_variants(ui.tab)]
     if words and words not in names:
         raise UsageProblem(
             f"There is no effort {words} here.{suggest_names(find_similar(words, names))} "
             f"There are: {', '.join(names)}."
         )
     if model is not None and words:
-        chosen = replace(model, variant=None if words == NO_VARIANT else words)
+        choice = replace(model, variant=None if words == NO_VARIANT else words)
     else:
-        chosen = await ask(ui, variant_picker(make_context(ui), model)) if model is not None else None
-    if chosen is not None:
-        ui.choices.take(ui.tab, chosen)
+        choice = await ask(ui, create_variant_picker(make_context(ui), model)) if model is not None else None
+    if choice is not None:
+        ui.choices.use_model(ui.tab, choice)
         ui.draw()
 
 
 async def choose_agent(ui: Ui, words: str) -> None:
     """Choose the agent of the next prompts, or take the one that is named."""
-    names = [agent.name for agent in ui.choices.primary]
+    names = [agent.name for agent in ui.choices.primary_agents]
     if words and words not in names:
         raise UsageProblem(
             f"There is no agent {words}.{suggest_names(find_similar(words, names))} There are: {', '.join(names)}."
         )
-    chosen = words or await ask(ui, agent_picker(make_context(ui), ui.choices.agent_of(ui.tab) or ""))
-    if chosen:
-        ui.tab.agent = chosen
+    name = words or await ask(ui, create_agent_picker(make_context(ui), ui.choices.agent_of(ui.tab) or ""))
+    if name:
+        ui.tab.agent = name
         ui.draw()
 
 
 async def connect_provider(ui: Ui, _words: str) -> None:
     """Set up a provider of models, and take one of them for the next prompts."""
-    chosen = await ask(ui, ProviderPicker(make_context(ui)))
-    await ui.choices.look()
-    if chosen is not None:
-        ui.choices.take(ui.tab, chosen)
+    model = await ask(ui, ProviderPicker(make_context(ui)))
+    await ui.choices.reload()
+    if model is not None:
+        ui.choices.use_model(ui.tab, model)
     ui.draw()
 
 
@@ -189,62 +190,62 @@ async def choose_theme(ui: Ui, words: str) -> None:
 
     if words:
         show(words)
-        chosen: str | None = words
+        theme: str | None = words
     else:
         appearance = ui.appearance
-        chosen = await ask(ui, ThemePicker(appearance.names(), appearance.name, show, lambda: appearance.styles))
-    if chosen:
-        ui.choices.keep("theme", chosen)
+        theme = await ask(ui, ThemePicker(appearance.names(), appearance.name, show, lambda: appearance.styles))
+    if theme:
+        ui.choices.save("theme", theme)
 
 
 async def show_settings(ui: Ui, _words: str) -> None:
     """Show the settings, where they are set, and change them."""
     await ask(ui, SettingsPicker(make_context(ui), partial(list_settings, ui), partial(change_setting, ui)))
-    await ui.choices.look()
+    await ui.choices.reload()
     ui.draw()
 
 
 async def export_to_file(ui: Ui, _words: str) -> None:
     """Write the session to a file."""
-    written = await export_session(make_context(ui), ui.session.id, Path(ui.launch.directory))
-    if written is not None:
-        ui.say(f"Written: {written}", "success")
+    file = await export_session(make_context(ui), ui.session.id, Path(ui.launch.directory))
+    if file is not None:
+        ui.say(f"Written: {file}", "success")
 
 
 async def delete_session(ui: Ui, _words: str) -> None:
     """Delete the session, after asking."""
     session = ui.session
     children = await ui.client.call(SESSION_CHILDREN, SessionId(session_id=session.id))
-    text = deletion(session.title, len(children))
+    text = describe_deletion(session.title, len(children))
     if await ask(ui, Confirm("Delete session?", text, "delete", lambda: ui.appearance.styles)):
         await ui.client.call(SESSION_DELETE, SessionId(session_id=session.id))
 
 
 def list_commands(ui: Ui) -> list[PaletteRow]:
     """Return the commands as the palette lists them."""
-    return [PaletteRow(row.id, row.title, row.group, ui.keys.key_of(row.id), row.slash) for row in ui.table]
+    return [PaletteRow(row.id, row.title, row.group, ui.keys.key_of(row.id), row.slash) for row in ui.commands]
 
 
 async def show_palette(ui: Ui, _words: str) -> None:
     """Choose a command and run it."""
-    chosen = await ask(ui, palette(list_commands(ui), lambda: ui.appearance.styles))
-    if chosen:
-        ui.run_command(next(row for row in ui.table if row.id == chosen))
+    command_id = await ask(ui, create_palette(list_commands(ui), lambda: ui.appearance.styles))
+    if command_id:
+        ui.run_command(next(row for row in ui.commands if row.id == command_id))
 
 
 async def show_help(ui: Ui, _words: str) -> None:
     """Show every command and its keys, and what keys do in the prompt."""
     keymap = Keymap({row.id: row.keys for row in BINDINGS}, ui.choices.settings.keybinds)
-    commands = {row.id: row for row in ui.table}
+    commands = {row.id: row for row in ui.commands}
 
     def keys(name: str) -> str:
-        shown = (ui.keys if name in commands else keymap).keys_of(name)
-        return ", ".join(shown[: None if ui.size.width >= ROOMY else 1])
+        names = (ui.keys if name in commands else keymap).keys_of(name)
+        return ", ".join(names[: None if ui.size.width >= ROOMY else 1])
 
     rows = [replace(row, keys=keys(row.id)) for row in list_commands(ui)]
     rows += [PaletteRow(row.id, row.text, "In the prompt", keys(row.id)) for row in BINDINGS if row.id not in commands]
-    chosen = await ask(ui, help_list(rows, lambda: ui.appearance.styles))
-    if chosen in commands:
-        ui.run_command(commands[chosen])
-    elif chosen:
-        ui.tab.prompt.run(chosen)
+    command_id = await ask(ui, create_help(rows, lambda: ui.appearance.styles))
+    if command_id in commands:
+        ui.run_command(commands[command_id])
+    elif command_id:
+        ui.tab.prompt.run(command_id)

@@ -1,4 +1,4 @@
-"""Reactions of the UI to events: redrawing, toasts, notifications, refreshing."""
+"""What the UI does about events: redraws, refreshes its lists, shows toasts, notifies the user."""
 
 import time
 from typing import Literal
@@ -19,24 +19,20 @@ from codeloop.schema.live_events import (
     Toast,
     ToastShown,
 )
-from codeloop.tui.actions.send import look_for_queued, send_next
+from codeloop.tui.actions.send import reload_queues, send_next
 from codeloop.tui.actions.sidebar import refresh_sidebar
-from codeloop.tui.actions.tabs import close_deleted
+from codeloop.tui.actions.tabs import close_tabs_of
 from codeloop.tui.state.frame_rate import Debounce, Frames
 from codeloop.tui.ui import Ui
 
-DEBOUNCE = 0.3
+SIDEBAR_DELAY = 0.3
 """Seconds of file changes that the sidebar collects before it asks for the list."""
-LONG = 10.0
+LONG_TURN = 10.0
 """A turn longer than this, in seconds, notifies the user when it ends."""
-STEP = 0.05
+QUEUE_DELAY = 0.05
 """Seconds after a message's change until the queued prompts are asked for."""
-
-
-TOAST = 10.0
-"""Default seconds of a toast."""
-
-
+TOAST_SECONDS = 10.0
+"""Seconds that a toast stays, unless its sender says otherwise."""
 _SEVERITY: dict[str, Literal["information", "warning", "error"]] = {
     "info": "information",
     "success": "information",
@@ -51,43 +47,43 @@ class EventHandler:
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
         self._began: dict[str, float] = {}
-        """When the turns of sessions began."""
+        """When the running turns began (monotonic seconds), by the session's id."""
         self._frames = Frames(ui.draw)
-        self._sidebar = Debounce(lambda: ui.start_task(refresh_sidebar(ui)), DEBOUNCE)
-        self._choices = Debounce(lambda: ui.start_task(_choose_anew(ui)), DEBOUNCE)
-        self._queued = Debounce(lambda: ui.start_task(look_for_queued(ui)), STEP)
+        self._sidebar = Debounce(lambda: ui.start_task(refresh_sidebar(ui)), SIDEBAR_DELAY)
+        self._choices = Debounce(lambda: ui.start_task(_reload_choices(ui)), SIDEBAR_DELAY)
+        self._queue = Debounce(lambda: ui.start_task(reload_queues(ui)), QUEUE_DELAY)
 
     def handle(self, event: Event) -> None:
-        """Draw with the next frame what has changed."""
+        """React to an event, and draw with the next frame what has changed."""
         ui = self._ui
         match event:
             case StatusChanged(properties=p) if not isinstance(p.status, Idle):
                 self._began.setdefault(p.session_id, time.monotonic())
             case PermissionAsked(properties=p):
-                self._call(p.session_id, "A permission is asked for")
+                self._notify_user(p.session_id, "A permission is asked for")
             case QuestionAsked(properties=p):
-                self._call(p.session_id, "A question is asked")
+                self._notify_user(p.session_id, "A question is asked")
             case SessionIdle(properties=p):
-                if time.monotonic() - self._began.pop(p.session_id, time.monotonic()) >= LONG:
-                    self._call(p.session_id, "The turn is over")
+                if time.monotonic() - self._began.pop(p.session_id, time.monotonic()) >= LONG_TURN:
+                    self._notify_user(p.session_id, "The turn is over")
                 self._sidebar.request()
                 ui.start_task(send_next(ui, p.session_id))
             case FileEdited() | SessionDiff() | BranchUpdated() | LspUpdated() | McpToolsChanged():
                 self._sidebar.request()
             case MessageUpdated():
-                self._queued.request()
+                self._queue.request()
             case InstanceDisposed() | GlobalDisposed():
                 self._choices.request()
             case SessionDeleted(properties=p):
-                ui.start_task(close_deleted(ui, p.session_id))
+                ui.start_task(close_tabs_of(ui, p.session_id))
             case ToastShown(properties=p):
-                self._show(p)
+                self._show_toast(p)
             case _:
                 pass
         self._frames.request()
 
-    def _show(self, toast: Toast) -> None:
-        seconds = TOAST if toast.duration is None else toast.duration / 1000
+    def _show_toast(self, toast: Toast) -> None:
+        seconds = TOAST_SECONDS if toast.duration is None else toast.duration / 1000
         title = escape_controls(toast.title or "")
         self._ui.notify(
             escape_controls(toast.message),
@@ -102,7 +98,7 @@ class EventHandler:
         self._frames.request()
         self._sidebar.request()
 
-    def _call(self, session_id: str, what: str) -> None:
+    def _notify_user(self, session_id: str, what: str) -> None:
         """Notify the user who is looking elsewhere that this session needs attention."""
         views = (tab.view for tab in self._ui.tabs)
         view = next((view for view in views if view is not None and view.owns(session_id)), None)
@@ -112,7 +108,7 @@ class EventHandler:
             self._ui.window.call_back(title, what, has_bell=settings.bell, has_notice=settings.notifications)
 
 
-async def _choose_anew(ui: Ui) -> None:
+async def _reload_choices(ui: Ui) -> None:
     """Reload agents, models and commands after a change of the configuration."""
-    await ui.choices.look()
+    await ui.choices.reload()
     ui.draw()

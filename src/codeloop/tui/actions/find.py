@@ -13,13 +13,13 @@ from codeloop.tui.widgets.session_tab import SessionTab
 
 PAUSE = 0.15
 """Seconds without a key before the search starts."""
-ABOVE = 3
-"""The match is shown below this fraction of the screen's rows: a third."""
+PARTS = 3
+"""A match is scrolled to the end of the screen's first of so many parts: a third from the top."""
 
 
 async def find_in_conversation(ui: Ui, words: str) -> None:
     """Find the words, or what is then typed, in the conversation."""
-    _ = ui.session  # raises where there is none
+    _ = ui.session  # raises UsageProblem if there is none yet
     bar = ui.tab.find_bar
     search = ConversationSearch(ui, ui.tab)
     bar.open(search, words.strip())
@@ -27,7 +27,7 @@ async def find_in_conversation(ui: Ui, words: str) -> None:
 
 
 class ConversationSearch:
-    """A search in a tab and its current match. One action runs at a time; the newest replaces it."""
+    """The search in a tab: its matches and the current one. A new step cancels the one that still runs."""
 
     def __init__(self, ui: Ui, tab: SessionTab) -> None:
         self._ui = ui
@@ -36,21 +36,21 @@ class ConversationSearch:
         self._matches: list[TextMatch] = []
         self._is_complete = True
         self._at = 0
-        self._unfolded: dict[str, str] = {}
+        self._open_items: dict[str, str] = {}
         """The items that were opened to show a match, each with its message."""
-        self._origin = _place(tab)
+        self._origin = _scroll_position(tab)
         self._task: asyncio.Task[Any] | None = None
 
     def look_for(self, text: str) -> None:
         """Find a text, and show the last match at or above the current position."""
         if text != self._query:
-            self._do(self._look(text))
+            self._start(self._search_text(text))
 
     def step(self, by: int) -> None:
         """Show the next match above (-1) or below (1), wrapping around."""
         if self._matches:
             self._at = (self._at + by) % len(self._matches)
-            self._do(self._show())
+            self._start(self._show())
 
     def close(self, *, stays: bool) -> None:
         """Close the bar; unless `stays`, scroll back to the original position."""
@@ -59,17 +59,17 @@ class ConversationSearch:
         self._tab.find_bar.close()
         self._tab.transcript.blocks.highlights.show("")
         if not stays:
-            self._close()
-            _go_back(self._tab, self._origin)
+            self._close_items()
+            _restore_position(self._tab, self._origin)
         self._tab.transcript.refresh()
         self._tab.take_focus()
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         if self._task is not None:
             self._task.cancel()
         self._task = self._ui.start_task(work)
 
-    async def _look(self, text: str) -> None:
+    async def _search_text(self, text: str) -> None:
         await asyncio.sleep(PAUSE if self._query else 0)
         self._query, self._matches = text, []
         bar, view = self._tab.find_bar, self._tab.view
@@ -90,10 +90,10 @@ class ConversationSearch:
             self._tab.transcript.blocks.highlights.show("")
             self._tab.transcript.refresh()
             return
-        self._at = self._nearest()
+        self._at = self._find_nearest()
         await self._show()
 
-    def _nearest(self) -> int:
+    def _find_nearest(self) -> int:
         """Return the last match in a message that begins at or above the visible rows; else the last of all."""
         key, _, follows = self._origin
         message = next((each.message_id for each in self._matches if key in {each.message_id, each.part_id}), "")
@@ -108,7 +108,7 @@ class ConversationSearch:
         more = "" if self._is_complete else "+"
         tab.find_bar.say(f"{self._at + 1} of {len(self._matches)}{more}")
         await self._ui.read_until(match.message_id)
-        self._open(match)
+        self._open_item(match)
         transcript = tab.transcript
         blocks = transcript.blocks.find(match.part_id) or transcript.blocks.find(match.message_id)
         if blocks is None:
@@ -121,29 +121,29 @@ class ConversationSearch:
         transcript.blocks.highlights.show(self._query, block.item.key, number)
         first, height = round(transcript.scroll_y), transcript.size.height
         if not first <= top + row < first + height - 1:
-            transcript.scroll_rows(top + row - height // ABOVE - transcript.scroll_y)
+            transcript.scroll_rows(top + row - height // PARTS - transcript.scroll_y)
         transcript.refresh()
 
-    def _open(self, match: TextMatch) -> None:
+    def _open_item(self, match: TextMatch) -> None:
         """Open the item of a match if it is folded; close the one opened for another match."""
         view, key = self._tab.view, match.message_id if match.kind in {"prompt", "summary"} else match.part_id
-        if view is None or key in self._unfolded:
+        if view is None or key in self._open_items:
             return
-        self._close()
-        if match.kind != "answer" and key not in view.opened:
+        self._close_items()
+        if match.kind != "answer" and key not in view.open_keys:
             view.toggle(key, match.message_id)
-            self._unfolded[key] = match.message_id
+            self._open_items[key] = match.message_id
         self._tab.sync()
 
-    def _close(self) -> None:
-        for key, message_id in self._unfolded.items():
-            if self._tab.view is not None and key in self._tab.view.opened:
+    def _close_items(self) -> None:
+        for key, message_id in self._open_items.items():
+            if self._tab.view is not None and key in self._tab.view.open_keys:
                 self._tab.view.toggle(key, message_id)
-        self._unfolded.clear()
+        self._open_items.clear()
         self._tab.sync()
 
 
-def _place(tab: SessionTab) -> tuple[str, int, bool]:
+def _scroll_position(tab: SessionTab) -> tuple[str, int, bool]:
     """Return the scroll position: the top item's key, the rows above it, and whether the end is followed."""
     transcript = tab.transcript
     top = round(transcript.scroll_y)
@@ -152,7 +152,7 @@ def _place(tab: SessionTab) -> tuple[str, int, bool]:
     return (block.item.key if block is not None else "", top - (first or 0), transcript.follows)
 
 
-def _go_back(tab: SessionTab, origin: tuple[str, int, bool]) -> None:
+def _restore_position(tab: SessionTab, origin: tuple[str, int, bool]) -> None:
     """Restore a scroll position."""
     key, rows, follows = origin
     first = tab.transcript.blocks.top_of(key)

@@ -12,38 +12,40 @@ from codeloop.tui.ui import Ui
 
 TMUX = """tmux passes shift+enter on as enter: it would send a prompt instead of beginning a new line.
 Add this line to ~/.tmux.conf, and start tmux anew:  set -s extended-keys on
-Until then alt+enter and ctrl+j begin a new line. This is said once."""
+Until then alt+enter and ctrl+j begin a new line. This notice is shown once."""
 TITLE = "Where do your models come from?"
-FOUND = "{server} answers on this machine, so {model} is used. /models chooses another one, /connect another service."
-LATER = "No model can be used yet. /connect sets one up; a prompt that you send before asks for it."
+LOCAL_SERVER = (
+    "{server} answers on this machine, so {model} is used. /models chooses another one, /connect another service."
+)
+NO_MODEL = "No model can be used yet. /connect sets one up; a prompt that you send before asks for it."
 
 
-async def begin(ui: Ui) -> None:
+async def offer_provider(ui: Ui) -> None:
     """Ask for a provider at the first start, without interrupting a user who is typing."""
     if ui.tab.prompt.entry.text or len(ui.screen_stack) > 1:
-        ui.say(LATER, "warning")
+        ui.say(NO_MODEL, "warning")
     else:
-        await connect(ui)
+        await choose_provider(ui)
 
 
-def name_server(ui: Ui, server: str) -> None:
-    """Notify once that a local model server is used because nothing else was chosen."""
-    model = ui.choices.answering(ui.tab)
+def announce_server(ui: Ui, server: str) -> None:
+    """Say once that a local model server is used because nothing else was chosen."""
+    model = ui.choices.resolve_model(ui.tab)
     if model is not None and _is_first(ui.launch.state_folder / "local-server"):
-        ui.say(FOUND.format(server=server, model=one_line(model.model_id, 60)))
+        ui.say(LOCAL_SERVER.format(server=server, model=one_line(model.model_id, 60)))
 
 
-async def connect(ui: Ui) -> bool:
+async def choose_provider(ui: Ui) -> bool:
     """Show the provider dialog; return whether a model is usable now. Text meant for the prompt goes there."""
     picker = ProviderPicker(make_context(ui), TITLE)
     model = await ask(ui, picker)
-    await ui.choices.look()
+    await ui.choices.reload()
     if model is not None:
-        ui.choices.take(ui.tab, model)
-    elif picker.typed and not picker.is_used:
-        ui.tab.prompt.insert(picker.typed)
+        ui.choices.use_model(ui.tab, model)
+    elif picker.filter_text and not picker.is_used:
+        ui.tab.prompt.insert(picker.filter_text)
     ui.draw()
-    return ui.choices.answering(ui.tab) is not None
+    return ui.choices.resolve_model(ui.tab) is not None
 
 
 async def offer_tour(ui: Ui) -> None:
@@ -54,18 +56,18 @@ async def offer_tour(ui: Ui) -> None:
 
 async def check_tmux(ui: Ui) -> None:
     """Warn once per machine that tmux does not distinguish Shift+Enter from Enter."""
-    seen = ui.launch.state_folder / "tmux-keys"
-    if not seen.exists() and (await ask_tmux("#{extended-keys}")).strip() == "off" and _is_first(seen):
+    marker = ui.launch.state_folder / "tmux-keys"
+    if not marker.exists() and (await ask_tmux("#{extended-keys}")).strip() == "off" and _is_first(marker):
         ui.say(TMUX)
 
 
-def _is_first(seen: Path) -> bool:
-    """Return whether a notice is new, and remember that it was shown."""
-    if seen.exists():
+def _is_first(marker: Path) -> bool:
+    """Return whether a notice was never shown, and remember by its file that it is shown now."""
+    if marker.exists():
         return False
     with suppress(OSError):  # where nothing can be stored, it is shown each time
-        make_private(seen.parent)
-        write_atomically(seen, b"shown\n")
+        make_private(marker.parent)
+        write_atomically(marker, b"shown\n")
     return True
 
 

@@ -13,14 +13,14 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 
-async def open_target(ui: Ui, ask_trust: AskTrust, changed: Callable[[Event], object]) -> None:
+async def open_target(ui: Ui, ask_trust: AskTrust, on_event: Callable[[Event], object]) -> None:
     """Open the target of the UI, and keep it open until the user leaves. An error ends the program.
 
-    `changed`: called when sessions have changed.
+    `on_event`: gets every event of the project.
     """
     try:
-        async with ui.launch.opened(ask_trust) as target:
-            sessions = OpenSessions(target, changed, ui.choices.report_connection)
+        async with ui.launch.open_project(ask_trust) as target:
+            sessions = OpenSessions(target, on_event, ui.choices.report_connection)
             await sessions.start()
             try:
                 await _serve(ui, target, sessions)
@@ -32,10 +32,10 @@ async def open_target(ui: Ui, ask_trust: AskTrust, changed: Callable[[Event], ob
 
 async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
     """Show the chosen session, send the first prompt, and wait until the user leaves."""
-    session = await ui.launch.chosen(target)
+    session = await ui.launch.choose_session(target)
     ui.sessions = sessions
     await ui.choices.connect(target)
-    ui.is_open.set()
+    ui.open_event.set()
     for note in target.notes:
         ui.say(note.removeprefix("codeloop: "), "warning")
     if session is not None:
@@ -49,19 +49,19 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
         from codeloop.tui.actions.first_run import check_tmux
 
         ui.start_task(check_tmux(ui))
-    await ui.is_leaving.wait()
+    await ui.leave_event.wait()
 
 
 async def _welcome(ui: Ui) -> None:
     """Help a new user to a model and the main keys."""
-    if ui.choices.answering(ui.tab) is None:
-        from codeloop.tui.actions.first_run import begin
+    if ui.choices.resolve_model(ui.tab) is None:
+        from codeloop.tui.actions.first_run import offer_provider
 
-        await begin(ui)
-    elif server := ui.choices.found_server(ui.tab):
-        from codeloop.tui.actions.first_run import name_server
+        await offer_provider(ui)
+    elif server := ui.choices.find_local_server(ui.tab):
+        from codeloop.tui.actions.first_run import announce_server
 
-        name_server(ui, server)
+        announce_server(ui, server)
     if ui.tab.session is None:
         from codeloop.tui.actions.first_run import offer_tour
 

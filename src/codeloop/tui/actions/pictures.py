@@ -11,12 +11,12 @@ from codeloop.tui.ui import Ui
 
 
 async def show_picture_of_session(ui: Ui, part_id: str) -> None:
-    """Show a picture of the conversation by its id, without one the latest."""
+    """Show a picture of the conversation: the one with this id, or if that is empty the latest."""
     file_parts = [*find_pictures(ui.tab.view)]
-    chosen = [file for file in file_parts if file.id == part_id] if part_id else file_parts[-1:]
-    if not chosen:
+    matches = [file for file in file_parts if file.id == part_id] if part_id else file_parts[-1:]
+    if not matches:
         raise UsageProblem("There is no picture in this conversation.")
-    message = await show_picture(ui, chosen[0])
+    message = await show_picture(ui, matches[0])
     if message:
         ui.say(message)
 

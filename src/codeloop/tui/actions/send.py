@@ -27,11 +27,11 @@ from codeloop.tui.widgets.prompt.prepare import to_stored_prompt
 from codeloop.tui.widgets.session_tab import SessionTab
 
 LIMITS = RunLimits(attended=True)
-UNSENT = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
+NOTHING_SENT = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
 
 
 async def send_goal(ui: Ui, words: str) -> None:
-    """Have the model work until a goal is reached. Raises CodeloopError."""
+    """Have the model work until a goal is reached. Raises UsageProblem while a turn runs."""
     text, goal = parse_goal(words)
     tab = ui.tab
     if tab.view is not None and tab.view.is_busy:
@@ -45,7 +45,7 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, 
         tab.prompt.queue.add(entry)
         return
     async with _keep_on_failure(ui, tab, entry) as message_id:
-        session = await _session(ui, tab, entry)
+        session = await _find_or_create_session(ui, tab, entry)
         if session is None:
             return
         client, model, agent = _client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
@@ -64,7 +64,7 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, 
             limits=LIMITS,
             goal=goal,
         )
-        _show_stop(ui, await client.call(PROMPT, prompt))
+        _show_stop_reason(ui, await client.call(PROMPT, prompt))
 
 
 async def send_next(ui: Ui, session_id: str) -> None:
@@ -72,7 +72,7 @@ async def send_next(ui: Ui, session_id: str) -> None:
     tab = next((tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id), None)
     if tab is None or tab.view is None:
         return
-    await tab.prompt.queue.look()
+    await tab.prompt.queue.reload()
     last = tab.view.log.last_answer
     if last is None or last.error is None:
         entry = tab.prompt.queue.release()
@@ -80,18 +80,18 @@ async def send_next(ui: Ui, session_id: str) -> None:
             await send(ui, tab, entry, "steer")
 
 
-async def look_for_queued(ui: Ui) -> None:
-    """Show which prompts the running turns have not included yet."""
+async def reload_queues(ui: Ui) -> None:
+    """Ask again which prompts wait for the next step of the running turns."""
     for tab in ui.tabs:
         if tab.view is not None and tab.view.is_busy:
-            await tab.prompt.queue.look()
+            await tab.prompt.queue.reload()
 
 
 async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
     """Run a command of the project. Raises CodeloopError."""
     entry = PromptEntry(f"/{name} {words}".rstrip(), files=files)
     async with _keep_on_failure(ui, tab, entry) as message_id:
-        session = await _session(ui, tab, entry)
+        session = await _find_or_create_session(ui, tab, entry)
         if session is None:
             return
         model = ui.choices.model_of(tab)
@@ -106,7 +106,7 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
             parts=list(files),
             limits=LIMITS,
         )
-        _show_stop(ui, await _client(ui, session).call(COMMAND, command))
+        _show_stop_reason(ui, await _client(ui, session).call(COMMAND, command))
 
 
 @asynccontextmanager
@@ -132,25 +132,25 @@ async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
     return True
 
 
-async def _session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:
+async def _find_or_create_session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:
     """Return a tab's session; a new one, if it has none. None: no model is usable, and the prompt is kept."""
     tab.forget_notices()
     async with tab.creating:  # a second prompt waits for the session that the first one creates
-        await ui.is_open.wait()
+        await ui.open_event.wait()
         if not await _has_model(ui, tab, entry):
-            ui.say(UNSENT, "warning")
+            ui.say(NOTHING_SENT, "warning")
             return None
         if tab.session is None:
-            session = await ui.launch.created(ui.client)
+            session = await ui.launch.create_session(ui.client)
             if tab.profile:
-                session = await hold_profile(ui.client, session.id, tab.profile)
+                session = await set_profile(ui.client, session.id, tab.profile)
             await ui.open_tab(session, tab)
             return session
     tab.transcript.to_end()
     return tab.session
 
 
-async def hold_profile(client: Client, session_id: str, name: str) -> Session:
+async def set_profile(client: Client, session_id: str, name: str) -> Session:
     """Set the permission profile of a session. Raises CodeloopError."""
     session = await client.call(SESSION_GET, SessionId(session_id=session_id))
     metadata = {**(session.metadata or {}), PROFILE: name}
@@ -159,15 +159,15 @@ async def hold_profile(client: Client, session_id: str, name: str) -> Session:
 
 async def _has_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
     """Return whether a model can answer; otherwise offer to set one up while the prompt is kept."""
-    if ui.choices.answering(tab) is not None:
+    if ui.choices.resolve_model(tab) is not None:
         return True
-    await ui.choices.look()
-    if ui.choices.answering(tab) is not None:
+    await ui.choices.reload()
+    if ui.choices.resolve_model(tab) is not None:
         return True
     tab.prompt.set_entry(entry)
-    from codeloop.tui.actions.first_run import connect
+    from codeloop.tui.actions.first_run import choose_provider
 
-    if not await connect(ui):
+    if not await choose_provider(ui):
         return False
     tab.prompt.clear()
     return True
@@ -178,7 +178,7 @@ def _client(ui: Ui, session: Session) -> Client:
     return ui.sessions.client_of(session) if ui.sessions is not None else ui.client
 
 
-def _show_stop(ui: Ui, answer: MessageWithParts) -> None:
+def _show_stop_reason(ui: Ui, answer: MessageWithParts) -> None:
     """Show why a turn ended, unless it is simply done or the conversation shows it."""
     stop = answer.stop
     if stop is not None and stop.goal is not None and stop.goal.status == "done":

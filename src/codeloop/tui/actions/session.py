@@ -31,17 +31,17 @@ async def interrupt(ui: Ui, _words: str) -> None:
         ):
             await go_back(ui, "")
     elif ui.repeated_key.confirm(f"{ui.keys.key_of('session_interrupt')} again to stop the turn"):
-        prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.steered]
+        prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.server_prompts]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
-        unheard = [message for message in waiting if not view.log.turn(message.info.id)]
-        await prompt.queue.give_back(unheard, to_editor=not prompt.entry.text)
+        unanswered = [message for message in waiting if not view.log.turn(message.info.id)]
+        await prompt.queue.give_back(unanswered, to_editor=not prompt.entry.text)
 
 
 async def take_over(ui: Ui, words: str) -> None:
     """Stop the session's turn, whichever terminal or server runs it, and go on here with `words`, if there are any."""
     session = ui.session
     if not await ui.client.call(ABORT, SessionId(session_id=session.id)):
-        raise UsageProblem("What works on this session could not be stopped from here.")
+        raise UsageProblem("The turn of this session could not be stopped from here: stop it where it runs.")
     ui.tab.forget_notices()
     if words:
         ui.start_task(send(ui, ui.tab, PromptEntry(words), "steer"))
@@ -54,15 +54,17 @@ async def stop_all(ui: Ui, _words: str) -> None:
     stopped_sessions = await ui.client.call(STOP_ALL, NoArguments())
     if stopped_sessions.left:
         names = ", ".join(one_line(each.title, _TITLE) for each in stopped_sessions.left)
-        ui.say(f"{_count(len(stopped_sessions.stopped))} stopped. Still running: {names}", "warning")
+        ui.say(f"{_count_sessions(len(stopped_sessions.stopped))} stopped. Still running: {names}", "warning")
     else:
         ui.say(
-            f"{_count(len(stopped_sessions.stopped))} stopped." if stopped_sessions.stopped else "Nothing was running.",
+            f"{_count_sessions(len(stopped_sessions.stopped))} stopped."
+            if stopped_sessions.stopped
+            else "Nothing was running.",
             "success",
         )
 
 
-def _count(sessions: int) -> str:
+def _count_sessions(sessions: int) -> str:
     return "1 session" if sessions == 1 else f"{sessions} sessions"
 
 
@@ -75,7 +77,7 @@ async def undo(ui: Ui, _words: str) -> None:
     if remaining:  # the conversation shows what was undone
         ui.say("\n".join(remaining), "warning")
     if ui.tab.prompt.entry.text in {"", before}:
-        await _write_on_undone(ui)
+        await _edit_undone_prompt(ui)
 
 
 async def redo(ui: Ui, _words: str) -> None:
@@ -87,10 +89,10 @@ async def redo(ui: Ui, _words: str) -> None:
     if lines:
         ui.say("\n".join(lines), "success")
     if before and ui.tab.prompt.entry.text in {"", before}:  # empty: the command was typed in its place
-        await _write_on_undone(ui)
+        await _edit_undone_prompt(ui)
 
 
-async def _write_on_undone(ui: Ui) -> None:
+async def _edit_undone_prompt(ui: Ui) -> None:
     """Put the undone prompt into the editor."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
     ui.tab.prompt.set_entry(PromptEntry(_find_undone_prompt(ui, session)), is_undone=True)
@@ -107,13 +109,12 @@ def _find_undone_prompt(ui: Ui, session: Session) -> str:
 async def compact(ui: Ui, _words: str) -> None:
     """Replace the conversation by a summary."""
     session = ui.session
-    model = ui.choices.answering(ui.tab)
+    model = ui.choices.resolve_model(ui.tab)
     if model is None:
         raise UsageProblem("No model can be used yet. /connect sets one up.")
     summarize = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
-    ui.start_task(
-        ui.client.call(SUMMARIZE, summarize)
-    )  # nobody waits for it: what is typed meanwhile is for the prompt
+    # In the background: keys typed after a command wait for its end, and this takes long.
+    ui.start_task(ui.client.call(SUMMARIZE, summarize))
 
 
 async def fork(ui: Ui, _words: str) -> None:

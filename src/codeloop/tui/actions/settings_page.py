@@ -40,16 +40,16 @@ def list_settings(ui: Ui) -> list[Setting]:
         if field.name == "keybinds":  # many keys: changed in the file
             continue
         is_set = field.name in sources.origins
-        value = _as_text(getattr(sources.settings, field.name)) if is_set else ""
+        value = _format(getattr(sources.settings, field.name)) if is_set else ""
         settings.append(
             Setting(
                 (field.name,),
                 ABOUT.get(field.name, ""),
-                _choices(types[field.name], ui if field.name == "theme" else None),
+                _list_choices(types[field.name], ui if field.name == "theme" else None),
                 GROUP,
                 value,
                 str(sources.origins[field.name]) if is_set else "",
-                _as_text(field.default),
+                _format(field.default),
             )
         )
     return settings
@@ -65,12 +65,12 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
         unset_setting(file, key)
     else:
         try:
-            number = (
+            data = (
                 value
                 if setting_type in {str, bool} or get_origin(setting_type) is Literal
                 else msgspec.json.decode(value)
             )
-            write_setting(file, key, msgspec.convert(number, setting_type))
+            write_setting(file, key, msgspec.convert(data, setting_type))
         except msgspec.MsgspecError as error:
             raise UsageProblem(f"{key} can't be {one_line(str(value), 40)}: {error}") from error
     sources = read_settings(ui.launch.settings_files)
@@ -84,7 +84,7 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     ui.restyle()
 
 
-def _choices(kind: Any, ui: Ui | None) -> tuple[str, ...]:
+def _list_choices(kind: Any, ui: Ui | None) -> tuple[str, ...]:
     if ui is not None:
         return tuple(ui.appearance.names())
     if kind is bool:
@@ -92,5 +92,5 @@ def _choices(kind: Any, ui: Ui | None) -> tuple[str, ...]:
     return tuple(get_args(kind)) if get_origin(kind) is Literal else ()
 
 
-def _as_text(value: Any) -> str:
+def _format(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

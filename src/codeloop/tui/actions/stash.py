@@ -1,7 +1,7 @@
 """Commands on the draft: the external editor, and the stash of prompts."""
 
 from codeloop.tui.actions.dialogs import ask
-from codeloop.tui.dialogs.stash import stash_list
+from codeloop.tui.dialogs.stash import create_stash_picker
 from codeloop.tui.ui import Ui
 
 
@@ -21,9 +21,9 @@ async def pop_stash(ui: Ui, _words: str) -> None:
     ui.tab.prompt.run("stash_pop")
 
 
-async def choose_stashed(ui: Ui, _words: str) -> None:
+async def choose_from_stash(ui: Ui, _words: str) -> None:
     """Choose among the stashed prompts."""
     prompt = ui.tab.prompt
-    index = await ask(ui, stash_list(prompt.store, lambda: ui.appearance.styles))
+    index = await ask(ui, create_stash_picker(prompt.store, lambda: ui.appearance.styles))
     if index is not None:
         prompt.draft_keeper.pop(index)

@@ -18,10 +18,10 @@ JUST_NOW = 1.0
 
 async def open_new(ui: Ui, words: str) -> None:
     """Show a new session, in a tab of its own if the shown one is in use; words are its first prompt."""
-    await begin(ui, PromptEntry(words))
+    await start_session(ui, PromptEntry(words))
 
 
-async def begin(ui: Ui, entry: PromptEntry) -> None:
+async def start_session(ui: Ui, entry: PromptEntry) -> None:
     """Show a new session, and send its first prompt if that is not empty."""
     if len(ui.tabs) >= MOST and all(tab.view is not None for tab in ui.tabs):
         raise UsageProblem(f"There are {MOST} tabs already. Close one first ({ui.keys.key_of('tab_close')}).")
@@ -36,7 +36,7 @@ async def close(ui: Ui, _words: str) -> None:
     await ui.close_tab(ui.tab)
 
 
-async def close_deleted(ui: Ui, session_id: str) -> None:
+async def close_tabs_of(ui: Ui, session_id: str) -> None:
     """Close the tab of a deleted session; its draft is stashed."""
     for tab in [tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id]:
         tab.prompt.draft_keeper.push()

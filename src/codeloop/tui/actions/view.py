@@ -10,6 +10,7 @@ from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.ui import Ui
 
 WIDTH = 80
+"""Cells of a title in the status."""
 
 
 async def scroll_page_up(ui: Ui, _words: str) -> None:
@@ -47,12 +48,12 @@ async def show_first(ui: Ui, _words: str) -> None:
     view, sessions = ui.tab.view, ui.sessions
     if sessions is not None and view is not None and view.cursor is not None:
         await sessions.read_first(view)
-        ui.start_task(_read_between(ui, sessions, view))
+        ui.start_task(_load_older_messages(ui, sessions, view))
     ui.draw()
     ui.tab.transcript.scroll_rows(-ui.tab.transcript.scroll_y)
 
 
-async def _read_between(ui: Ui, sessions: OpenSessions, view: SessionView) -> None:
+async def _load_older_messages(ui: Ui, sessions: OpenSessions, view: SessionView) -> None:
     while view.cursor is not None and sessions.views.get(view.session.id) is view:
         await sessions.load_older(view)
         await asyncio.sleep(0)  # keys go first
@@ -66,12 +67,12 @@ async def show_last(ui: Ui, _words: str) -> None:
 
 async def show_previous_prompt(ui: Ui, _words: str) -> None:
     """Scroll to the prompt above."""
-    _to_prompt(ui, -1)
+    _scroll_to_prompt(ui, -1)
 
 
 async def show_next_prompt(ui: Ui, _words: str) -> None:
     """Scroll to the prompt below."""
-    _to_prompt(ui, 1)
+    _scroll_to_prompt(ui, 1)
 
 
 async def show_last_prompt(ui: Ui, _words: str) -> None:
@@ -98,17 +99,17 @@ async def toggle_thinking(ui: Ui, _words: str) -> None:
     """Show or hide the model's thinking."""
     ui.appearance.thinking = not ui.appearance.thinking
     ui.restyle()
-    ui.notify(f"Thinking is {_state(ui.appearance.thinking)}.", timeout=2)
+    ui.notify(f"Thinking is {_name_state(ui.appearance.thinking)}.", timeout=2)
 
 
 async def toggle_details(ui: Ui, _words: str) -> None:
     """Show or hide the outputs of calls."""
     ui.appearance.details = not ui.appearance.details
     ui.restyle()
-    ui.notify(f"Details of calls are {_state(ui.appearance.details)}.", timeout=2)
+    ui.notify(f"Details of calls are {_name_state(ui.appearance.details)}.", timeout=2)
 
 
-def _state(is_on: bool) -> str:
+def _name_state(is_on: bool) -> str:
     return "shown" if is_on else "hidden"
 
 
@@ -120,7 +121,7 @@ async def toggle_lowest(ui: Ui, _words: str) -> None:
 
 async def show_status(ui: Ui, _words: str) -> None:
     """Show the directory, the model, and the cost."""
-    session, model = ui.tab.session, ui.choices.answering(ui.tab)
+    session, model = ui.tab.session, ui.choices.resolve_model(ui.tab)
     lines = [ui.launch.server, session.directory if session else ui.launch.directory]
     if session is not None:
         tokens = session.tokens or NO_TOKENS
@@ -138,7 +139,7 @@ async def suspend(ui: Ui, _words: str) -> None:
     ui.action_suspend_process()
 
 
-def _to_prompt(ui: Ui, step: int) -> None:
+def _scroll_to_prompt(ui: Ui, step: int) -> None:
     """Scroll to the next (1) or the previous (-1) prompt, relative to the top of the screen."""
     view, transcript = ui.tab.view, ui.tab.transcript
     if view is None:

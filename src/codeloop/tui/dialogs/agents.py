@@ -1,4 +1,4 @@
-"""The agents that the user can work with."""
+"""The dialog of agents that the user can work with."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ _SHORT = 55
 """Characters of a description that a row has room for."""
 
 
-def agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
-    """Return a list that closes with an agent's name."""
+def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
+    """Create a list of the agents that closes with the name of one; `current`: the one in use."""
 
     async def list_agents() -> Sequence[Pick[str]]:
         agents = await context.client.call(AGENT_LIST, NoArguments())

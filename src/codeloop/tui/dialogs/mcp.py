@@ -26,8 +26,6 @@ from codeloop.tui.state.servers import CONNECTING, HEALTH, ServerState, mcp_stat
 
 _SHORT = 50
 """Characters of a state that a row has room for."""
-
-
 ELSEWHERE = "If that browser is on another machine, paste the address that it ends at, or the code in it."
 
 
@@ -36,7 +34,7 @@ class McpPicker(Picker[str]):
 
     def __init__(self, context: DialogContext) -> None:
         self._dialog_context = context
-        self._now: dict[str, MCPStatus] = {}
+        self._statuses: dict[str, MCPStatus] = {}
         self._connecting: set[str] = set()
         source = PickSource(
             title="MCP servers",
@@ -52,8 +50,8 @@ class McpPicker(Picker[str]):
         super().__init__(source, context.colours)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        self._now = await self._dialog_context.client.call(MCP_STATUS, NoArguments())
-        return [self._pick(name, status) for name, status in self._now.items()]
+        self._statuses = await self._dialog_context.client.call(MCP_STATUS, NoArguments())
+        return [self._pick(name, status) for name, status in self._statuses.items()]
 
     def _pick(self, name: str, status: MCPStatus) -> Pick[str]:
         state = ServerState(CONNECTING) if name in self._connecting else mcp_state(status)
@@ -65,7 +63,7 @@ class McpPicker(Picker[str]):
 
     def choose(self, value: str) -> None:
         """Connect a server in the background; the list shows its progress."""
-        wants_sign_in = self._now[value].status == "needs_auth"
+        wants_sign_in = self._statuses[value].status == "needs_auth"
         self._carry_out(partial(self._sign_in if wants_sign_in else self._connect, value), value)
 
     def _carry_out(self, what: Callable[[], Awaitable[bool]], server: str) -> None:
@@ -94,19 +92,19 @@ class McpPicker(Picker[str]):
         if name is None:
             return False
         client = self._dialog_context.client
-        mcp_auth_start = await client.call(MCP_AUTH_START, McpName(name=name))
-        screen = SignIn(name, mcp_auth_start.authorization_url, ELSEWHERE, self.colours)
+        start = await client.call(MCP_AUTH_START, McpName(name=name))
+        screen = SignIn(name, start.authorization_url, ELSEWHERE, self.colours)
         sign_in = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
 
-        def over(task: asyncio.Task[MCPStatus]) -> None:
+        def close_screen(task: asyncio.Task[MCPStatus]) -> None:
             if not task.cancelled() and task.exception() is None:
                 screen.dismiss(None)
 
-        sign_in.add_done_callback(over)
+        sign_in.add_done_callback(close_screen)
         try:
-            pasted = await self._dialog_context.ask(screen)
-            if pasted:
-                await client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=pasted))
+            code = await self._dialog_context.ask(screen)
+            if code:
+                await client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=code))
         finally:
             sign_in.cancel()
             await asyncio.wait({sign_in})

@@ -21,11 +21,11 @@ class ModelPicker(Picker[ModelRef]):
         self._dialog_context = context
         self._memory = memory
         self._current = current
-        self._everything = False
+        self._shows_all = False
         actions = (
-            PickAction("ctrl+f", "favourite", self._is_model),
-            PickAction("ctrl+t", "thinking effort", self._effort),
-            PickAction("ctrl+a", "all providers", self._is_any),
+            PickAction("ctrl+f", "favourite", self._toggle_favourite),
+            PickAction("ctrl+t", "thinking effort", self._choose_effort),
+            PickAction("ctrl+a", "all providers", self._toggle_all),
         )
         source = PickSource(
             title="Models",
@@ -41,18 +41,18 @@ class ModelPicker(Picker[ModelRef]):
         client, none = self._dialog_context.client, NoArguments()
         usable = (await client.call(CONFIG_PROVIDERS, none)).providers
         picks = list(self._group_picks(usable))
-        if self._everything:
+        if self._shows_all:
             known_providers = await client.call(PROVIDER_LIST, none)
-            others = [each for each in known_providers.all if each.id not in known_providers.connected]
-            picks += [pick for provider in others for pick in self._picks_of(provider, why_not(provider))]
+            unusable = [each for each in known_providers.all if each.id not in known_providers.connected]
+            picks += [pick for provider in unusable for pick in self._picks_of(provider, describe_problem(provider))]
         return picks
 
     def _group_picks(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
         """Yield favourites, then recent ones, then all others by provider."""
         picks = {reference(pick.value): pick for provider in providers for pick in self._picks_of(provider, "")}
-        liked = self._memory.read()
-        recent = [ref for ref in liked.recent if ref not in liked.favourites]
-        for group, refs in ((FAVOURITES, liked.favourites), (RECENT, recent)):
+        remembered = self._memory.read()
+        recent = [ref for ref in remembered.recent if ref not in remembered.favourites]
+        for group, refs in ((FAVOURITES, remembered.favourites), (RECENT, recent)):
             for ref in refs:
                 pick = picks.pop(ref, None)
                 if pick is not None:
@@ -65,37 +65,37 @@ class ModelPicker(Picker[ModelRef]):
             ref = ModelRef(provider_id=provider.id, model_id=model.id)
             name = reference(ref)
             variant = variants.get(name, "")
-            here = self._current is not None and name == reference(self._current)
-            if here and self._current is not None:
+            is_current = self._current is not None and name == reference(self._current)
+            if is_current and self._current is not None:
                 ref = self._current
             elif variant in (model.variants or {}):
                 ref = ModelRef(provider_id=provider.id, model_id=model.id, variant=variant)
             effort = f"thinks {ref.variant}" if ref.variant else ""
-            old = "" if model.status == "active" else model.status
-            detail = " · ".join(word for word in (effort, old) if word)
-            mark = "●" if here else ""
-            yield Pick(ref, model.name, detail, figures(model), provider.name, mark, name, problem)
+            status = "" if model.status == "active" else model.status
+            detail = " · ".join(word for word in (effort, status) if word)
+            mark = "●" if is_current else ""
+            yield Pick(ref, model.name, detail, describe_costs(model), provider.name, mark, name, problem)
 
-    async def _is_model(self, model: ModelRef | None) -> bool:
+    async def _toggle_favourite(self, model: ModelRef | None) -> bool:
         if model is not None:
             self._memory.toggle(reference(model))
         return model is not None
 
-    async def _is_any(self, _model: ModelRef | None) -> bool:
-        self._everything = not self._everything
+    async def _toggle_all(self, _model: ModelRef | None) -> bool:
+        self._shows_all = not self._shows_all
         return True
 
-    async def _effort(self, model: ModelRef | None) -> bool:
+    async def _choose_effort(self, model: ModelRef | None) -> bool:
         if model is None:
             return False
-        model_chosen = await self._dialog_context.ask(variant_picker(self._dialog_context, model))
-        if model_chosen is not None:
-            self.dismiss(model_chosen)
+        choice = await self._dialog_context.ask(create_variant_picker(self._dialog_context, model))
+        if choice is not None:
+            self.dismiss(choice)
         return False
 
 
-def variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
-    """Return a list of a model's thinking efforts; it closes with the model and the chosen one."""
+def create_variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
+    """Create a list of a model's thinking efforts that closes with the model and one of them."""
 
     async def list_variants() -> Sequence[Pick[ModelRef]]:
         usable = await context.client.call(CONFIG_PROVIDERS, NoArguments())
@@ -117,7 +117,7 @@ def variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
     return Picker(source, context.colours)
 
 
-def figures(model: Model) -> str:
+def describe_costs(model: Model) -> str:
     """Return the context and the prices per million tokens."""
     context = f"{format_count(model.limit.context)} tokens" if model.limit.context else ""
     cost = model.cost
@@ -125,6 +125,6 @@ def figures(model: Model) -> str:
     return " · ".join(word for word in (price, context) if word)
 
 
-def why_not(provider: ProviderDetails) -> str:
+def describe_problem(provider: ProviderDetails) -> str:
     """Return why the models of an unconnected provider are unusable."""
     return f"needs a key ({provider.env[0]})" if provider.env else "is not set up"

@@ -1,4 +1,4 @@
-"""The command palette and the list of keys."""
+"""The dialogs of commands: the palette, and the help with all keys."""
 
 from collections.abc import Sequence
 
@@ -20,18 +20,18 @@ class PaletteRow(Struct, frozen=True):
     problem: str = ""
 
 
-def palette(rows: Sequence[PaletteRow], colours: Colours, title: str = "Commands") -> Picker[str]:
-    """Return a list of commands that closes with the id of one; without those that can't be run, and itself."""
-    palette_rows = [row for row in rows if not row.problem and row.id != "command_list"]
-    return _make_picker(palette_rows, colours, title, "run it")
+def create_palette(rows: Sequence[PaletteRow], colours: Colours, title: str = "Commands") -> Picker[str]:
+    """Create a list of the commands that can be run, without the palette itself; it closes with the id of one."""
+    available_rows = [row for row in rows if not row.problem and row.id != "command_list"]
+    return _create_picker(available_rows, colours, title, "run it")
 
 
-def help_list(rows: Sequence[PaletteRow], colours: Colours) -> Picker[str]:
-    """Return a list of all keys, with those of commands that can't be run now; it closes with the id of one."""
-    return _make_picker(sorted(rows, key=lambda row: not row.keys), colours, "Keys and commands", "run it")
+def create_help(rows: Sequence[PaletteRow], colours: Colours) -> Picker[str]:
+    """Create a list of all commands with their keys, those without a key last; it closes with the id of one."""
+    return _create_picker(sorted(rows, key=lambda row: not row.keys), colours, "Keys and commands", "run it")
 
 
-def _make_picker(rows: Sequence[PaletteRow], colours: Colours, title: str, choose: str) -> Picker[str]:
+def _create_picker(rows: Sequence[PaletteRow], colours: Colours, title: str, choose: str) -> Picker[str]:
     groups = list(dict.fromkeys(row.group for row in rows))
 
     async def list_rows() -> Sequence[Pick[str]]:

@@ -1,4 +1,4 @@
-"""A list dialog with a filter and row actions; stays fast with thousands of rows."""
+"""The list dialog that others build on: a filter, actions on rows, a preview. Fast with thousands of rows."""
 
 from asyncio import sleep
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NARROW, WIDE = 92, 150
 PREVIEW_FROM = 110
 """The screen width, in cells, from which there is a preview."""
 _AROUND, _LEAST_AROUND = 10, 3
-"""Rows of the screen besides the list; on a small one."""
+"""Rows of the screen besides the list, and on a small screen."""
 _NOTE = 250
 """Characters of a row's note."""
 _MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
@@ -43,15 +43,15 @@ class FilterInput(LineInput):
             event.stop()
             event.prevent_default()
 
-    def on_input_changed(self, changed: Input.Changed) -> None:
+    def on_input_changed(self, event: Input.Changed) -> None:
         """Apply the filter."""
-        changed.stop()
+        event.stop()
         if isinstance(self.screen, Picker):
-            self.screen.take_typed()
+            self.screen.apply_filter()
 
 
 class Picker(Dialog[T | None], Generic[T]):
-    """Closes with the chosen value, or None."""
+    """A list of rows to choose from. Closes with the value of one, or None when it is cancelled."""
 
     DEFAULT_CSS = """
     Picker #picker-body { height: auto; }
@@ -61,15 +61,15 @@ class Picker(Dialog[T | None], Generic[T]):
     def __init__(self, source: PickSource[T], colours: Colours) -> None:
         super().__init__(colours)
         self.source = source
-        self.typed = ""
-        """The filter's text, also after it was closed."""
+        self.filter_text = ""
+        """The text of the filter; it can still be read once the picker is closed."""
         self._list = PickList[T](finds_groups=source.finds_groups)
         self._preview = PickPreview(self, source)
         self._message = LOADING
-        self._typed_query = ""
-        """The applied filter."""
-        self._chooses = False
-        """Enter was pressed before the rows were loaded."""
+        self._applied_filter = ""
+        """The text that the rows are filtered by now."""
+        self._chooses_when_loaded = False
+        """Whether Enter was pressed before the rows were loaded: then the first one is chosen."""
 
     def compose(self) -> ComposeResult:
         """Yield the title, the filter, the list with its preview, and the keys."""
@@ -104,15 +104,15 @@ class Picker(Dialog[T | None], Generic[T]):
             self._message = f"{escape_controls(str(error))}\n\nEnter tries again."
         self._list.set_picks(picks)
         self._filter(keep)
-        if self._chooses and self._list.found:
+        if self._chooses_when_loaded and self._list.matches:
             self._choose()
-        self._chooses = False
+        self._chooses_when_loaded = False
 
     def _filter(self, keep: T | None = None) -> None:
         """Show the matching rows; the cursor goes to the first, or to a value to keep."""
-        query = self.typed = self.query_one(FilterInput).value
+        query = self.filter_text = self.query_one(FilterInput).value
         self._list.filter(query, keep)
-        if query.strip() and self._list.picks and not self._list.found:
+        if query.strip() and self._list.picks and not self._list.matches:
             self._message = NOTHING
         self.draw()
         self._report_highlight()
@@ -140,8 +140,8 @@ class Picker(Dialog[T | None], Generic[T]):
         rows = self._list.rows
         rows.styles = styles
         rows.width = list_width - (2 if len(rows) > room else 0)  # to the left of the scroll bar
-        view.is_choice = lambda row: bool(self._list.found) and self._list.rows.pick_at(row) is not None
-        if self._list.found:
+        view.is_choice = lambda row: bool(self._list.matches) and self._list.rows.pick_at(row) is not None
+        if self._list.matches:
             view.show(rows, room if has_preview else min(len(rows), room))
             row = rows.row_of(rows.cursor)
             view.scroll_to_row(max(row - 1, 0) if rows.cursor == 0 else row, row)
@@ -157,7 +157,7 @@ class Picker(Dialog[T | None], Generic[T]):
             return True
         if key not in _MOVES and key not in _KEYS and key not in actions:
             return False
-        self.take_typed()  # the filter may not be applied yet
+        self.apply_filter()  # a letter typed just before this key may not be applied yet
         page = max(self.query_one("#picker-list", RowsView).size.height - 1, 1)
         match key:
             case "escape":
@@ -167,9 +167,9 @@ class Picker(Dialog[T | None], Generic[T]):
             case "pageup" | "pagedown":
                 self._go(self._list.rows.cursor + (page if key == "pagedown" else -page))
             case "ctrl+home" | "ctrl+end":
-                self._go(len(self._list.found) if key == "ctrl+end" else 0)
+                self._go(len(self._list.matches) if key == "ctrl+end" else 0)
             case _ if key in _MOVES:
-                self._go((self._list.rows.cursor + _MOVES[key]) % max(len(self._list.found), 1))
+                self._go((self._list.rows.cursor + _MOVES[key]) % max(len(self._list.matches), 1))
             case _:
                 self.perform(partial(self._act, actions[key]))
         return True
@@ -184,12 +184,12 @@ class Picker(Dialog[T | None], Generic[T]):
         self._report_highlight()
 
     def _choose(self) -> None:
-        if self.query_one(FilterInput).value != self.typed:  # Enter came right after the last letter
+        if self.query_one(FilterInput).value != self.filter_text:  # Enter came right after the last letter
             self._filter()
         pick = self._list.current
         if pick is None:
-            self._chooses = self._message == LOADING
-            if not self._chooses:
+            self._chooses_when_loaded = self._message == LOADING
+            if not self._chooses_when_loaded:
                 self.reload()
             return
         if pick.problem:
@@ -208,11 +208,11 @@ class Picker(Dialog[T | None], Generic[T]):
         except CodeloopError as error:
             self.notify(escape_controls(str(error)), severity="error", markup=False)
 
-    def take_typed(self) -> None:
+    def apply_filter(self) -> None:
         """Apply the filter, if its text has changed."""
-        if self.is_over or (text := self.query_one(FilterInput).value) == self._typed_query:
+        if self.is_over or (text := self.query_one(FilterInput).value) == self._applied_filter:
             return
-        self._typed_query, self._chooses = text, False
+        self._applied_filter, self._chooses_when_loaded = text, False
         self._list.drop_more()
         self._filter()
         if self.source.search is not None:
@@ -223,7 +223,7 @@ class Picker(Dialog[T | None], Generic[T]):
         await sleep(PAUSE)
         if self.source.search is None or len(text.strip()) < 3:
             return
-        values = [self._list.picks[at].value for at in self._list.found]
+        values = [self._list.picks[at].value for at in self._list.matches]
         try:
             more = [pick for pick in await self.source.search(text.strip()) if pick.value not in values]
         except CodeloopError as error:
@@ -241,10 +241,10 @@ class Picker(Dialog[T | None], Generic[T]):
         self._preview.show(value)
 
     @on(RowsView.Pressed)
-    def _choose_clicked(self, pressed: RowsView.Pressed) -> None:
-        pressed.stop()
-        is_row = pressed.view.id == "picker-list" and bool(self._list.found)
-        position = self._list.rows.pick_at(pressed.row) if is_row else None
+    def _press_row(self, event: RowsView.Pressed) -> None:
+        event.stop()
+        is_row = event.view.id == "picker-list" and bool(self._list.matches)
+        position = self._list.rows.pick_at(event.row) if is_row else None
         if position is not None:
             self._go(position)
             self._choose()

@@ -8,8 +8,8 @@ from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 
-def profile_picker(current: str, colours: Colours) -> Picker[str]:
-    """Return a list that closes with a profile's name."""
+def create_profile_picker(current: str, colours: Colours) -> Picker[str]:
+    """Create a list of the permission profiles that closes with the name of one."""
 
     async def list_profiles() -> Sequence[Pick[str]]:
         return [Pick(name, name, words, mark="●" if name == current else "") for name, words in PROFILE_WORDS.items()]

@@ -46,8 +46,9 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.state.children import title_of
 
 _MOST = 1_000
-_PREVIEWED = 12
-PINNED = "Pinned"
+"""How many sessions are listed; older ones are found by searching."""
+_PREVIEW_MESSAGES = 12
+PINS = "Pinned"
 WAITS, WORKS = "waits for you", "works"
 
 
@@ -59,7 +60,7 @@ class SessionPicker(Picker[str]):
         self._pins = pins
         self._current = current
         self._sessions: dict[str, Session] = {}
-        self._pinned: frozenset[str] = frozenset()
+        self._pin_ids: frozenset[str] = frozenset()
         actions = (
             PickAction("ctrl+t", "pin on top", self._pin),
             PickAction("ctrl+r", "rename", self._rename),
@@ -71,7 +72,7 @@ class SessionPicker(Picker[str]):
             load=self._load_rows,
             actions=actions,
             search=self._search,
-            preview=partial(last_messages, context),
+            preview=partial(draw_last_messages, context),
             start=current or None,
             empty="No session yet. What you write begins one.",
             choose="open",
@@ -81,12 +82,12 @@ class SessionPicker(Picker[str]):
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
         sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
-        states = await _states(client)
+        labels = await _read_labels(client)
         self._sessions = {session.id: session for session in sessions}
         several = len({session.directory for session in sessions}) > 1
-        self._pinned = frozenset(self._pins.read())
-        sessions = sorted(sessions, key=lambda session: session.id not in self._pinned)
-        return [self._pick(session, states.get(session.id, ""), several=several) for session in sessions]
+        self._pin_ids = frozenset(self._pins.read())
+        sessions = sorted(sessions, key=lambda session: session.id not in self._pin_ids)
+        return [self._pick(session, labels.get(session.id, ""), several=several) for session in sessions]
 
     def _pick(self, session: Session, state: str, *, several: bool, excerpt: str = "") -> Pick[str]:
         day = datetime.fromtimestamp(session.time.updated / 1000).astimezone()
@@ -96,7 +97,7 @@ class SessionPicker(Picker[str]):
             session.title,
             excerpt or directory,
             state or f"{day:%H:%M}",
-            "found in what was said" if excerpt else PINNED if session.id in self._pinned else day_name(day.date()),
+            "found in what was said" if excerpt else PINS if session.id in self._pin_ids else name_day(day.date()),
             "●" if session.id == self._current else "",
             f"{session.slug} {session.id}",
         )
@@ -140,38 +141,38 @@ class SessionPicker(Picker[str]):
             return False
         client = self._dialog_context.client
         children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
-        text = deletion(self._sessions[session_id].title, len(children))
+        text = describe_deletion(self._sessions[session_id].title, len(children))
         if not await self._dialog_context.ask(Confirm("Delete session?", text, "delete", self.colours)):
             return False
         return await client.call(SESSION_DELETE, SessionId(session_id=session_id))
 
 
-async def _states(client: Client) -> dict[str, str]:
-    """Return which sessions are running, and which wait for an answer (their own or a subagent's)."""
+async def _read_labels(client: Client) -> dict[str, str]:
+    """Return a label for each session that works, or waits for an answer to its own or a subagent's question."""
     none = NoArguments()
-    states = await client.call(SESSION_STATUS, none)
-    found = {session_id: WORKS for session_id, state in states.items() if not isinstance(state, Idle)}
+    statuses = await client.call(SESSION_STATUS, none)
+    labels = {session_id: WORKS for session_id, state in statuses.items() if not isinstance(state, Idle)}
     for request in [*await client.call(PERMISSION_LIST, none), *await client.call(QUESTION_LIST, none)]:
         session_id: str | None = request.session_id
         while session_id is not None:
-            found[session_id] = WAITS
+            labels[session_id] = WAITS
             session_id = (await client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
-    return found
+    return labels
 
 
-def deletion(title: str, children: int) -> str:
+def describe_deletion(title: str, children: int) -> str:
     """Return the confirmation text for deleting a session with so many subagents."""
     with_them = f" and {children} session{'' if children == 1 else 's'} of its subagents" if children else ""
     return f"“{one_line(title, 80)}”{with_them} will be deleted, with everything said there."
 
 
-async def last_messages(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
+async def draw_last_messages(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
     """Return the last messages of a session as rows."""
-    query = ListMessages(session_id=session_id, limit=_PREVIEWED)
+    query = ListMessages(session_id=session_id, limit=_PREVIEW_MESSAGES)
     return message_rows(await context.client.call(SESSION_MESSAGES, query), context.colours(), width)
 
 
-def day_name(day: date) -> str:
+def name_day(day: date) -> str:
     """Return a day's name: Today, Yesterday, or the date."""
     today = datetime.fromtimestamp(time.time()).astimezone().date()
     if day == today:
@@ -188,7 +189,7 @@ class ForkPicker(Picker[str]):
         source = PickSource(
             title="Forks",
             load=self._load_rows,
-            preview=partial(last_messages, context),
+            preview=partial(draw_last_messages, context),
             start=session.id,
             choose="open",
         )
@@ -197,28 +198,28 @@ class ForkPicker(Picker[str]):
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
         sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
-        states = await _states(client)
-        known = {session.id: session for session in sessions} | {self._session.id: self._session}
+        labels = await _read_labels(client)
+        sessions_by_id = {session.id: session for session in sessions} | {self._session.id: self._session}
         root, family = self._session.id, {self._session.id}
-        while (above := _origin(known[root])[0]) in known and above not in family:
+        while (above := _find_origin(sessions_by_id[root])[0]) in sessions_by_id and above not in family:
             root = above
             family.add(root)
         picks: list[Pick[str]] = []
         waiting = [(root, 0)]
         while waiting:
             session_id, depth = waiting.pop()
-            session = known.pop(session_id)
-            made = [each for each in known.values() if _origin(each)[0] == session_id]
-            waiting += [(each.id, depth + 1) for each in sorted(made, key=lambda each: -each.time.created)]
+            session = sessions_by_id.pop(session_id)
+            forks = [each for each in sessions_by_id.values() if _find_origin(each)[0] == session_id]
+            waiting += [(each.id, depth + 1) for each in sorted(forks, key=lambda each: -each.time.created)]
             title = f"{_branch(depth)}{session.title}"
-            where = await self._fork_point(session) if depth else "" if made else "there is no fork of it yet"
-            state = states.get(session_id) or short_time(session.time.updated)
+            where = await self._fork_point(session) if depth else "" if forks else "there is no fork of it yet"
+            state = labels.get(session_id) or short_time(session.time.updated)
             picks.append(Pick(session_id, title, where, state, mark="●" if session_id == self._session.id else ""))
         return picks
 
     async def _fork_point(self, fork: Session) -> str:
         """Return the prompt before which a fork was made; "": at the end."""
-        session_id, message_id = _origin(fork)
+        session_id, message_id = _find_origin(fork)
         if not message_id:
             return ""
         try:
@@ -235,8 +236,8 @@ def _branch(depth: int) -> str:
     return f"└{'──' * (depth - 1)} " if depth else ""
 
 
-def _origin(session: Session) -> tuple[str, str]:
-    """Return a fork's original session, and the first message left out; "": none."""
+def _find_origin(session: Session) -> tuple[str, str]:
+    """Return the id of the session that a fork was made from, and of the first message left out; "": none."""
     match (session.metadata or {}).get(FORK):
         case {"sessionID": str(session_id), **more}:
             return session_id, str(more.get("messageID") or "")
@@ -254,7 +255,7 @@ class ChildPicker(Picker[str]):
         source = PickSource(
             title="Subagents",
             load=self._load_rows,
-            preview=partial(last_messages, context),
+            preview=partial(draw_last_messages, context),
             start=current or None,
             empty="No subagent was started here.",
             choose="open",
@@ -263,7 +264,7 @@ class ChildPicker(Picker[str]):
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
-        states = await _states(client)
+        labels = await _read_labels(client)
         picks: list[Pick[str]] = []
         waiting = [(self._root_id, 0)]
         while waiting:
@@ -272,6 +273,6 @@ class ChildPicker(Picker[str]):
             for child in children:
                 mark = "●" if child.id == self._current else ""
                 title = f"{_branch(depth)}{title_of(child)}"
-                picks.append(Pick(child.id, title, child.agent or "", states.get(child.id, ""), mark=mark))
+                picks.append(Pick(child.id, title, child.agent or "", labels.get(child.id, ""), mark=mark))
                 waiting.append((child.id, depth + 1))
         return picks

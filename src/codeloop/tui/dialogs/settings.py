@@ -1,4 +1,4 @@
-"""The dialog of settings: their values, their origin, and changing them."""
+"""The dialog of settings: their values, the files that set them, and changing them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -18,9 +18,10 @@ from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.settings.configuration import configuration_of
+from codeloop.tui.settings.configuration import read_configuration
 
-_PLACE = 34
+_ORIGIN = 34
+"""Characters of the file that sets a value; a longer path is cut."""
 ON_OFF = ("true", "false")
 
 
@@ -45,6 +46,7 @@ class Setting(Struct, frozen=True):
 
 
 PROJECT = "This project (codeloop.json)"
+"""The group of the project's settings."""
 CONFIGURATION = (
     Setting(("model",), "the model to begin with, as provider/model"),
     Setting(("small_model",), "the model for titles and the like"),
@@ -60,7 +62,7 @@ CONFIGURATION = (
     Setting(("share",), "whether sessions may be shared", ("manual", "auto", "disabled"), default="manual"),
 )
 Change = Callable[[Setting, Any], Awaitable[None]]
-"""Sets a value (None: takes it out) or raises CodeloopError."""
+"""Sets the value of a setting (None: removes it), or raises CodeloopError."""
 
 
 class SettingsPicker(Picker[str]):
@@ -83,7 +85,7 @@ class SettingsPicker(Picker[str]):
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client, none = self._dialog_context.client, NoArguments()
-        values, origins = await configuration_of(client), dict[str, str]()
+        values, origins = await read_configuration(client), dict[str, str]()
         with suppress(OperationError):  # the reference's server doesn't tell
             origins = await client.call(CONFIG_ORIGINS, none)
         settings = [*(self._own() if self._own is not None else ())]
@@ -157,7 +159,7 @@ def _shorten_path(path: str) -> str:
     """Shorten a path: relative to the home folder, and of a long one only the end."""
     home = f"{Path.home()}/"
     path = f"~/{path.removeprefix(home)}" if path.startswith(home) else path
-    return path if len(path) <= _PLACE else f"…{path[1 - _PLACE :]}"
+    return path if len(path) <= _ORIGIN else f"…{path[1 - _ORIGIN :]}"
 
 
 def _parse(setting: Setting, text: str) -> object:

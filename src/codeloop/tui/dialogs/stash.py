@@ -1,4 +1,4 @@
-"""The stashed prompts."""
+"""The dialog of stashed prompts."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
-def stash_list(store: PromptStore, colours: Colours) -> Picker[int]:
-    """Return a list that closes with the index of a prompt in the stash, the latest first."""
+def create_stash_picker(store: PromptStore, colours: Colours) -> Picker[int]:
+    """Create a list of the stash, the latest first, that closes with the index of a prompt in it."""
 
     async def list_prompts() -> Sequence[Pick[int]]:
-        stashed = list(enumerate(store.stash()))
+        prompts = list(enumerate(store.stash()))
         return [
-            Pick(at, prompt.text, hint=short_time(prompt.at) if prompt.at else "") for at, prompt in reversed(stashed)
+            Pick(at, prompt.text, hint=short_time(prompt.at) if prompt.at else "") for at, prompt in reversed(prompts)
         ]
 
     async def forget(index: int | None) -> bool:

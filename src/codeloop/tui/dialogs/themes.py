@@ -1,4 +1,4 @@
-"""The themes: the one under the cursor is shown at once."""
+"""The dialog of themes: the one under the cursor is shown at once."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,12 +6,12 @@ from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
-NARROWEST = 36
-"""Cells of the box."""
+WIDTH = 36
+"""Cells of the box, which leaves most of the conversation in sight, in the theme's colours."""
 
 
 class ThemePicker(Picker[str]):
-    """Closes with a theme's name. `show` puts a theme on the screen; closed without a choice, the first one again."""
+    """Closes with a theme's name. `show` changes the theme of the screen; without a choice, it is changed back."""
 
     DEFAULT_CSS = """
     ThemePicker, ThemePicker.-opaque { background: transparent; align: right top; }
@@ -34,8 +34,8 @@ class ThemePicker(Picker[str]):
         super().__init__(source, colours)
 
     def box_width(self, most: int) -> int:
-        """Return how wide the box may be: most of the conversation is in sight."""
-        return super().box_width(min(most, NARROWEST))
+        """Return the width of the box, in cells: narrow."""
+        return super().box_width(min(most, WIDTH))
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         return [Pick(name, name, mark="●" if name == self._first else "") for name in self._names]
@@ -46,7 +46,7 @@ class ThemePicker(Picker[str]):
             self._show(name)
 
     def cancel(self) -> None:
-        """Show the theme again that there was at first."""
+        """Close without a choice, and show the theme again that there was at first."""
         if self._on_screen != self._first:
             self._show(self._first)
         super().cancel()

@@ -26,13 +26,13 @@ from codeloop.tui.dialogs.parts.rows import justify, short_time
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 
-_NAMED = 12
+_MOST_FILES = 12
 
 
 class TimelineStep(Struct, frozen=True):
-    """The choice: show a message (`jump`), `copy` its text, a `fork` (its session), or undone.
+    """What was chosen for a prompt: show it (`jump`), `copy` its text, `fork` before it, or `undo` from it on.
 
-    `text` is that of the prompt: after an undo it can be edited and sent again.
+    `text`: the prompt's, which can be edited and sent again after an undo. `session_id`: the session to show.
     """
 
     what: Literal["jump", "copy", "fork", "undo"]
@@ -42,7 +42,7 @@ class TimelineStep(Struct, frozen=True):
 
 
 class Timeline(Picker[TimelineStep]):
-    """Closes with the choice. By then an undo has been carried out.
+    """The prompts of a session, the latest first. Closes with the choice; an undo is carried out by then.
 
     `goes_back`: Enter undoes from the prompt on, instead of scrolling to it.
     """
@@ -62,7 +62,7 @@ class Timeline(Picker[TimelineStep]):
             title="Go back to a prompt" if goes_back else "Timeline",
             load=self._load_rows,
             actions=actions,
-            preview=self._look,
+            preview=self._draw_turn,
             empty="Nothing was said yet.",
             choose="go back to before it" if goes_back else "go there",
         )
@@ -71,11 +71,11 @@ class Timeline(Picker[TimelineStep]):
     def choose(self, value: TimelineStep) -> None:
         """Close with the prompt to show, or undo from it on."""
         if self._goes_back:
-            self.perform(partial(self._try, value))
+            self.perform(partial(self._undo_or_notify, value))
         else:
             super().choose(value)
 
-    async def _try(self, step: TimelineStep) -> None:
+    async def _undo_or_notify(self, step: TimelineStep) -> None:
         try:
             await self._undo(step)
         except CodeloopError as error:
@@ -91,7 +91,7 @@ class Timeline(Picker[TimelineStep]):
                 picks.append(Pick(step, text, hint=short_time(message.info.time.created)))
         return picks[::-1]
 
-    async def _look(self, step: TimelineStep, width: int) -> Sequence[Row]:
+    async def _draw_turn(self, step: TimelineStep, width: int) -> Sequence[Row]:
         """Show the prompt, its answers, and the files that its turn changed."""
         ids = [message.info.id for message in self._messages]
         start = ids.index(step.message_id)
@@ -103,8 +103,8 @@ class Timeline(Picker[TimelineStep]):
         for number, diff in enumerate(await self._dialog_context.client.call(SESSION_DIFF, query)):
             rows += [] if number else [[]]
             name = Segment(f"  {one_line(diff.file or '', max(width - 16, 8))}", styles.of("text_muted"))
-            added = Segment(f"+{diff.additions} ", styles.of("diff_added"))
-            rows.append(justify([name], [added, Segment(f"-{diff.deletions}", styles.of("diff_removed"))], width))
+            additions = Segment(f"+{diff.additions} ", styles.of("diff_added"))
+            rows.append(justify([name], [additions, Segment(f"-{diff.deletions}", styles.of("diff_removed"))], width))
         return rows
 
     async def _copy(self, step: TimelineStep | None) -> bool:
@@ -124,9 +124,9 @@ class Timeline(Picker[TimelineStep]):
         if step is None:
             return False
         client, target = self._dialog_context.client, (self._session_id, step.message_id)
-        dry = RevertSession(session_id=target[0], message_id=target[1], dry_run=True)
-        outcome = (await client.call(SESSION_REVERT, dry)).outcome
-        text = outcome_text(outcome) if outcome is not None else "No file changes."
+        dry_run = RevertSession(session_id=target[0], message_id=target[1], dry_run=True)
+        outcome = (await client.call(SESSION_REVERT, dry_run)).outcome
+        text = describe_outcome(outcome) if outcome is not None else "No file changes."
         ask = Confirm("Undo this prompt and what follows?", text, "undo (/redo brings it back)", self.colours)
         if await self._dialog_context.ask(ask):
             await client.call(SESSION_REVERT, RevertSession(session_id=target[0], message_id=target[1]))
@@ -134,13 +134,13 @@ class Timeline(Picker[TimelineStep]):
         return False
 
 
-def outcome_text(outcome: FilesOutcome) -> str:
+def describe_outcome(outcome: FilesOutcome) -> str:
     """Return which files an undo or redo restores, and which it leaves alone."""
     verbs = {"content": "put back", "mode": "mode put back", "created": "made again", "deleted": "removed"}
     lines = [f"{verbs.get(each.what, each.what):14} {one_line(each.path, 200)}" for each in outcome.done]
     lines = lines or [f"{'put back':14} {one_line(path, 200)}" for path in outcome.restored]
-    if len(lines) > _NAMED:
-        lines = [*lines[:_NAMED], f"and {len(lines) - _NAMED} more"]
-    for each in outcome.conflicts[:_NAMED]:
+    if len(lines) > _MOST_FILES:
+        lines = [*lines[:_MOST_FILES], f"and {len(lines) - _MOST_FILES} more"]
+    for each in outcome.conflicts[:_MOST_FILES]:
         lines.append(f"{'left as it is':14} {one_line(each.path, 200)}: {one_line(each.reason, 200)}")
     return "\n".join(lines) if lines else "No file changes."

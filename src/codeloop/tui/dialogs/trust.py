@@ -27,14 +27,13 @@ _SCROLLS = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
 class TrustScreen(Dialog[bool]):
     """Closes with whether the user trusts it. `about`: what its files request, or how they changed.
 
-    `settle`: seconds without a key after drawing before keys count as an answer.
-
-    `typed`: text typed before that; it belongs to the prompt.
+    `settle`: seconds without a key after drawing before keys count as an answer; `early_text`: what was typed before,
+    which belongs to the prompt.
     """
 
     def __init__(self, about: str, colours: Colours, settle: float = LEAST) -> None:
         super().__init__(colours)
-        self.typed = ""
+        self.early_text = ""
         self._about = about
         self._settle = settle
         self._drawn_at = float("inf")
@@ -67,16 +66,17 @@ class TrustScreen(Dialog[bool]):
         self.query_one("#trust-title", RowsView).show([title_row(TITLE, styles, width), []], 2)
         self.query_one("#trust-about", RowsView).show(about, min(len(about), room))
         self.query_one("#trust-keys", RowsView).show(foot, len(foot))
-        self.call_after_refresh(self._was_drawn)
+        self.call_after_refresh(self._note_drawing)
 
     @property
     def is_ready(self) -> bool:
         """Whether keys answer."""
         return monotonic() >= self._drawn_at + self._settle
 
-    def _was_drawn(self) -> None:
+    def _note_drawing(self) -> None:
+        """Note when the keys were drawn first: only then can the question be read."""
         if not self.query_one("#trust-keys", RowsView).is_drawn:
-            self.set_timer(0.02, self._was_drawn)
+            self.set_timer(0.02, self._note_drawing)
         elif self._drawn_at == float("inf"):
             self._drawn_at = monotonic()
 
@@ -85,7 +85,7 @@ class TrustScreen(Dialog[bool]):
         event.stop()
         if event.time < self._drawn_at + self._settle:
             self._drawn_at = max(self._drawn_at, event.time) if self._drawn_at < float("inf") else self._drawn_at
-            self.typed += event.character if event.is_printable and event.character else ""
+            self.early_text += event.character if event.is_printable and event.character else ""
         elif event.key in _SCROLLS:
             self.query_one("#trust-about", RowsView).scroll_relative(y=_SCROLLS[event.key], animate=False)
         elif (key := event.key.lower()) in {"y", "n", "escape"}:

@@ -5,7 +5,7 @@ from msgspec import Struct
 from codeloop.tui.editor.chips import Chip, Chips, add_chip, escape_chips
 from codeloop.tui.editor.graphemes import next_edge, previous_edge, snap
 
-_UNDONE = 1_000
+_MOST_GROUPS = 1_000
 """The most groups of changes that can be undone."""
 
 
@@ -13,8 +13,8 @@ class Change(Struct, frozen=True):
     """One change: the offset, the old and new text, and the cursor before and after."""
 
     start: int
-    removed: str
-    inserted: str
+    old: str
+    new: str
     before: int
     after: int
 
@@ -28,21 +28,24 @@ class Buffer:
         self.cursor = len(text)
         self.anchor: int | None = None
         """Where the selection began."""
-        self.killed = ""
-        """The last cut text, for yank."""
+        self.cut_text = ""
+        """The text that was cut last, which yank inserts."""
         self.column: int | None = None
         """The column (cells) that the cursor keeps when it moves up and down."""
         self.put_back: str | None = None
-        """An undone prompt put here: while unchanged, a typed command replaces it."""
+        """The text of an undone prompt that was put here: while it is unchanged, a typed command replaces it."""
         self._undo: list[list[Change]] = []
         self._redo: list[list[Change]] = []
         self._joins = False
+        """Whether the next typed letter belongs to the last undo group."""
         self._depth = 0
+        """How many groups of `begin` are open."""
         self._is_open = False
+        """Whether the open group has changes."""
 
     @property
     def selection(self) -> tuple[int, int]:
-        """The selected places; an empty range at the cursor if nothing is."""
+        """The start and end of the selection; both the cursor if nothing is selected."""
         anchor = self.cursor if self.anchor is None else self.anchor
         return min(anchor, self.cursor), max(anchor, self.cursor)
 
@@ -56,11 +59,11 @@ class Buffer:
         self.column = None
         self._joins = False
 
-    def offset_left(self) -> int:
+    def previous_offset(self) -> int:
         """Return the offset one character to the left."""
         return previous_edge(self.text, self.cursor)
 
-    def offset_right(self) -> int:
+    def next_offset(self) -> int:
         """Return the offset one character to the right."""
         return next_edge(self.text, self.cursor)
 
@@ -94,25 +97,25 @@ class Buffer:
         """Delete between two offsets; `kill`: yank inserts it again."""
         if start < end:
             if kill:
-                self.killed = self.text[start:end]
+                self.cut_text = self.text[start:end]
             self.replace(start, end, "")
 
     def replace(self, start: int, end: int, text: str, *, joins: bool = False) -> None:
         """Replace a range; the cursor goes behind the new text. Its chips belong to this buffer."""
         start, end = max(min(start, end), 0), min(max(start, end), len(self.text))
-        removed = self.text[start:end]
-        if removed == text:
+        old = self.text[start:end]
+        if old == text:
             self.move(start + len(text))
             return
-        edit = Change(start, removed, text, self.cursor, start + len(text))
+        change = Change(start, old, text, self.cursor, start + len(text))
         self.text = self.text[:start] + text + self.text[end:]
-        self.cursor, self.anchor, self.column = edit.after, None, None
+        self.cursor, self.anchor, self.column = change.after, None, None
         self._redo.clear()
         if self._undo and (joins or (self._depth and self._is_open)):
-            self._undo[-1].append(edit)
+            self._undo[-1].append(change)
         else:
-            self._undo.append([edit])
-            del self._undo[:-_UNDONE]
+            self._undo.append([change])
+            del self._undo[:-_MOST_GROUPS]
             self._is_open = self._depth > 0
         self._joins = False
 
@@ -132,8 +135,8 @@ class Buffer:
         if not self._undo:
             return False
         group = self._undo.pop()
-        for edit in reversed(group):
-            self.text = self.text[: edit.start] + edit.removed + self.text[edit.start + len(edit.inserted) :]
+        for change in reversed(group):
+            self.text = self.text[: change.start] + change.old + self.text[change.start + len(change.new) :]
         self._settle(group[0].before)
         self._redo.append(group)
         return True
@@ -143,8 +146,8 @@ class Buffer:
         if not self._redo:
             return False
         group = self._redo.pop()
-        for edit in group:
-            self.text = self.text[: edit.start] + edit.inserted + self.text[edit.start + len(edit.removed) :]
+        for change in group:
+            self.text = self.text[: change.start] + change.new + self.text[change.start + len(change.old) :]
         self._settle(group[-1].after)
         self._undo.append(group)
         return True

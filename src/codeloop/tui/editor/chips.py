@@ -25,8 +25,8 @@ class Chip(Struct, frozen=True, omit_defaults=True):
     file: str = ""
 
     @property
-    def sent(self) -> str:
-        """Its replacement in the text that is sent."""
+    def replacement(self) -> str:
+        """What stands for it in the text that is sent: an image's label, or the pasted text."""
         return self.label if self.url else self.text
 
 
@@ -60,7 +60,7 @@ def expand_chips(chips: Chips, text: str) -> str:
     """Return the text as it is sent."""
     if text.isascii() or not chips:
         return text
-    return re.sub(_RANGE, lambda match: chips[match[0]].sent if match[0] in chips else match[0], text)
+    return re.sub(_RANGE, lambda match: chips[match[0]].replacement if match[0] in chips else match[0], text)
 
 
 def chips_in(chips: Chips, text: str) -> Chips:
@@ -70,22 +70,24 @@ def chips_in(chips: Chips, text: str) -> Chips:
     return {char: chips[char] for char in dict.fromkeys(re.findall(_RANGE, text)) if char in chips}
 
 
-def adopt_chips(chips: Chips, text: str, others: Chips) -> str:
+def adopt_chips(chips: Chips, text: str, other_chips: Chips) -> str:
     """Add the chips of another text to ours, and return that text with their new characters."""
-    renamed: dict[int, str] = {}
-    for char, chip in others.items():
+    new_characters: dict[int, str] = {}
+    for char, chip in other_chips.items():
         if char not in chips:
             chips[char] = chip
         elif chips[char] != chip:
-            renamed[ord(char)] = next((ours for ours, each in chips.items() if each == chip), None) or add_chip(
+            new_characters[ord(char)] = next((ours for ours, each in chips.items() if each == chip), None) or add_chip(
                 chips, chip
             )
-    return text.translate(renamed)
+    return text.translate(new_characters)
 
 
 def collapse_chips(chips: Chips, text: str) -> str:
     """Collapse the chips whose content occurs once and unchanged in an expanded text."""
-    once = {chip.sent: char for char, chip in chips.items() if chip.sent and text.count(chip.sent) == 1}
+    once = {
+        chip.replacement: char for char, chip in chips.items() if chip.replacement and text.count(chip.replacement) == 1
+    }
     if not once:
         return text
     # In one pass: the character of one chip may be the content of another.

@@ -26,7 +26,7 @@ def _cuts(target: _Target, *, kill: bool = True) -> Action:
 
 def _vertical(step: int, *, select: bool = False) -> Action:
     def move(buffer: Buffer, layout: Layout) -> None:
-        row, column = layout.place(buffer.cursor)
+        row, column = layout.locate(buffer.cursor)
         target_column = column if buffer.column is None else buffer.column
         if not 0 <= row + step < layout.rows:
             buffer.move(0 if step < 0 else len(buffer.text), select=select)
@@ -38,22 +38,22 @@ def _vertical(step: int, *, select: bool = False) -> Action:
 
 
 def _row_start(buffer: Buffer, layout: Layout) -> int:
-    return layout.offset(layout.place(buffer.cursor)[0], 0)
+    return layout.offset(layout.locate(buffer.cursor)[0], 0)
 
 
 def _row_end(buffer: Buffer, layout: Layout) -> int:
-    return layout.offset(layout.place(buffer.cursor)[0], 1 << 30)
+    return layout.offset(layout.locate(buffer.cursor)[0], 1 << 30)
 
 
 def _to_line_start(buffer: Buffer, _layout: Layout) -> int:
     """Return the start of the line; at the start, the line feed before it goes too."""
     start = buffer.line_start()
-    return start if start < buffer.cursor else buffer.offset_left()
+    return start if start < buffer.cursor else buffer.previous_offset()
 
 
 def _to_line_end(buffer: Buffer, _layout: Layout) -> int:
     end = buffer.line_end()
-    return end if end > buffer.cursor else buffer.offset_right()
+    return end if end > buffer.cursor else buffer.next_offset()
 
 
 def _delete_line(buffer: Buffer, _layout: Layout) -> None:
@@ -65,9 +65,9 @@ def _select_all(buffer: Buffer, _layout: Layout) -> None:
     buffer.move(len(buffer.text), select=True)
 
 
-_PLACES: dict[str, _Target] = {
-    "left": lambda buffer, _: buffer.offset_left(),
-    "right": lambda buffer, _: buffer.offset_right(),
+_TARGETS: dict[str, _Target] = {
+    "left": lambda buffer, _: buffer.previous_offset(),
+    "right": lambda buffer, _: buffer.next_offset(),
     "line_home": lambda buffer, _: buffer.line_start(),
     "line_end": lambda buffer, _: buffer.line_end(),
     "visual_line_home": _row_start,
@@ -79,23 +79,23 @@ _PLACES: dict[str, _Target] = {
 }
 
 EDITS: dict[str, Action] = {
-    **{f"input_move_{name}": _moves(_PLACES[name]) for name in ("left", "right")},
-    **{f"input_{name}": _moves(target) for name, target in _PLACES.items() if name not in {"left", "right"}},
-    **{f"input_select_{name}": _moves(target, select=True) for name, target in _PLACES.items()},
+    **{f"input_move_{name}": _moves(_TARGETS[name]) for name in ("left", "right")},
+    **{f"input_{name}": _moves(target) for name, target in _TARGETS.items() if name not in {"left", "right"}},
+    **{f"input_select_{name}": _moves(target, select=True) for name, target in _TARGETS.items()},
     "input_move_up": _vertical(-1),
     "input_move_down": _vertical(1),
     "input_select_up": _vertical(-1, select=True),
     "input_select_down": _vertical(1, select=True),
     "input_select_all": _select_all,
     "input_newline": lambda buffer, _: buffer.type("\n"),
-    "input_backspace": _cuts(_PLACES["left"], kill=False),
-    "input_delete": _cuts(_PLACES["right"], kill=False),
+    "input_backspace": _cuts(_TARGETS["left"], kill=False),
+    "input_delete": _cuts(_TARGETS["right"], kill=False),
     "input_delete_line": _delete_line,
     "input_delete_to_line_start": _cuts(_to_line_start),
     "input_delete_to_line_end": _cuts(_to_line_end),
-    "input_delete_word_forward": _cuts(_PLACES["word_forward"]),
+    "input_delete_word_forward": _cuts(_TARGETS["word_forward"]),
     "input_delete_word_backward": _cuts(lambda buffer, _: before_blank(buffer.text, buffer.cursor)),
-    "input_yank": lambda buffer, _: buffer.replace(*buffer.selection, buffer.killed),
+    "input_yank": lambda buffer, _: buffer.replace(*buffer.selection, buffer.cut_text),
     "input_undo": lambda buffer, _: buffer.undo(),
     "input_redo": lambda buffer, _: buffer.redo(),
 }

@@ -1,12 +1,9 @@
 """Boundaries of graphemes (user-perceived characters) in an edited text."""
 
-from rich.cells import cell_len
-
 from codeloop.tui.render.graphemes import clusters
 
 _WINDOW = 96
 """Code points that are examined on either side: no typed grapheme is longer."""
-_TAB = 4
 
 
 def spans(text: str) -> list[tuple[int, int]]:
@@ -48,16 +45,6 @@ def previous_edge(text: str, at: int) -> int:
     while start > 0 and at - start < _WINDOW and not text[start].isascii():
         start -= 1
     return start + spans(text[start:at])[-1][0]
-
-
-def width(text: str) -> int:
-    """Return how many cells a text takes on the screen."""
-    return cell_len(text)
-
-
-def tab() -> str:
-    """Return the blanks shown for a tab."""
-    return " " * _TAB
 
 
 def snap(text: str, at: int) -> int:

@@ -5,18 +5,22 @@ from collections.abc import Callable
 from itertools import accumulate
 
 from msgspec import Struct
+from rich.cells import cell_len
 
 from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.tui.editor.chips import Chips
-from codeloop.tui.editor.graphemes import spans, tab, width
+from codeloop.tui.editor.graphemes import spans
+
+_TAB = " " * 4
+"""What is shown for a tab."""
 
 
 class Glyph(Struct, frozen=True):
-    """A character of a line: from `start` to `end` in it, what is shown for it, and the cells that takes."""
+    """A character of a line: its start and end in that, what is shown for it, and how many cells that takes."""
 
     start: int
     end: int
-    shown: str
+    label: str
     cells: int
 
 
@@ -51,13 +55,13 @@ class Layout:
         tail = 0
         while tail < least - same and old[-1 - tail] == lines[-1 - tail]:
             tail += 1
-        changed = [self._wrap(line, cells) for line in lines[same : len(lines) - tail]]
-        self._breaks = self._breaks[:same] + changed + self._breaks[len(old) - tail :]
+        new_breaks = [self._wrap(line, cells) for line in lines[same : len(lines) - tail]]
+        self._breaks = self._breaks[:same] + new_breaks + self._breaks[len(old) - tail :]
         self._lines, self._width = lines, cells
         self._starts = list(accumulate(map(len, lines), lambda at, length: at + length + 1, initial=0))
         self._tops = list(accumulate(map(len, self._breaks), lambda at, more: at + more + 1, initial=0))
 
-    def place(self, at: int) -> tuple[int, int]:
+    def locate(self, at: int) -> tuple[int, int]:
         """Return the row and the cell in it of an offset in the text."""
         line = max(bisect_right(self._starts, at, hi=len(self._lines)) - 1, 0)
         within = at - self._starts[line]
@@ -94,8 +98,8 @@ class Layout:
         for start, end in spans(text):
             char = text[start:end]
             chip = chips.get(char) if len(char) == 1 else None
-            text_shown = tab() if char == "\t" else chip.label if chip else escape_answer_controls(char)
-            glyphs.append(Glyph(start, end, text_shown, width(text_shown)))
+            label = _TAB if char == "\t" else chip.label if chip else escape_answer_controls(char)
+            glyphs.append(Glyph(start, end, label, cell_len(label)))
         return glyphs
 
     def _bounds(self, line: int, section: int) -> tuple[int, int]:
@@ -112,13 +116,13 @@ class Layout:
             return ()
         breaks: list[int] = []
         row = word = 0  # where the row and the word in it begin
-        filled = since = 0  # cells of the row, and of it since the word began
+        used = since = 0  # cells of the row, and of its last word
         for glyph in self.glyphs(line):
-            while glyph.start > row and filled + glyph.cells > cells and not (glyph.shown == " " and filled == cells):
-                filled, row = (since, word) if word > row else (0, glyph.start)
+            while glyph.start > row and used + glyph.cells > cells and not (glyph.label == " " and used == cells):
+                used, row = (since, word) if word > row else (0, glyph.start)
                 breaks.append(row)
-            filled += glyph.cells
+            used += glyph.cells
             since += glyph.cells
-            if glyph.shown == " ":
+            if glyph.label == " ":
                 word, since = glyph.end, 0
         return tuple(breaks)

@@ -21,9 +21,9 @@ def _is_mark(char: str) -> bool:
     return not (char.isalnum() or ord(char) > 127)
 
 
-def _is_same_class(text: str, at: int, other: int, *, big: bool) -> bool:
-    kind = class_of(text[at], big=big)
-    return kind != "chip" and class_of(text[other], big=big) == kind
+def _is_same_class(text: str, first: int, second: int, *, big: bool) -> bool:
+    kind = class_of(text[first], big=big)
+    return kind != "chip" and class_of(text[second], big=big) == kind
 
 
 def next_word(text: str, at: int, *, big: bool = False) -> int:
@@ -72,7 +72,7 @@ def previous_word(text: str, at: int, *, big: bool = False) -> int:
 
 
 def after_word(text: str, at: int) -> int:
-    """Return where a word ends that is here or follows, as alt+f goes."""
+    """Return where the word ends that is at an offset or follows it, as alt+f goes."""
     index = at
     while index < len(text) and not _is_letter(text[index]):
         if is_chip(text[index]):
@@ -84,7 +84,7 @@ def after_word(text: str, at: int) -> int:
 
 
 def before_word(text: str, at: int) -> int:
-    """Return where a word begins that is before this place, as alt+b goes."""
+    """Return where the word begins that is before an offset, as alt+b goes."""
     index = at
     while index > 0 and not _is_letter(text[index - 1]):
         if is_chip(text[index - 1]):
@@ -111,7 +111,7 @@ def before_blank(text: str, at: int) -> int:
 
 
 def span_around(text: str, at: int) -> tuple[int, int]:
-    """Return the start and end of the word, blanks or marks at a place."""
+    """Return the start and end of the word, blanks or marks at an offset."""
     start = end = at
     while start > 0 and text[start - 1] != "\n" and at < len(text) and _is_same_class(text, at, start - 1, big=False):
         start -= 1

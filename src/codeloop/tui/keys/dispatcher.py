@@ -1,4 +1,4 @@
-"""Dispatches keys: the leader and its sequences, keys that precede the focused widget, and the order of typing."""
+"""Decides which keys run a command and which go to the focused widget, in the order of typing."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,10 +17,10 @@ from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
 from codeloop.tui.widgets.prompt.prompt import PromptInput
 
 INTERRUPT = "ctrl+c"
-"""A key with other common meanings: it leaves only when pressed twice."""
-LEADING = frozenset({"enter", "escape"})
-"""Keys of the prompt that may change where later keys go."""
-HESITATES = 0.7
+"""Also copies and clears, as in other programs, so it leaves the program only when it is pressed twice."""
+FOCUS_KEYS = frozenset({"enter", "escape"})
+"""Keys of the prompt that may move the focus, and with it where later keys go."""
+MENU_DELAY = 0.7
 """Seconds after which the keys that can follow the leader are shown."""
 
 
@@ -31,33 +31,33 @@ class KeyDispatcher:
     """
 
     def __init__(self, ui: Ui, forward: Callable[[Event], Awaitable[None]]) -> None:
-        self.order = KeyOrder(self._take, self._is_settled)
+        self.order = KeyOrder(self._handle, self._is_settled)
         self._ui = ui
         self._forward = forward
-        self._before: list[Event] = []
+        self._early_events: list[Event] = []
         """Keys typed before the prompt existed."""
 
     async def dispatch(self, event: Event) -> None:
-        """Dispatch a key or a paste: the leader, its sequences and a few others precede the focused widget."""
+        """Handle a key or a paste in its turn; forward any other event at once."""
         ui = self._ui
         if isinstance(event, events.Key) and not ui.screen_stack:  # the program is ending
             return
-        if ui.opening is None and isinstance(event, events.Key | events.Paste):
-            self._before.append(event)
+        if ui.project_task is None and isinstance(event, events.Key | events.Paste):
+            self._early_events.append(event)
         elif isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             ui.keys.rhythm.note_key(event.time)
             await self.order.feed(event)
         else:
             await self._forward(event)
 
-    def type_before(self) -> None:
+    def replay_early_events(self) -> None:
         """Replay the keys typed before the prompt existed."""
-        for event in self._before:
+        for event in self._early_events:
             self._ui.post_message(event)
-        self._before.clear()
+        self._early_events.clear()
 
-    def run_unhandled(self, event: events.Key) -> None:
-        """Run the command of a key that no widget has handled."""
+    def run_command_of(self, event: events.Key) -> None:
+        """Run the command of a key that no widget has handled; none while a dialog is open."""
         if len(self._ui.screen_stack) > 1:
             return
         commands = self._ui.keys.press(normalise_key(event.key)).commands
@@ -66,20 +66,20 @@ class KeyDispatcher:
             event.stop()
             self._ui.run_command(row, INTERRUPT if event.key == INTERRUPT and row.id == "app_exit" else "")
 
-    async def _take(self, event: Event) -> None:
+    async def _handle(self, event: Event) -> None:
         """Handle a key when its turn comes."""
         ui = self._ui
         if not ui.screen_stack:
             return
         key = normalise_key(event.key) if isinstance(event, events.Key) else ""
         is_plain = len(ui.screen_stack) == 1
-        if key and is_plain and self._take_early(key):
+        if key and is_plain and self._handle_early(key):
             return
         if key == INTERRUPT and not is_plain and not self._has_selection():
             event = events.Key("escape", None)
         target = ui.screen.focused or ui.screen
         await self._forward(event)
-        if key and (not is_plain or key in LEADING or ui.keys.press(key).commands):
+        if key and (not is_plain or key in FOCUS_KEYS or ui.keys.press(key).commands):
             self.order.follow(target)
 
     def _has_selection(self) -> bool:
@@ -87,14 +87,14 @@ class KeyDispatcher:
         line = self._ui.screen.focused
         return isinstance(line, Input) and not line.selection.is_empty
 
-    def _take_early(self, key: str) -> bool:
+    def _handle_early(self, key: str) -> bool:
         """Handle the leader, its sequences, and early keys; return whether it was one."""
         ui = self._ui
         was_waiting = ui.keys.is_waiting
         press = ui.keys.press(key)
         rows = [BY_ID[name] for name in press.commands if name in BY_ID]
         if press.waits or was_waiting:
-            self._lead(rows)
+            self._handle_leader(rows)
             return True
         early = next((row for row in rows if row.early), None)
         if early is None or _is_choosing(ui.tab.prompt, key):
@@ -108,37 +108,37 @@ class KeyDispatcher:
         screen = ui.screen_stack[-1] if ui.screen_stack else None
         if isinstance(screen, Dialog):
             return screen.takes_keys
-        if ui.shown is not None and now - (ui.shown.prompt.calls_since or 0.0) < GRACE:
+        if ui.shown_tab is not None and now - (ui.shown_tab.prompt.calls_since or 0.0) < GRACE:
             return False
         return all(now - since >= GRACE for since in ui.tasks.values() if since is not None)
 
-    def _lead(self, rows: Sequence[UiCommand]) -> None:
-        """Run a completed leader sequence, or show that the leader waits, and after a pause its menu."""
+    def _handle_leader(self, rows: Sequence[UiCommand]) -> None:
+        """Run the command of a leader sequence, or show that the leader waits, and after a pause its menu."""
         ui = self._ui
         if rows:
             ui.run_command(rows[0])
         elif ui.keys.is_waiting:
             ui.set_timer(ui.choices.settings.leader_timeout / 1000, self._close_menu)
-            ui.set_timer(HESITATES, self._open_menu)
+            ui.set_timer(MENU_DELAY, self._open_menu)
         self._close_menu()
 
     async def _open_menu(self) -> None:
         ui = self._ui
         if ui.keys.is_waiting and len(ui.screen_stack) == 1:
-            from codeloop.tui.keys.leader_menu import list_keys
+            from codeloop.tui.keys.leader_menu import show_menu
 
-            seconds = await list_keys(ui)
+            seconds = await show_menu(ui)
             ui.set_timer(seconds, self._close_menu)
 
     def _close_menu(self) -> None:
-        """Show whether the leader still waits."""
+        """Hide the menu unless the leader still waits, and show in the status bar whether it does."""
         if not self._ui.keys.is_waiting:
-            for keys in self._ui.query("LeaderKeys"):
-                keys.display = False
+            for menu in self._ui.query("LeaderMenu"):
+                menu.display = False
         self._ui.draw()
 
 
 def _is_choosing(prompt: PromptInput, key: str) -> bool:
-    """Return whether a key selects among the shown completions."""
+    """Return whether a key moves the cursor in the list of completions."""
     names = {"completion_previous", "completion_next"} & {*prompt.editor.keys.get(key, ())}
     return bool(names) and prompt.editor.has_focus and bool(prompt.query_one(CompletionPopup).rows)

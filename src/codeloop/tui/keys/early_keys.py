@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 
 class EarlyKeys:
-    """Decides which keys answer a question, and which were typed before reading it. Times: monotonic seconds.
+    """Decides which keys answer a question, and which were typed before it could be read. Times are monotonic seconds.
 
     `silence`: seconds without a key after drawing until keys count as an answer.
     """
@@ -21,7 +21,7 @@ class EarlyKeys:
         self._doubts_enter = has_draft
 
     def wait_from(self, now: float) -> float:
-        """Begin the silence now: the question was drawn, or a key came. Return its seconds."""
+        """Begin to wait, since the question was drawn or another key came; return for how many seconds."""
         silence = self._silence()
         self.ready_at = now + silence
         return silence
@@ -34,6 +34,6 @@ class EarlyKeys:
         return True
 
     def doubts(self, key: str) -> bool:
-        """Return whether this first counting key is an Enter that may be meant for the draft."""
+        """Return whether a key is the first that could answer, and an Enter that may be meant for the draft."""
         doubts, self._doubts_enter = self._doubts_enter, False
         return doubts and key == "enter"

@@ -9,7 +9,7 @@ from codeloop.tui.keys.typing_rhythm import TypingRhythm
 
 LEADER = "<leader>"
 DEFAULT_LEADER = "ctrl+x"
-SPELLINGS = {
+ALIASES = {
     "return": "enter",
     "esc": "escape",
     "pgup": "pageup",
@@ -25,6 +25,7 @@ SPELLINGS = {
     "command": "super",
     "win": "super",
 }
+"""Other names of keys and modifiers that users may write."""
 NAMES = {
     "/": "slash",
     "\\": "backslash",
@@ -40,10 +41,10 @@ NAMES = {
     "'": "apostrophe",
     "_": "underscore",
 }
-"""Textual's names of keys that are written as their character."""
-_WRITTEN = ("ctrl", "alt", "shift", "super")
+"""Textual's names of keys that users write as the character."""
+_MODIFIER_ORDER = ("ctrl", "alt", "shift", "super")
 """The usual order of modifiers."""
-_PLAIN = [
+_NAMED_KEYS = [
     "backspace",
     "down",
     "end",
@@ -60,9 +61,10 @@ _PLAIN = [
     "delete",
     "insert",
 ]
-_NAMED = frozenset({*NAMES.values(), *_PLAIN, *(f"f{number}" for number in range(1, 25))})
-"""Keys without a character."""
-SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
+_NAMES = frozenset({*NAMES.values(), *_NAMED_KEYS, *(f"f{number}" for number in range(1, 25))})
+"""All names of more than one character that a key may have."""
+DISPLAY_NAMES = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
+"""How keys are shown, where that differs from Textual's name."""
 
 
 class UiCommand(Struct, frozen=True):
@@ -85,7 +87,7 @@ class UiCommand(Struct, frozen=True):
 
 
 class Press(Struct, frozen=True):
-    """The meaning of a key: candidate commands, of which the first possible one runs; `waits`: for another key."""
+    """What a key means: commands by id, of which the first possible one runs; `waits`: another key follows."""
 
     commands: tuple[str, ...] = ()
     waits: bool = False
@@ -106,7 +108,7 @@ class Keymap:
                 continue
             if not isinstance(keys, str) and keys is not False:
                 self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
-            self.problems += [f"keybinds.{name}: there is no key {key}." for key in wrong_keys(keys)]
+            self.problems += [f"keybinds.{name}: there is no key {key}." for key in find_wrong_keys(keys)]
         self.rhythm = TypingRhythm()
         self._patience, self._until = patience, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
@@ -123,7 +125,7 @@ class Keymap:
         return time.monotonic() < self._until
 
     def press(self, key: str) -> Press:
-        """Handle a key by Textual's name."""
+        """Return the meaning of a key, by its name in Textual; after the leader, of the sequence that it completes."""
         if self.is_waiting:
             self._until = 0.0
             return Press(self._commands.get(LEADER + key, ()))
@@ -133,10 +135,10 @@ class Keymap:
         return Press(self._commands.get(key, ()))
 
     def wait(self, seconds: float) -> None:
-        """Restart the leader's wait with so many seconds."""
+        """Let the leader wait for so many seconds from now on."""
         self._until = time.monotonic() + seconds
 
-    def leader_keys(self) -> list[tuple[str, str]]:
+    def list_leader_keys(self) -> list[tuple[str, str]]:
         """Return the keys that follow the leader as displayed, each with its command."""
         bindings = self._commands.items()
         return [(_display(key.removeprefix(LEADER)), names[0]) for key, names in bindings if key.startswith(LEADER)]
@@ -147,21 +149,21 @@ class Keymap:
 
     def keys_of(self, name: str) -> list[str]:
         """Return all keys of a command as displayed."""
-        return [self._as_read(key) for key in self.keys.get(name, ())]
+        return [self._display_binding(key) for key in self.keys.get(name, ())]
 
-    def _as_read(self, key: str) -> str:
+    def _display_binding(self, key: str) -> str:
         before = f"{self.leader} " if key.startswith(LEADER) else ""
         return before + _display(key.removeprefix(LEADER))
 
 
 def _display(key: str) -> str:
-    """Return a key as displayed."""
+    """Return a key as it is displayed, such as `ctrl+pgup`."""
     *modifiers, last = key.split("+")
-    parts = [*sorted(modifiers, key=_WRITTEN.index), last]
-    return "+".join(SHOWN.get(part, part) for part in parts)
+    parts = [*sorted(modifiers, key=_MODIFIER_ORDER.index), last]
+    return "+".join(DISPLAY_NAMES.get(part, part) for part in parts)
 
 
-def wrong_keys(keys: object) -> list[str]:
+def find_wrong_keys(keys: object) -> list[str]:
     """Return the invalid ones of comma-separated keys."""
     if not isinstance(keys, str) or keys == ",":
         return []
@@ -172,8 +174,8 @@ def wrong_keys(keys: object) -> list[str]:
 def _is_key(name: str) -> bool:
     modifiers = name.removesuffix("++").removesuffix("+").lower().split("+")[: -1 if name[-1:] != "+" else None]
     last = _key(name).split("+")[-1]
-    is_held = {SPELLINGS.get(each, each) for each in modifiers if each} <= {*_WRITTEN}
-    return bool(name) and is_held and (len(last) == 1 or last in _NAMED)
+    is_held = {ALIASES.get(each, each) for each in modifiers if each} <= {*_MODIFIER_ORDER}
+    return bool(name) and is_held and (len(last) == 1 or last in _NAMES)
 
 
 def _parse(keys: str) -> Iterable[str]:
@@ -186,8 +188,8 @@ def _parse(keys: str) -> Iterable[str]:
 def _key(name: str) -> str:
     *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
     if len(key) != 1 or key.isascii():
-        modifiers = [SPELLINGS.get(each.lower(), each.lower()) for each in modifiers if each]
-    key = key if len(key) == 1 else SPELLINGS.get(key.lower(), key.lower())
+        modifiers = [ALIASES.get(each.lower(), each.lower()) for each in modifiers if each]
+    key = key if len(key) == 1 else ALIASES.get(key.lower(), key.lower())
     if len(key) == 1 and key.isupper() and not modifiers:
         return key
     order = [each for each in ("alt", "ctrl", "shift", "super") if each in modifiers]

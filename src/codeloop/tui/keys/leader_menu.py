@@ -10,21 +10,19 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.base import SteadyWidget, app_of
+from codeloop.tui.widgets.base import CachedWidget, app_of
 
 _COLUMN = 36
 """Cells of one entry."""
+READING_SECONDS = 15.0
+"""Seconds that the leader waits for a key while the menu is shown, which takes time to read."""
 
 
-READS = 15.0
-"""Seconds that the leader waits while the menu is shown."""
-
-
-class LeaderKeys(SteadyWidget):
-    """A table of keys, column by column."""
+class LeaderMenu(CachedWidget):
+    """The keys and their commands, filled in column by column."""
 
     DEFAULT_CSS = """
-    LeaderKeys { layer: keys; dock: bottom; width: 1fr; margin-bottom: 1; background: $background-panel; }
+    LeaderMenu { layer: keys; dock: bottom; width: 1fr; margin-bottom: 1; background: $background-panel; }
     """
 
     def __init__(self) -> None:
@@ -73,13 +71,13 @@ class LeaderKeys(SteadyWidget):
         return Strip(self._rows[y]).apply_style(base).adjust_cell_length(self.size.width, base)
 
 
-async def list_keys(ui: Ui) -> float:
-    """Show the menu; return the leader's new wait in seconds."""
-    ui.keys.wait(READS)
-    leader_keys = next(iter(ui.query(LeaderKeys)), None)
-    if leader_keys is None:
-        leader_keys = LeaderKeys()
-        await ui.mount(leader_keys)
-    titles = {row.id: row.title for row in ui.table}
-    leader_keys.show([(key, titles[name]) for key, name in ui.keys.leader_keys()], lambda: ui.appearance.styles)
-    return READS
+async def show_menu(ui: Ui) -> float:
+    """Show the menu, and return how many seconds it stays."""
+    ui.keys.wait(READING_SECONDS)
+    menu = next(iter(ui.query(LeaderMenu)), None)
+    if menu is None:
+        menu = LeaderMenu()
+        await ui.mount(menu)
+    titles = {row.id: row.title for row in ui.commands}
+    menu.show([(key, titles[name]) for key, name in ui.keys.list_leader_keys()], lambda: ui.appearance.styles)
+    return READING_SECONDS

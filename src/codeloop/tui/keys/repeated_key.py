@@ -8,7 +8,7 @@ AGAIN = 5.0
 
 
 class RepeatedKey:
-    """`draw` shows the hint; `later` removes it after `AGAIN` seconds."""
+    """The key that waits to be pressed again. `draw` redraws the hint; `later` calls a function after some seconds."""
 
     def __init__(self, draw: Callable[[], object], later: Callable[[float, Callable[[], object]], object]) -> None:
         self._draw = draw
@@ -21,7 +21,10 @@ class RepeatedKey:
         return self._hint if time.monotonic() < self._until else ""
 
     def confirm(self, what: str, also: str = "") -> bool:
-        """Return whether a key is pressed again; the first time, say `what`. `also`: other words for it."""
+        """Return whether a key was pressed for the second time; the first time, show `what` as the hint.
+
+        `also`: another hint of the same action, after which this press counts as the second one.
+        """
         if self._hint in {what, also} and time.monotonic() < self._until:
             self._hint, self._until = "", 0.0
             return True

@@ -9,7 +9,7 @@ MOST = 3.0
 AT_REST = 0.5
 """The required pause for a user who was not typing: too short to read a question."""
 _IDLE = 5.0  # seconds after the last key in which a pausing user may go on typing
-_KEPT = 32  # pauses
+_SAMPLES = 32  # pauses that are kept: about the last sentence
 _SLOWER = 3  # multiples of a usual pause: a longer one means that typing has stopped
 
 
@@ -18,7 +18,7 @@ class TypingRhythm:
 
     def __init__(self) -> None:
         self._last = float("-inf")
-        self._pauses: deque[float] = deque(maxlen=_KEPT)
+        self._pauses: deque[float] = deque(maxlen=_SAMPLES)
 
     def note_key(self, at: float) -> None:
         """Note that a key was pressed."""
@@ -27,7 +27,7 @@ class TypingRhythm:
         self._last = at
 
     def silence_before_answer(self, now: float, *, has_draft: bool) -> float:
-        """Return the seconds without a key after drawing a question before a key answers it.
+        """Return how many seconds without a key must pass after a question was drawn before a key answers it.
 
         `has_draft`: the prompt holds text.
         """

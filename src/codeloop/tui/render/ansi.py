@@ -19,18 +19,18 @@ _SEQUENCE = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)"
     r"|\x1b[ -/]*[0-~]|\x1b\Z"
 )
-_OVERSTRUCK = re.compile(r"[^\x08\n]\x08")
-_NAMED = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
+_OVERSTRIKE = re.compile(r"[^\x08\n]\x08")
+_COLOUR_NAMES = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
 """The theme's colours for ANSI black, red, green, yellow, blue, magenta, cyan and white."""
 _LOOKS = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 _ENDS = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
 
 
 class Pen(Struct, frozen=True):
-    """The current style of the output: colour and background (a theme's name, or `#rrggbb`; empty: the base), looks."""
+    """The style of the output at a point. Colours are names of the theme or `#rrggbb`; empty: those of plain text."""
 
     colour: str = ""
-    ground: str = ""
+    background: str = ""
     looks: frozenset[str] = frozenset()
 
 
@@ -65,25 +65,27 @@ class AnsiText:
     def _style(self) -> Style:
         style = self._cache.get(self._pen)
         if style is None:
-            style = self._cache[self._pen] = self._make(self._pen)
+            style = self._cache[self._pen] = self._make_style(self._pen)
         return style
 
-    def _make(self, pen: Pen) -> Style:
+    def _make_style(self, pen: Pen) -> Style:
         looks = " ".join(sorted(pen.looks))
-        background = "" if pen.ground.startswith(("#", "ansi_")) else pen.ground
-        colour = pen.colour or ("background" if background and self._styles.theme.background else self._base)
+        named_background = "" if pen.background.startswith(("#", "ansi_")) else pen.background
+        colour = pen.colour or ("background" if named_background and self._styles.theme.background else self._base)
         if colour.startswith(("#", "ansi_")):
-            style = self._styles.of("", looks, background) + Style(color=colour.removeprefix("ansi_"))
+            style = self._styles.of("", looks, named_background) + Style(color=colour.removeprefix("ansi_"))
         else:
-            style = self._styles.of(colour, looks, background)
-        return style if background == pen.ground else style + Style(bgcolor=pen.ground.removeprefix("ansi_"))
+            style = self._styles.of(colour, looks, named_background)
+        return (
+            style if named_background == pen.background else style + Style(bgcolor=pen.background.removeprefix("ansi_"))
+        )
 
 
 def _apply_overwrites(line: str) -> str:
     """Return a line's final state after carriage returns (progress bars) and backspaces (manuals)."""
     line = line.rstrip("\r").rpartition("\r")[2]
     while "\x08" in line:
-        shorter = _OVERSTRUCK.sub("", line)
+        shorter = _OVERSTRIKE.sub("", line)
         if shorter == line:
             return line.replace("\x08", "")
         line = shorter
@@ -104,26 +106,26 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
             case _ if code in _ENDS:
                 pen = replace(pen, looks=pen.looks - _ENDS[code])
             case _ if 30 <= code <= 37 or 90 <= code <= 97:
-                pen = replace(pen, colour=_NAMED[code % 10])
+                pen = replace(pen, colour=_COLOUR_NAMES[code % 10])
             case _ if 40 <= code <= 47 or 100 <= code <= 107:
-                pen = replace(pen, ground=_NAMED[code % 10])
+                pen = replace(pen, background=_COLOUR_NAMES[code % 10])
             case 39:
                 pen = replace(pen, colour="")
             case 49:
-                pen = replace(pen, ground="")
+                pen = replace(pen, background="")
             case 38 | 48:
                 colour, at = _read_colour(numbers, at)
-                pen = replace(pen, colour=colour) if code == 38 else replace(pen, ground=colour)
+                pen = replace(pen, colour=colour) if code == 38 else replace(pen, background=colour)
             case _:
                 pass
     return pen
 
 
 def _read_colour(numbers: list[int], at: int) -> tuple[str, int]:
-    """Return a colour of the 256 or of all, and where the next code is."""
+    """Return the colour that codes after 38 or 48 give (`5;N` or `2;R;G;B`), and the index of the next code."""
     if at < len(numbers) and numbers[at] == 5 and at + 1 < len(numbers):
         number = numbers[at + 1]
-        return _NAMED[number % 8] if number < 16 else colour_number(min(number, 255)), at + 2
+        return _COLOUR_NAMES[number % 8] if number < 16 else colour_number(min(number, 255)), at + 2
     if at < len(numbers) and numbers[at] == 2 and at + 3 < len(numbers):
         parts = [min(part, 255) for part in numbers[at + 1 : at + 4]]
         return "#" + "".join(f"{part:02x}" for part in parts), at + 4

@@ -15,7 +15,7 @@ MARGIN = 2
 
 
 class LiveTexts:
-    """Incremental rendering of streaming texts."""
+    """Renders texts that still grow: what is rendered already is kept, and only the new end is added."""
 
     def __init__(self, canvas: Canvas) -> None:
         self._room = max(canvas.width - MARGIN, 2)
@@ -60,30 +60,30 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     text = item.part.text.strip()
     if not canvas.thinking or not text:
         return []
-    muted = canvas.styles.of("text_muted", "italic")
+    style = canvas.styles.of("text_muted", "italic")
     click = Style(meta={"toggle": item.key})
     time = item.part.time
     took = f" for {format_duration(elapsed_ms(time.start, time.end))}" if time.end is not None else ""
     head = Segment(f"{'▾' if item.is_open else '▸'} ", canvas.styles.of("text_muted") + click)
     title = f"Thought{took}" if time.end is not None else "Thinking"
     if item.is_open:
-        return [cut([head, Segment(title, muted + click)], canvas.width), *texts.reasoning(item)]
+        return [cut([head, Segment(title, style + click)], canvas.width), *texts.reasoning(item)]
     lines = text.count("\n") + 1
     more = f"  {lines} lines" if lines > 1 else ""
-    label = Segment(f"{title}: ", muted + click)
+    label = Segment(f"{title}: ", style + click)
     line = text.rpartition("\n")[2] if item.is_live else text.partition("\n")[0]
-    first = [Segment(" ".join(escape_answer_controls(line).split()).strip("*# "), muted + click)]
+    first = [Segment(" ".join(escape_answer_controls(line).split()).strip("*# "), style + click)]
     room = canvas.width - MARGIN - len(label.text) - len(more)
     return [cut([head, label, *cut(first, room), Segment(more, canvas.styles.of("text_muted") + click)], canvas.width)]
 
 
 def summary_rows(item: SummaryItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
     """Return where the conversation was compacted, and the summary if it is open."""
-    muted = canvas.styles.of("text_muted") + Style(meta={"toggle": item.key})
+    style = canvas.styles.of("text_muted") + Style(meta={"toggle": item.key})
     words = "compacting" if item.is_live else f"{'▾' if item.is_open else '▸'} conversation compacted"
     line = canvas.styles.of("border")
     side = max((canvas.width - len(words) - 2) // 2, 1)
-    rule = [Segment("─" * side, line), Segment(f" {words} ", muted), Segment("─" * side, line)]
+    rule = [Segment("─" * side, line), Segment(f" {words} ", style), Segment("─" * side, line)]
     rows = [cut(rule, canvas.width)]
     if item.is_open and item.text.strip():
         rows += texts.summary(item)

@@ -10,6 +10,7 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.graphemes import clusters
 
 TAB = 4
+"""Cells between two tab stops."""
 _OPENING = "\uff08\u300c\u300e\u3010\u3008\u300a"
 """Brackets after which no row ends."""
 
@@ -30,24 +31,23 @@ def expand_tabs(text: str) -> str:
         return text
     if is_plain(text):
         return text.expandtabs(TAB)
-    first, *rest = text.split("\t")
-    shown = first
-    for piece in rest:
-        shown += " " * (TAB - cell_len(shown) % TAB) + piece
-    return shown
+    line_text, *pieces = text.split("\t")
+    for piece in pieces:
+        line_text += " " * (TAB - cell_len(line_text) % TAB) + piece
+    return line_text
 
 
 def wrap(line: Sequence[Segment], width: int) -> list[Row]:
     """Return a line in rows of at most `width` cells, broken at spaces where there are any."""
-    return _in_rows(line, width, trims=True)
+    return _break(line, width, trims=True)
 
 
 def fold(line: Sequence[Segment], width: int) -> list[Row]:
     """Return a line in rows of at most `width` cells, broken after spaces where there are any; every space stays."""
-    return _in_rows(line, width, trims=False)
+    return _break(line, width, trims=False)
 
 
-def _in_rows(line: Sequence[Segment], width: int, *, trims: bool) -> list[Row]:
+def _break(line: Sequence[Segment], width: int, *, trims: bool) -> list[Row]:
     text = line[0].text if len(line) == 1 else "".join([segment.text for segment in line])
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
         return [list(line)]
@@ -201,11 +201,11 @@ def pad(row: Row, width: int, style: Style) -> Row:
     return [*row, Segment(" " * room, style)] if room > 0 else row
 
 
-def prefix_rows(rows: Iterable[Row], first: Segment, rest: Segment | None = None) -> list[Row]:
-    """Return rows with a segment before the first of them, and `rest` (the same, if not given) before the others."""
-    prefixed: list[Row] = []
+def prefix_rows(rows: Iterable[Row], first: Segment, others: Segment | None = None) -> list[Row]:
+    """Return rows with a segment before the first of them, and `others` (the same, if not given) before the others."""
+    result: list[Row] = []
     before = first
     for row in rows:
-        prefixed.append([before, *row])
-        before = first if rest is None else rest
-    return prefixed
+        result.append([before, *row])
+        before = first if others is None else others
+    return result

@@ -12,6 +12,7 @@ from codeloop.tui.state.items import EndItem, Look, NoticeItem
 
 _COLOURS: dict[Look, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
 _NAME = 40
+"""Characters of an agent's or a model's name."""
 
 
 def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
@@ -20,7 +21,7 @@ def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
     rows: list[Row] = []
     if error is not None and not isinstance(error, MessageAbortedError):
         message = error_message(error)
-        rows += _text_rows(f"{message}\n{_advice(message)}", "error", canvas)
+        rows += _text_rows(f"{message}\n{_advise(message)}", "error", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
     sums = [row for line in _lines(*_sums(item), room) for row in wrap([Segment(line, style)], room)]
     return [*rows, *prefix_rows(sums, Segment("  "))]
@@ -48,7 +49,7 @@ def _sums(item: EndItem) -> tuple[list[str], list[str]]:
     """Return the model and duration, and the usage."""
     message = item.message
     about = "~" if item.is_estimated else ""
-    cached = f" ({format_count(item.cached)} cached)" if item.cached else ""
+    cache_note = f" ({format_count(item.cached_tokens)} cached)" if item.cached_tokens else ""
     who = [
         one_line(message.agent, _NAME),
         one_line(message.model_id, _NAME),
@@ -56,7 +57,7 @@ def _sums(item: EndItem) -> tuple[list[str], list[str]]:
         format_duration(item.ms),
         *([f"{item.steps} steps"] if item.steps > 1 else []),
     ]
-    tokens = f"{about}{format_count(item.tokens_in)} in{cached}, {format_count(item.tokens_out)} out"
+    tokens = f"{about}{format_count(item.tokens_in)} in{cache_note}, {format_count(item.tokens_out)} out"
     used = [  # a turn that was refused or killed has no counts
         *([tokens] if item.tokens_in or item.tokens_out else []),
         *([about + format_cost(item.cost)] if item.cost else []),
@@ -64,7 +65,7 @@ def _sums(item: EndItem) -> tuple[list[str], list[str]]:
     return [word for word in who if word], used
 
 
-def _advice(message: str) -> str:
+def _advise(message: str) -> str:
     """Return how to do in the UI what an error suggests doing with a command."""
     return "Here /connect does that." if "codeloop auth login" in message else ""
 

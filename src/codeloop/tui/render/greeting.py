@@ -11,13 +11,15 @@ _GAP = 3
 
 def greeting_rows(canvas: Canvas, height: int, title: str, keys: Sequence[tuple[str, str]]) -> list[Row]:
     """Return a title above a list of keys, centred in so many rows; nothing where it does not fit."""
-    shown = [(key, what) for key, what in keys if key]
-    column = max((len(key) for key, _ in shown), default=0) + _GAP
-    width = max((column + len(what) for _, what in shown), default=0)
-    top = (height - len(shown) - 2) // 2
+    hints = [(key, what) for key, what in keys if key]
+    column = max((len(key) for key, _ in hints), default=0) + _GAP
+    width = max((column + len(what) for _, what in hints), default=0)
+    top = (height - len(hints) - 2) // 2
     if width > canvas.width or top < 0:
         return []
     segment = Segment(" " * ((canvas.width - width) // 2))
-    strong, key_style, muted = (canvas.styles.of(*look) for look in (("primary", "bold"), ("text",), ("text_muted",)))
+    strong, key_style, muted_style = (
+        canvas.styles.of(*look) for look in (("primary", "bold"), ("text",), ("text_muted",))
+    )
     rows: list[Row] = [*([] for _ in range(top)), [segment, Segment(title, strong)], []]
-    return rows + [[segment, Segment(f"{key:{column}}", key_style), Segment(what, muted)] for key, what in shown]
+    return rows + [[segment, Segment(f"{key:{column}}", key_style), Segment(what, muted_style)] for key, what in hints]

@@ -12,14 +12,14 @@ from codeloop.schema.part import FilePart
 from codeloop.tui.terminal.images import PictureBox, pixels_of
 
 
-class PicturePlace(Struct, frozen=True):
-    """One row of the space for a picture; `part_id`: its attachment; `line` from 0; `left`: the column it begins at."""
+class PictureSpace(Struct, frozen=True):
+    """One row of the space for a picture; `part_id`: its attachment; `line` from 0; `column`: where it begins."""
 
     part_id: str
     columns: int
     rows: int
     line: int = 0
-    left: int = 0
+    column: int = 0
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -28,12 +28,12 @@ class PicturePlace(Struct, frozen=True):
 
 
 class PictureRow(list[Segment]):
-    """A row of a picture: one that it is drawn on, or (`picture_place` is None) its caption."""
+    """A row of a picture: one that it is drawn on, or (`space` is None) its caption."""
 
-    def __init__(self, segments: Iterable[Segment], picture_place: PicturePlace | None = None) -> None:
+    def __init__(self, segments: Iterable[Segment], space: PictureSpace | None = None) -> None:
         super().__init__(segments)
-        self.place = picture_place
-        self.written: tuple[object, list[Segment]] | None = None
+        self.space = space
+        self.cache: tuple[object, list[Segment]] | None = None
         """The segments last written on it, and their picture."""
 
 
@@ -42,7 +42,7 @@ class PictureStore(Protocol):
 
     room: PictureBox
 
-    def request(self, picture_place: PicturePlace) -> None:
+    def request(self, space: PictureSpace) -> None:
         """Request that a visible picture be drawn."""
         ...
 
@@ -72,4 +72,4 @@ def picture_rows(
     box = PictureBox(max(min(most.columns, room - column), 1), most.rows, most.cell).fit(width, height)
     empty = Segment(" " * box.columns, fill + Style(meta={"image": file.id}))
     row = [*before, empty, Segment(" " * (room - column - box.columns), fill)]
-    return [PictureRow(row, PicturePlace(file.id, box.columns, box.rows, line, column)) for line in range(box.rows)]
+    return [PictureRow(row, PictureSpace(file.id, box.columns, box.rows, line, column)) for line in range(box.rows)]

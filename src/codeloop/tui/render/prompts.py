@@ -29,9 +29,9 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
         if isinstance(part, TextPart) and not part.synthetic:
             for line in escape_answer_controls(part.text.strip("\n")).split("\n"):
                 rows += wrap([Segment(expand_tabs(line), text_style)], inner)
-    muted = styles.of("text_muted", "", background)
+    muted_style = styles.of("text_muted", "", background)
     if len(rows) > _MOST:
-        note = muted + styles.of("text_muted", "italic") + Style(meta={"toggle": item.key})
+        note = muted_style + styles.of("text_muted", "italic") + Style(meta={"toggle": item.key})
         if item.is_open:
             rows.append([Segment("▴ show less", note)])
         else:
@@ -39,15 +39,15 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
             rows = [*rows[:_ENDS], cut(more, inner), *rows[-_ENDS:]]
     fill = styles.of("text", "", background)
     before = [Segment(BAR, styles.of(bar, "", background)), Segment(" ", fill)]
-    chips = [chip for part in item.parts for chip in _chip(part, muted)]
+    chips = [chip for part in item.parts for chip in _chip(part, muted_style)]
     chip_rows = wrap(chips, inner) if chips else []
-    rows_shown: list[Row] = [pad([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
+    panel_rows: list[Row] = [pad([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
     words = [pad([*before, *row], canvas.width, fill) for row in chip_rows]
     pictures = [part for part in item.parts if isinstance(part, FilePart) and is_picture(part) and not item.is_undone]
-    rows_shown += [PictureRow(row) for row in words] if pictures else words
+    panel_rows += [PictureRow(row) for row in words] if pictures else words
     for part in pictures:
-        rows_shown += picture_rows(part, canvas.pictures, canvas.width, before, fill)
-    return rows_shown
+        panel_rows += picture_rows(part, canvas.pictures, canvas.width, before, fill)
+    return panel_rows
 
 
 def _chip(part: Part, style: Style) -> Row:

@@ -28,7 +28,7 @@ _ALIASES = {"jsonc": "json", "json5": "json", "shell": "bash", "zsh": "bash", "v
 _DEEPEST = 50
 """The deepest stack of a lexer; deeper nesting is not real code."""
 _PLAIN = frozenset({"", "text", "txt", "plain", "plaintext", "output", "log", "none"})
-_COMMENTED = frozenset({
+_BLOCK_COMMENTS = frozenset({
     "c", "cpp", "javascript", "typescript", "jsx", "tsx", "rust", "go", "java", "kotlin", "php", "csharp", "swift",
     "css", "scss", "sql", "scala", "dart", "objective-c",
 })  # fmt: skip
@@ -135,7 +135,7 @@ def _lexer(name: str) -> Any:
 @cache
 def _has_block_comments(name: str) -> bool:
     lexer = _lexer(name)
-    return lexer is not None and not _COMMENTED.isdisjoint(lexer.aliases)
+    return lexer is not None and not _BLOCK_COMMENTS.isdisjoint(lexer.aliases)
 
 
 @cache
@@ -205,8 +205,8 @@ def _merge(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
     """Return tokens as segments, joining equal styles; spaces join what precedes them."""
     segments: list[Segment] = []
     text, last = "", None
-    for style, found in tokens:
-        value = found.replace("\n", "")
+    for style, token in tokens:
+        value = token.replace("\n", "")
         if style is last or (last is not None and value.isspace()):
             text += value
         elif value:

@@ -71,7 +71,7 @@ class Appearance:
         """Whether the terminal shows any RGB colour."""
         return self._terminal.depth == "truecolor"
 
-    def stand_on(self, *, is_dark: bool) -> bool:
+    def set_background(self, *, is_dark: bool) -> bool:
         """Set whether the terminal's background is dark; return whether everything must be redrawn."""
         self._terminal = replace(self._terminal, is_dark=is_dark)
         before, self.mode = self.mode, self._fitting_mode()

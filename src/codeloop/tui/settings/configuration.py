@@ -6,7 +6,7 @@ from codeloop.schema.operation import CONFIG_GET, CONFIG_SETTINGS, NoArguments
 from codeloop.schema.wire import JSON
 
 
-async def configuration_of(client: Client) -> JSON:
+async def read_configuration(client: Client) -> JSON:
     """Return the merged configuration; a server of the reference lacks codeloop's own keys."""
     try:
         return await client.call(CONFIG_SETTINGS, NoArguments())

@@ -19,14 +19,14 @@ AskTrust = Callable[[str], Awaitable[bool]]
 class UiLaunch(Struct, frozen=True, kw_only=True):
     """The start parameters.
 
-    `opened`: opens the project or the connection, asking for trust if that is needed; raises CodeloopError. `chosen`:
-    returns the session to resume; None: a new one. `created`: makes a new session. `prompt` is typed in and sent.
-    `command`: what resumes a session from the command line, without its id; empty: nothing can.
+    `open_project` opens the project or the connection, asking for trust if that is needed; it raises CodeloopError.
+    `choose_session` returns the session to resume, None for a new one; `create_session` makes a new session. `prompt`
+    is typed in and sent. `command`: what resumes a session from the command line, without its id; empty: nothing can.
     """
 
-    opened: Callable[[AskTrust], AbstractAsyncContextManager[Target]]
-    chosen: Callable[[Target], Awaitable[Session | None]]
-    created: Callable[[Client], Awaitable[Session]]
+    open_project: Callable[[AskTrust], AbstractAsyncContextManager[Target]]
+    choose_session: Callable[[Target], Awaitable[Session | None]]
+    create_session: Callable[[Client], Awaitable[Session]]
     directory: str
     """What the first screen shows before the project is open."""
     state_folder: Path
@@ -40,6 +40,7 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     model: ModelRef | None = None
     thinking: bool | None = None
+    """Whether the model's thinking is shown; None: as the settings say."""
     server: str = ""
     """The address of the server; "": the project is opened in this process."""
     command: str = "codeloop --session"

@@ -62,7 +62,7 @@ class UiSettings(Struct, frozen=True, kw_only=True):
         return "unified" if self.diff_style == "stacked" else self.diff_style
 
 
-class Sources(Struct, frozen=True):
+class SettingsSources(Struct, frozen=True):
     """The settings, the file that each was set in, and what could not be read."""
 
     settings: UiSettings
@@ -70,7 +70,7 @@ class Sources(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def read_settings(files: Sequence[Path]) -> Sources:
+def read_settings(files: Sequence[Path]) -> SettingsSources:
     """Read files of settings; a later one takes precedence, key by key. A wrong value is reported and skipped."""
     values: dict[str, Any] = {}
     origins: dict[str, Path] = {}
@@ -92,7 +92,7 @@ def read_settings(files: Sequence[Path]) -> Sources:
             else:
                 values[key] = value
             origins[key] = file
-    return Sources(msgspec.convert(values, UiSettings), origins, tuple(problems))
+    return SettingsSources(msgspec.convert(values, UiSettings), origins, tuple(problems))
 
 
 def write_setting(file: Path, key: str, value: str | float) -> None:
@@ -101,19 +101,19 @@ def write_setting(file: Path, key: str, value: str | float) -> None:
     Raises CodeloopError when the file can't be read or written.
     """
     literal = msgspec.json.encode(value).decode()
-    document = _document(file)
+    document = _parse_file(file)
     text, span = document.text, document.spans.get((key,))
     if span is not None:
         _write(file, text[: span.start] + literal + text[span.end :])
         return
     inside = document.spans[()].start + 1  # behind the brace
-    rest = text[inside:] if document.value else f"\n{text[inside:]}"
-    _write(file, f'{text[:inside]}\n  "{key}": {literal}{"," if document.value else ""}{rest}')
+    others = text[inside:] if document.value else f"\n{text[inside:]}"
+    _write(file, f'{text[:inside]}\n  "{key}": {literal}{"," if document.value else ""}{others}')
 
 
 def unset_setting(file: Path, key: str) -> None:
     """Remove a value from a file of settings; comments in it stay. Raises CodeloopError as `write_setting` does."""
-    document = _document(file)
+    document = _parse_file(file)
     if (span := document.spans.get((key,))) is None:
         return
     before, after = document.text[: span.key], document.text[span.end :]
@@ -123,7 +123,7 @@ def unset_setting(file: Path, key: str) -> None:
         _write(file, _LAST_COMMA.sub("", before) + after)
 
 
-def _document(file: Path) -> Document:
+def _parse_file(file: Path) -> Document:
     try:
         document = parse(read_whole(file, CONFIG_BYTES.value).decode() if file.exists() else "{}")
     except JsoncError as error:

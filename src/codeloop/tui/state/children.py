@@ -10,34 +10,34 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tui.state.items import Child
 from codeloop.tui.state.message_log import MessageLog
 
-SHOWN = 4
+MOST_CALLS = 4
 """How many of a subagent's calls are shown."""
-STANDING = "task"
+STATE_KEY = "task"
 """Metadata key of a subagent's state."""
 
 
 class Children:
-    """The subagents of one session, and theirs. `known`: their sessions by id."""
+    """The subagents of one session, and theirs. `sessions`: their sessions by id."""
 
     def __init__(self, session_id: str) -> None:
-        self.known: dict[str, Session] = {}
+        self.sessions: dict[str, Session] = {}
         self._session_id = session_id
         self._visible: dict[str, Child] = {}
         self._message_ids: dict[str, str] = {}
-        """The messages whose calls started them."""
+        """The messages whose calls started them, by the id of the subagent's session."""
 
     @property
-    def shown(self) -> Mapping[str, Child]:
-        """The shown state of each, by the id of its session."""
+    def visible(self) -> Mapping[str, Child]:
+        """The state of each as the screen shows it, by the id of its session."""
         return self._visible
 
-    def learn(self, session: Session) -> bool:
+    def update(self, session: Session) -> bool:
         """Update from a session; return whether it is one of these subagents."""
-        if session.parent_id != self._session_id and session.parent_id not in self.known:
+        if session.parent_id != self._session_id and session.parent_id not in self.sessions:
             return False
-        self.known[session.id] = session
-        standing = (session.metadata or {}).get(STANDING)
-        state = str(cast("JSON", standing).get("state", "")) if isinstance(standing, dict) else ""
+        self.sessions[session.id] = session
+        metadata = (session.metadata or {}).get(STATE_KEY)
+        state = str(cast("JSON", metadata).get("state", "")) if isinstance(metadata, dict) else ""
         before = self._visible.get(session.id) or Child(session.id, "")
         self._visible[session.id] = replace(before, title=session.title, agent=session.agent or "", state=state)
         return True
@@ -52,7 +52,7 @@ class Children:
                 calls = [call for call in child.calls if call.id != p.part.id]
                 index = next((at for at, call in enumerate(child.calls) if call.id == p.part.id), len(calls))
                 calls.insert(index, p.part)
-                self._visible[session_id] = replace(child, calls=tuple(calls[-SHOWN:]))
+                self._visible[session_id] = replace(child, calls=tuple(calls[-MOST_CALLS:]))
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.time.completed:
                 self._visible[session_id] = replace(child, steps=child.steps + 1)
             case _:
@@ -60,21 +60,21 @@ class Children:
         return True
 
     def message_of(self, session_id: str, log: MessageLog) -> str | None:
-        """Return the id of the message whose call started a subagent, or the one that it belongs to."""
-        while (session := self.known.get(session_id)) is not None and session.parent_id != self._session_id:
+        """Return the id of the message whose call started a subagent, or its parent; None: not loaded."""
+        while (session := self.sessions.get(session_id)) is not None and session.parent_id != self._session_id:
             session_id = session.parent_id or ""
-        known = self._message_ids.get(session_id)
-        if known is None or known not in log.messages:
+        starter_id = self._message_ids.get(session_id)
+        if starter_id is None or starter_id not in log.messages:
             calls = (
                 (message_id, part)
                 for message_id in reversed(log.ids)
                 for part in log.messages[message_id].parts.values()
                 if isinstance(part, ToolPart)
             )
-            known = next((message_id for message_id, part in calls if child_of(part) == session_id), None)
-            if known is not None:
-                self._message_ids[session_id] = known
-        return known
+            starter_id = next((message_id for message_id, part in calls if child_of(part) == session_id), None)
+            if starter_id is not None:
+                self._message_ids[session_id] = starter_id
+        return starter_id
 
 
 def title_of(session: Session) -> str:

@@ -1,4 +1,4 @@
-"""Throttling of work that many events request."""
+"""Limits how often work is done that many events request: drawing a frame, refreshing a list."""
 
 import asyncio
 import time
@@ -41,7 +41,7 @@ class Debounce:
         self._work: asyncio.Task[Any] | None = None
 
     def request(self) -> None:
-        """Request it."""
+        """Have the work started soon, if it is not due already."""
         if self._due is None:
             self._due = asyncio.get_running_loop().call_later(self._seconds, self._run_now)
 

@@ -11,7 +11,7 @@ Look = Literal["info", "success", "warning", "error"]
 
 
 class PromptItem(Struct, frozen=True):
-    """A prompt of the user, or of the program for them; `key` is the message's id.
+    """A prompt that the user sent, or the program on their behalf; `key` is the message's id.
 
     `is_undone`: it was undone and can be redone. `is_open`: all of it is shown, however long it is.
     """
@@ -54,7 +54,7 @@ class Child(Struct, frozen=True):
 class ToolItem(Struct, frozen=True):
     """A tool call; `key` is the part's id. `is_open`: all of its output is shown. `is_asking`: the user is asked.
 
-    `resumed`: when the user answered, in ms since the epoch.
+    `resumed_at`: when the user answered, in ms since the epoch.
     """
 
     key: str
@@ -62,7 +62,7 @@ class ToolItem(Struct, frozen=True):
     child: Child | None = None
     is_open: bool = False
     is_asking: bool = False
-    resumed: int = 0
+    resumed_at: int = 0
 
 
 class SummaryItem(Struct, frozen=True):
@@ -77,15 +77,15 @@ class SummaryItem(Struct, frozen=True):
 class EndItem(Struct, frozen=True):
     """The end of a turn: its last answer, and what the turn has used.
 
-    `steps`: requests to the model; `tokens_in`, `cached`, `tokens_out`: their sums; `cost` in dollars; `ms`: how long
-    it took.
+    `steps`: requests to the model; `tokens_in` (of which `cached_tokens` came from the cache) and `tokens_out`: their
+    sums; `cost` in dollars; `ms`: how long the turn took.
     """
 
     key: str
     message: AssistantMessage
     steps: int
     tokens_in: int
-    cached: int
+    cached_tokens: int
     tokens_out: int
     cost: float
     ms: int

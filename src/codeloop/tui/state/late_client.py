@@ -9,7 +9,7 @@ from codeloop.schema.operation import Gives, Operation, Takes
 
 
 class LateClient:
-    """Passes calls on to the client that `become` names, once it is known."""
+    """Forwards calls to the client given to `become`; calls made before that wait for it."""
 
     def __init__(self) -> None:
         self._client: asyncio.Future[Client] | None = None
@@ -22,15 +22,16 @@ class LateClient:
 
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
         """Run an operation once the project is open. Raises CodeloopError when it is refused."""
-        if self._client is None:
-            self._client = asyncio.get_running_loop().create_future()
-        client = await asyncio.shield(self._client)
+        client = await self._wait_for_client()
         return await client.call(operation, args)
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
         """Yield every stored event after `after`, then live ones."""
-        if self._client is None:
-            self._client = asyncio.get_running_loop().create_future()
-        client = await asyncio.shield(self._client)
+        client = await self._wait_for_client()
         async for event in client.follow(after):
             yield event
+
+    async def _wait_for_client(self) -> Client:
+        if self._client is None:  # not made in the constructor, where no loop runs yet
+            self._client = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(self._client)  # a cancelled call must not cancel the others' future

@@ -20,28 +20,29 @@ from codeloop.tui.state.items import (
     TextItem,
     ToolItem,
 )
-from codeloop.tui.state.message_log import Known, MessageLog
+from codeloop.tui.state.message_log import LoggedMessage, MessageLog
 
-_NAMED = 12
-"""How many files are named."""
-UNFINISHED = {None, "tool-calls", "cut"}
+_MOST_FILES = 12
+"""How many of the files that an undo restored are named."""
+INTERMEDIATE = {None, "tool-calls", "cut"}
 """Finish reasons after which another step follows."""
 
 
 class Showing(Struct, frozen=True):
-    """The inputs of items besides their message.
+    """What the items of a message depend on besides the message.
 
-    `opened`: keys of items that the user has opened. `queued`: ids of prompts that wait. `undone_from`: the first
-    undone message, "": none; `undone_files`: the files that this restored. `asking`: ids of calls that wait for a
-    the user. `resumed`: when they answered. `children`: subagents by the id of their session.
+    `open_keys`: keys of items that the user has opened. `queued_ids`: ids of prompts that wait. `undone_from`: the id
+    of the first undone message, "" if none is; `undone_files`: the files that this restored. `asking`: ids of calls
+    that wait for the user; `resume_times`: when the user answered, by the call's id (ms since the epoch). `children`:
+    subagents by the id of their session.
     """
 
-    opened: Collection[str] = ()
-    queued: Collection[str] = ()
+    open_keys: Collection[str] = ()
+    queued_ids: Collection[str] = ()
     undone_from: str = ""
     undone_files: Sequence[str] = ()
     asking: Collection[str] = ()
-    resumed: Mapping[str, int] = MappingProxyType({})
+    resume_times: Mapping[str, int] = MappingProxyType({})
     children: Mapping[str, Child] = MappingProxyType({})
 
 
@@ -57,34 +58,34 @@ def items_of(log: MessageLog, message_id: str, showing: Showing) -> list[Item]:
         case AssistantMessage(summary=True) as info:
             text = "".join(part.text for part in message.parts.values() if isinstance(part, TextPart))
             is_live = info.time.completed is None
-            return [] if undone else [SummaryItem(info.id, text, is_live, info.id in showing.opened)]
+            return [] if undone else [SummaryItem(info.id, text, is_live, info.id in showing.open_keys)]
         case AssistantMessage() as info:
             return [] if undone else [*_items_of_parts(info, message, showing), *_end(log, info)]
 
 
-def _prompt(info: UserMessage, message: Known, showing: Showing, *, undone: bool) -> list[Item]:
+def _prompt(info: UserMessage, message: LoggedMessage, showing: Showing, *, undone: bool) -> list[Item]:
     parts = tuple(part for part in message.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
-    if info.id in showing.queued or not parts or all(isinstance(part, CompactionPart) for part in parts):
+    if info.id in showing.queued_ids or not parts or all(isinstance(part, CompactionPart) for part in parts):
         return []
     notice_items = [
         NoticeItem(f"{part.id}:told", part.text, "warning")
         for part in message.parts.values()
         if isinstance(part, TextPart) and part.synthetic and TOLD in (part.metadata or {})
     ]
-    prompt = PromptItem(info.id, info, parts, is_undone=undone, is_open=info.id in showing.opened)
+    prompt = PromptItem(info.id, info, parts, is_undone=undone, is_open=info.id in showing.open_keys)
     if undone and info.id == showing.undone_from:
         return [NoticeItem(f"{info.id}:undone", _describe_undone(showing.undone_files), "warning"), prompt]
     return [prompt, *notice_items]
 
 
 def _describe_undone(files: Sequence[str]) -> str:
-    """Return the rows that tell that a part of the conversation is undone, and which files with it."""
-    more = [f"and {len(files) - _NAMED} more"] if len(files) > _NAMED else []
-    names = (f"  {name}" for name in [*files[:_NAMED], *more])
+    """Return the text above the undone messages: how to redo them, and the files that were restored."""
+    more = [f"and {len(files) - _MOST_FILES} more"] if len(files) > _MOST_FILES else []
+    names = (f"  {name}" for name in [*files[:_MOST_FILES], *more])
     return "\n".join(["Undone from here on; /redo brings it back.", *names])
 
 
-def _items_of_parts(info: AssistantMessage, message: Known, showing: Showing) -> Iterator[Item]:
+def _items_of_parts(info: AssistantMessage, message: LoggedMessage, showing: Showing) -> Iterator[Item]:
     is_open = info.time.completed is None
     last = next(reversed(message.parts), "")
     for part in message.parts.values():
@@ -92,15 +93,15 @@ def _items_of_parts(info: AssistantMessage, message: Known, showing: Showing) ->
             case TextPart(text=text) if text.strip() and not part.ignored:
                 yield TextItem(part.id, part, is_live=is_open and part.id == last)
             case ReasoningPart(text=text) if text.strip():
-                yield ReasoningItem(part.id, part, is_open and part.time.end is None, part.id in showing.opened)
+                yield ReasoningItem(part.id, part, is_open and part.time.end is None, part.id in showing.open_keys)
             case ToolPart():
                 yield ToolItem(
                     part.id,
                     part,
                     showing.children.get(child_of(part)),
-                    is_open=part.id in showing.opened,
+                    is_open=part.id in showing.open_keys,
                     is_asking=part.call_id in showing.asking,
-                    resumed=showing.resumed.get(part.call_id, 0),
+                    resumed_at=showing.resume_times.get(part.call_id, 0),
                 )
             case _:
                 pass
@@ -108,7 +109,7 @@ def _items_of_parts(info: AssistantMessage, message: Known, showing: Showing) ->
 
 def _end(log: MessageLog, info: AssistantMessage) -> list[Item]:
     """Return the end of a turn below its last answer, once that is complete."""
-    if info.time.completed is None or (info.finish in UNFINISHED and info.error is None):
+    if info.time.completed is None or (info.finish in INTERMEDIATE and info.error is None):
         return []
     turn = log.turn(info.parent_id)
     used = NO_TOKENS
@@ -122,7 +123,7 @@ def _end(log: MessageLog, info: AssistantMessage) -> list[Item]:
             info,
             steps=len(turn),
             tokens_in=used.input + used.cache.read + used.cache.write,
-            cached=used.cache.read,
+            cached_tokens=used.cache.read,
             tokens_out=used.output,
             cost=sum(step.cost for step in turn),
             ms=elapsed_ms(began, info.time.completed),

@@ -11,10 +11,11 @@ from codeloop.schema.message import AssistantMessage, Message, UserMessage
 from codeloop.schema.part import Part, ReasoningPart, TextPart
 from codeloop.schema.wire import replace
 
-Order = tuple[int, str]
+SortKey = tuple[int, str]
+"""A message's time of creation (ms since the epoch), and its id."""
 
 
-class Known(Struct):
+class LoggedMessage(Struct):
     """A message and its parts by id, in their order."""
 
     info: Message
@@ -22,16 +23,16 @@ class Known(Struct):
 
 
 class MessageLog:
-    """Messages in order. `changed`: the ids changed since it was last cleared."""
+    """Messages in order. `changed_ids`: the ids changed since it was last cleared."""
 
     def __init__(self) -> None:
-        self.messages: dict[str, Known] = {}
-        self.changed: set[str] = set()
-        self._order: list[Order] = []
+        self.messages: dict[str, LoggedMessage] = {}
+        self.changed_ids: set[str] = set()
+        self._order: list[SortKey] = []
         self._turns: dict[str, list[str]] = {}
         """The answers to a prompt, by the prompt's id."""
         self._growing: dict[str, list[str]] = {}
-        """Pending deltas, by part id."""
+        """The pieces of growing texts that are not in their parts yet, by part id: joined once a frame, in `settle`."""
 
     @property
     def ids(self) -> list[str]:
@@ -76,8 +77,8 @@ class MessageLog:
         """
         ids = {message.info.id for message in newest}
         is_joined = not is_all and bool(newest) and newest[0].info.id in self.messages
-        for created, message_id in list(self._order):
-            is_older = is_joined and (created, message_id) < (newest[0].info.time.created, newest[0].info.id)
+        for created_at, message_id in list(self._order):
+            is_older = is_joined and (created_at, message_id) < (newest[0].info.time.created, newest[0].info.id)
             if message_id not in ids and not is_older:
                 self._remove(message_id)
         self.add(newest)
@@ -85,7 +86,7 @@ class MessageLog:
 
     def clear(self) -> None:
         """Forget everything."""
-        self.changed.update(self.messages)
+        self.changed_ids.update(self.messages)
         self.messages.clear()
         self._order.clear()
         self._turns.clear()
@@ -101,31 +102,31 @@ class MessageLog:
             case PartUpdated(properties=p) if (message := self.messages.get(p.part.message_id)) is not None:
                 self._growing.pop(p.part.id, None)
                 message.parts[p.part.id] = p.part
-                self.changed.add(p.part.message_id)
+                self.changed_ids.add(p.part.message_id)
             case PartRemoved(properties=p) if (message := self.messages.get(p.message_id)) is not None:
                 self._growing.pop(p.part_id, None)
                 message.parts.pop(p.part_id, None)
-                self.changed.add(p.message_id)
+                self.changed_ids.add(p.message_id)
             case PartDelta(properties=p) if p.message_id in self.messages:
                 self._growing.setdefault(p.part_id, []).append(p.delta)
-                self.changed.add(p.message_id)
+                self.changed_ids.add(p.message_id)
             case _:
                 pass
 
     def settle(self) -> None:
         """Apply the pending deltas to their parts, once a frame."""
-        for message in (self.messages[message_id] for message_id in self.changed if message_id in self.messages):
+        for message in (self.messages[message_id] for message_id in self.changed_ids if message_id in self.messages):
             for part_id in self._growing.keys() & message.parts.keys():
                 part, deltas = message.parts[part_id], self._growing.pop(part_id)
                 if isinstance(part, TextPart | ReasoningPart):
                     message.parts[part_id] = replace(part, text=part.text + "".join(deltas))
 
     def _put(self, info: Message) -> None:
-        self.changed.add(info.id)
+        self.changed_ids.add(info.id)
         if (message := self.messages.get(info.id)) is not None:
             message.info = info
             return
-        self.messages[info.id] = Known(info, {})
+        self.messages[info.id] = LoggedMessage(info, {})
         insort(self._order, (info.time.created, info.id))
         if isinstance(info, AssistantMessage):
             self._turns.setdefault(info.parent_id, []).append(info.id)
@@ -135,4 +136,4 @@ class MessageLog:
             self._order.remove((message.info.time.created, message_id))
             if isinstance(message.info, AssistantMessage):
                 self._turns[message.info.parent_id].remove(message_id)
-            self.changed.add(message_id)
+            self.changed_ids.add(message_id)

@@ -28,17 +28,19 @@ PAGE = 40
 
 
 class OpenSessions:
-    """The sessions of one target. `on_event` gets every applied event, `on_lost` the error that ended the stream.
+    """The sessions of one target. `on_event` gets every applied event, `on_failure` the error that ended the stream.
 
-    `views`: the open sessions by id. `changed`: the ids to be redrawn.
+    `views`: the open sessions by id. `changed_ids`: the ids to be redrawn.
     """
 
-    def __init__(self, target: Target, on_event: Callable[[Event], object], on_lost: Callable[[str], object]) -> None:
+    def __init__(
+        self, target: Target, on_event: Callable[[Event], object], on_failure: Callable[[str], object]
+    ) -> None:
         self.target = target
         self.views: dict[str, SessionView] = {}
-        self.changed: set[str] = set()
+        self.changed_ids: set[str] = set()
         self._on_event = on_event
-        self._on_lost = on_lost
+        self._on_failure = on_failure
         self._following: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._reading: list[tuple[SessionView, list[Event]]] = []
@@ -46,7 +48,7 @@ class OpenSessions:
 
     @property
     def client(self) -> Client:
-        """The client of the target's directory."""
+        """The client of the directory that the UI was started in."""
         return self.target.client
 
     def client_of(self, session: Session) -> Client:
@@ -56,7 +58,7 @@ class OpenSessions:
     async def start(self) -> None:
         """Start following events."""
         self._following = asyncio.create_task(self._follow())
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # let the task begin, so that no event is missed
 
     async def stop(self) -> None:
         """Stop following."""
@@ -82,13 +84,13 @@ class OpenSessions:
     def close(self, session_id: str) -> None:
         """Stop updating a session."""
         self.views.pop(session_id, None)
-        self.changed.discard(session_id)
+        self.changed_ids.discard(session_id)
 
     async def load_older(self, view: SessionView) -> None:
         """Read the page of messages before the oldest known one."""
         if (cursor := view.cursor) is not None:
             view.cursor = None
-            await self._page(view, cursor)
+            await self._load_page(view, cursor)
 
     async def read_first(self, view: SessionView) -> None:
         """Read the session's first page; `load_older` then fills the gap to the loaded messages.
@@ -99,7 +101,9 @@ class OpenSessions:
             return
         client = self.client_of(view.session)
         empty, full = 0, view.log.messages[view.log.ids[0]].info.time.created
-        while True:  # pages can only be requested by their end: the one that is not full is the first
+        # Pages can only be requested by their end, so the first one is searched for by halving the time: it is the one
+        # that is neither empty nor full.
+        while True:
             middle = (empty + full) // 2
             before = cursor_before(middle if full - empty > 1 else full)
             list_messages = ListMessages(session_id=view.session.id, limit=PAGE, before=before)
@@ -108,11 +112,11 @@ class OpenSessions:
                 break
             empty, full = (empty, min(page[0].info.time.created, middle)) if page else (middle, full)
         view.log.add(page)
-        self.changed.add(view.session.id)
+        self.changed_ids.add(view.session.id)
 
     async def _read(self, view: SessionView) -> None:
         client, session = self.client_of(view.session), SessionId(session_id=view.session.id)
-        await self._page(view, None)
+        await self._load_page(view, None)
         statuses = await client.call(SESSION_STATUS, NoArguments())
         view.set_status(statuses.get(view.session.id, Idle()))
         for child in await client.call(SESSION_CHILDREN, session):
@@ -120,9 +124,9 @@ class OpenSessions:
         view.todos = await client.call(SESSION_TODO, session)
         view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))  # of other terminals, too
         view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
-        self.changed.add(view.session.id)
+        self.changed_ids.add(view.session.id)
 
-    async def _page(self, view: SessionView, cursor: str | None) -> None:
+    async def _load_page(self, view: SessionView, cursor: str | None) -> None:
         client, since = self.client_of(view.session), list[Event]()
         list_messages = ListMessages(session_id=view.session.id, limit=PAGE, before=cursor)
         self._reading.append((view, since))
@@ -136,7 +140,7 @@ class OpenSessions:
             view.load(page, older, since)
         else:
             view.load_older(page, older)
-        self.changed.add(view.session.id)
+        self.changed_ids.add(view.session.id)
 
     async def _follow(self) -> None:
         while True:
@@ -146,7 +150,7 @@ class OpenSessions:
             except GapError:
                 self._read_again()
             except CodeloopError as error:
-                self._on_lost(str(error))
+                self._on_failure(str(error))
                 return
             else:
                 return
@@ -156,7 +160,7 @@ class OpenSessions:
             self._read_again()
         for session_id, view in self.views.items():
             if view.take(event):
-                self.changed.add(session_id)
+                self.changed_ids.add(session_id)
                 for reading, since in self._reading:
                     if reading is view:
                         since.append(event)

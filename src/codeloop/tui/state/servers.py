@@ -15,7 +15,7 @@ _WORDS = {
     "needs_auth": "wants you to sign in",
     "needs_client_registration": "wants a registered client",
 }
-"""Clearer words for some states."""
+"""What users read for some of the states that servers report."""
 _HEALTH: dict[str, Health] = {
     "connected": "good",
     "known": "good",
@@ -25,11 +25,11 @@ _HEALTH: dict[str, Health] = {
     "error": "bad",
 }
 HEALTH: dict[Health, str] = {"good": "success", "resting": "text_muted", "wanting": "warning", "bad": "error"}
-"""The colours that these are shown in."""
+"""The theme's colour of each health."""
 
 
 class ServerState(Struct, frozen=True):
-    """`words`: its state; `health`: whether that is good or bad; `reason`: why it is bad, or empty."""
+    """A server's state in words, how well that is, and if it is bad the reason."""
 
     words: str
     health: Health = "resting"

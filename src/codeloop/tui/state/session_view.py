@@ -26,10 +26,11 @@ from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.tui.state.children import Children
 from codeloop.tui.state.items import Item
-from codeloop.tui.state.message_items import Showing, items_of
+from codeloop.tui.state.message_items import INTERMEDIATE, Showing, items_of
 from codeloop.tui.state.message_log import MessageLog
 
 _FILE = re.compile(r"^Index: (.+)$", re.MULTILINE)
+"""The line of a diff that names a file."""
 Request = PermissionRequest | QuestionRequest
 
 
@@ -46,14 +47,14 @@ class SessionView:
         self.todos: list[Todo] = []
         self.requests: dict[str, Request] = {}
         """Requests waiting for the user, of this session and its subagents, oldest first."""
-        self.opened: set[str] = set()
+        self.open_keys: set[str] = set()
         """The keys of items that the user has opened."""
-        self.resumed: dict[str, int] = {}
+        self.resume_times: dict[str, int] = {}
         """When calls resumed after the user's answer, by call (ms since the epoch)."""
         self.cursor: str | None = None
         """The cursor of the next page of older messages; None: there are none."""
-        self._queued: frozenset[str] = frozenset()
-        self._undone = _list_undone_files(session)
+        self._queued_ids: frozenset[str] = frozenset()
+        self._undone_files = _list_undone_files(session)
 
     @property
     def is_busy(self) -> bool:
@@ -68,16 +69,16 @@ class SessionView:
 
     @property
     def showing(self) -> Showing:
-        """The inputs of items besides their message."""
+        """What the items of a message depend on besides the message."""
         tools = (request.tool for request in self.requests.values())
         return Showing(
-            opened=self.opened,
-            queued=self._queued,
+            open_keys=self.open_keys,
+            queued_ids=self._queued_ids,
             undone_from=self.session.revert.message_id if self.session.revert else "",
-            undone_files=self._undone,
+            undone_files=self._undone_files,
             asking={tool.call_id for tool in tools if tool is not None},
-            resumed=self.resumed,
-            children=self.children.shown,
+            resume_times=self.resume_times,
+            children=self.children.visible,
         )
 
     def items(self, message_id: str) -> list[Item]:
@@ -92,13 +93,13 @@ class SessionView:
         for event in since:
             if not isinstance(event, PartDelta) or event.properties.message_id not in ids:
                 self.take(event)
-        self._look_for_queued()
+        self._update_queue()
 
     def load_older(self, page: list[MessageWithParts], cursor: str | None) -> None:
         """Load the messages before the oldest known one."""
         self.log.add(page)
         self.cursor = cursor
-        self._look_for_queued()
+        self._update_queue()
 
     def add_requests(self, requests: Iterable[Request]) -> None:
         """Add requests waiting for the user."""
@@ -108,7 +109,7 @@ class SessionView:
 
     def owns(self, session_id: str | None) -> bool:
         """Return whether a session is this one or a subagent of it."""
-        return session_id == self.session.id or (session_id or "") in self.children.known
+        return session_id == self.session.id or (session_id or "") in self.children.sessions
 
     def take(self, event: Event) -> bool:
         """Apply an event; return whether it is about this session or a subagent of it."""
@@ -123,7 +124,7 @@ class SessionView:
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
                 self._remove_request(p.request_id)
             case _ if session_id != self.session.id:
-                self._child(event, session_id or "")
+                self._take_child_event(event, session_id or "")
             case StatusChanged(properties=p):
                 self.set_status(p.status)
             case SessionIdle():
@@ -133,28 +134,28 @@ class SessionView:
             case _:
                 self.log.take(event)
                 if isinstance(event, MessageUpdated):
-                    self._look_for_queued()
+                    self._update_queue()
         return True
 
     def changes(self) -> set[str]:
         """Return the ids of the messages whose items may have changed since the last call."""
         self.log.settle()
-        changed, self.log.changed = self.log.changed, set()
-        return changed
+        changed_ids, self.log.changed_ids = self.log.changed_ids, set()
+        return changed_ids
 
     def toggle(self, key: str, message_id: str) -> None:
         """Open or close an item."""
-        self.opened ^= {key}
-        self.log.changed.add(message_id)
+        self.open_keys ^= {key}
+        self.log.changed_ids.add(message_id)
 
     def learn(self, info: Session) -> None:
         """Update from this session's info, or a subagent's."""
         if info.id == self.session.id:
             if info.revert != self.session.revert:
-                self.log.changed.update(self.log.messages)
-                self._undone = _list_undone_files(info)
+                self.log.changed_ids.update(self.log.messages)
+                self._undone_files = _list_undone_files(info)
             self.session = info
-        elif self.children.learn(info):
+        elif self.children.update(info):
             self._touch_child(info.id)
 
     def set_status(self, status: Status) -> None:
@@ -162,15 +163,15 @@ class SessionView:
         was_busy, self.status = self.is_busy, status
         if was_busy != self.is_busy:
             self.since = time.monotonic()
-        self._look_for_queued()
+        self._update_queue()
 
-    def _child(self, event: Event, session_id: str) -> None:
+    def _take_child_event(self, event: Event, session_id: str) -> None:
         if self.children.take(event, session_id):
             self._touch_child(session_id)
 
     def _touch_child(self, session_id: str) -> None:
         if (message_id := self.children.message_of(session_id, self.log)) is not None:
-            self.log.changed.add(message_id)
+            self.log.changed_ids.add(message_id)
 
     def _add_request(self, request: Request) -> None:
         self.requests[request.id] = request
@@ -179,33 +180,33 @@ class SessionView:
     def _remove_request(self, request_id: str) -> None:
         if (request := self.requests.pop(request_id, None)) is not None:
             if request.tool is not None:
-                self.resumed[request.tool.call_id] = round(time.time() * 1000)
+                self.resume_times[request.tool.call_id] = round(time.time() * 1000)
             self._touch_request(request)
 
     def _touch_request(self, request: Request) -> None:
         if request.tool is not None and request.tool.message_id in self.log.messages:
-            self.log.changed.add(request.tool.message_id)
+            self.log.changed_ids.add(request.tool.message_id)
 
-    def _look_for_queued(self) -> None:
+    def _update_queue(self) -> None:
         """Find the queued prompts: those newer than the one that the running turn answers."""
         last = self.log.last_answer
-        queued: frozenset[str] = frozenset()
+        queued_ids: frozenset[str] = frozenset()
         if self.is_busy and last is not None:
             current = self.log.messages.get(last.parent_id)
             since = current.info.time.created if current else 0
-            queued = frozenset(
+            queued_ids = frozenset(
                 prompt.id
                 for prompt in self.log.prompts()
                 if prompt.time.created > since and prompt.id != last.parent_id and not self.log.turn(prompt.id)
             )
-            if _is_over(last) and queued:  # the turn of the first one is about to begin
-                queued -= {min(queued)}
-        self.log.changed.update(queued ^ self._queued)
-        self._queued = queued
+            if _is_over(last) and queued_ids:  # the oldest (ids sort by time) is no longer queued: its turn begins now
+                queued_ids -= {min(queued_ids)}
+        self.log.changed_ids.update(queued_ids ^ self._queued_ids)
+        self._queued_ids = queued_ids
 
 
 def _is_over(answer: AssistantMessage) -> bool:
-    return answer.time.completed is not None and answer.finish not in {None, "tool-calls", "cut"}
+    return answer.time.completed is not None and answer.finish not in INTERMEDIATE
 
 
 def _list_undone_files(session: Session) -> list[str]:

@@ -17,13 +17,13 @@ class TerminalColours(Struct, frozen=True):
     is_dark: bool = True
 
 
-_MANY = frozenset({"truecolor", "24bit"})
-_FULL = ("alacritty", "contour", "foot", "ghostty", "iterm", "kitty", "mlterm", "rio", "wezterm")
+_TRUE_COLOUR_NAMES = frozenset({"truecolor", "24bit"})
+_TRUE_COLOUR = ("alacritty", "contour", "foot", "ghostty", "iterm", "kitty", "mlterm", "rio", "wezterm")
 """Prefixes of `TERM` of terminals that show any colour."""
 _RGB = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 
 
-def colours_of(term: str) -> int:
+def count_colours(term: str) -> int:
     """Return a terminal's number of colours in terminfo; 0: unknown."""
     import curses
 
@@ -34,14 +34,14 @@ def colours_of(term: str) -> int:
         return 0
 
 
-def depth_of(environment: Mapping[str, str], ask_terminal: Callable[[str], int] = colours_of) -> Depth:
+def find_depth(environment: Mapping[str, str], ask_terminal: Callable[[str], int] = count_colours) -> Depth:
     """Return the colour depth by the environment; `ask_terminal` looks `TERM` up in terminfo."""
     if environment.get("NO_COLOR"):
         return "none"
     term = environment.get("TERM", "")
-    if environment.get("COLORTERM", "").lower() in _MANY or term.endswith("-direct"):
+    if environment.get("COLORTERM", "").lower() in _TRUE_COLOUR_NAMES or term.endswith("-direct"):
         return "truecolor"
-    if term.removeprefix("xterm-").startswith(_FULL):
+    if term.removeprefix("xterm-").startswith(_TRUE_COLOUR):
         return "truecolor"
     if environment.get("XTERM_VERSION") and term == "xterm":  # the name alone means eight
         return "truecolor"
@@ -50,18 +50,18 @@ def depth_of(environment: Mapping[str, str], ask_terminal: Callable[[str], int] 
     return "256" if ask_terminal(term) >= 256 else "standard"
 
 
-def colours_in(environment: Mapping[str, str]) -> TerminalColours:
+def read_colours(environment: Mapping[str, str]) -> TerminalColours:
     """Read the terminal's colours from the environment."""
-    return TerminalColours(depth_of(environment), says_dark(environment))
+    return TerminalColours(find_depth(environment), has_dark_background(environment))
 
 
-def says_dark(environment: Mapping[str, str]) -> bool:
+def has_dark_background(environment: Mapping[str, str]) -> bool:
     """Return whether the environment indicates a dark background, which is the default."""
     background = environment.get("COLORFGBG", "").rpartition(";")[2]
     return background not in {"7", "15"}
 
 
-def is_dark_ground(answer: str) -> bool | None:
+def is_dark_background(answer: str) -> bool | None:
     """Return whether the background colour in a terminal's answer is dark; None: no colour in it."""
     match = _RGB.match(answer)
     if match is None:

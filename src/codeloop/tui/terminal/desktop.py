@@ -61,25 +61,25 @@ def copy_programs(environment: Environment, platform: str = sys.platform) -> lis
     return programs
 
 
-async def give(text: str, programs: list[tuple[str, ...]], after: float = 0.0) -> None:
+async def write_clipboard(text: str, programs: list[tuple[str, ...]], after: float = 0.0) -> None:
     """Write a text to the stdin of each program that is installed; `xsel` only if no other has taken it.
 
     `after`: seconds that others have first.
     """
     await sleep(after)
-    is_given = False
+    is_written = False
     for program in programs:
-        if is_given and program[0] == "xsel":
+        if is_written and program[0] == "xsel":
             continue
         data = text.encode("utf-16") if program[0] == "clip.exe" else text.encode()
         with suppress(OSError, TimeoutError):
             process = await start_outside(program, stdin=PIPE, output=DEVNULL)
             async with timeout(PROMPT_CLIPBOARD.seconds):
                 await process.communicate(data)
-            is_given = process.returncode == 0
+            is_written = process.returncode == 0
 
 
-def opener(link: str, environment: Environment, platform: str = sys.platform) -> tuple[str, ...]:
+def find_opener(link: str, environment: Environment, platform: str = sys.platform) -> tuple[str, ...]:
     """Return the command that opens a link on the user's desktop; none for invalid links and remote machines.
 
     The standard library might run a browser in this terminal, and takes words with a dash for options.

@@ -24,20 +24,20 @@ from codeloop.tui.terminal.input_parser import Arrival, Arrivals
 from codeloop.tui.terminal.input_queue import InputQueue
 from codeloop.tui.terminal.paste_detector import Bursts
 from codeloop.tui.terminal.sequences import (
-    ANY_CURSOR,
-    HELD_KEYS,
-    LETTERS_AS_THEY_ARE,
+    DEFAULT_CURSOR,
+    MODIFIED_KEYS,
     PLAIN_KEYS,
+    PLAIN_LETTERS,
     needs_cursor,
 )
 from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.terminal.textual_private import WriterThread, use_writer
-from codeloop.tui.terminal.watcher import FORMER_NAME, TerminalWatcher
+from codeloop.tui.terminal.watcher import RESTORE_TITLE, TerminalWatcher
 
-STALLED = 0.5
+STALL_TIMEOUT = 0.5
 """Seconds after which a terminal that reads nothing counts as stalled."""
-_AT_ONCE = 1 << 16
-"""Characters that are written at a time."""
+_FLUSH_FROM = 1 << 16
+"""Characters after which the output is written without waiting for a flush."""
 
 
 class PatientWriter(WriterThread):
@@ -48,7 +48,7 @@ class PatientWriter(WriterThread):
 
     def write(self, text: str) -> None:
         """Queue a text. Raises Full when the terminal reads nothing."""
-        self._queue.put(text, timeout=STALLED)
+        self._queue.put(text, timeout=STALL_TIMEOUT)
 
     @property
     def is_done(self) -> bool:
@@ -58,8 +58,8 @@ class PatientWriter(WriterThread):
     def stop(self) -> None:
         """Write the queue and stop, unless the terminal reads nothing."""
         with suppress(Full):
-            self._queue.put(None, timeout=STALLED)
-        self.join(STALLED)
+            self._queue.put(None, timeout=STALL_TIMEOUT)
+        self.join(STALL_TIMEOUT)
 
 
 class _LastingFile:
@@ -80,7 +80,7 @@ class _LastingFile:
     def write(self, text: str) -> None:
         self._texts.append(text)
         self._length += len(text)
-        if self._length > _AT_ONCE:
+        if self._length > _FLUSH_FROM:
             self.flush()
 
     def flush(self) -> None:
@@ -90,17 +90,17 @@ class _LastingFile:
             write_all(self._descriptor, data)
 
 
-ASK_GROUND = "\x1b]11;?\x1b\\"
-"""Asks for the background colour; the answer has the same number."""
-GROUND = "11"
-KEEP_NAME = "\x1b[22;2t"
+ASK_BACKGROUND = "\x1b]11;?\x1b\\"
+"""Asks for the background colour; the answer begins with the same number."""
+BACKGROUND = "11"
+SAVE_TITLE = "\x1b[22;2t"
 """Saves the window's title."""
-READ = 1 << 16
+READ_SIZE = 1 << 16
 """Bytes read at a time, enough for large pastes."""
 
 PATIENCE = 1.2 * constants.ESCAPE_DELAY
 """Seconds after which an escape stands alone."""
-_LOOK = 0.1
+_POLL = 0.1
 """Seconds between checks whether a stalled terminal reads again."""
 
 
@@ -137,7 +137,7 @@ class WatchedDriver(LinuxDriver):
         self._wake = self._wake or os.pipe()
         super().start_application_mode()
         if os.environ.get("TERM") not in MUTE:
-            self.write(HELD_KEYS + LETTERS_AS_THEY_ARE + ASK_GROUND + KEEP_NAME)
+            self.write(MODIFIED_KEYS + PLAIN_LETTERS + ASK_BACKGROUND + SAVE_TITLE)
         if self.attrs_before is not None:
             self._watcher = self._watcher or TerminalWatcher(self.fileno, self.attrs_before)
             self._watcher.set_on(True)
@@ -147,7 +147,7 @@ class WatchedDriver(LinuxDriver):
         if isinstance(self._app, TerminalApp):
             self.write(self._app.farewell)
         if os.environ.get("TERM") not in MUTE:
-            self.write(PLAIN_KEYS + ANY_CURSOR * needs_cursor(os.environ) + FORMER_NAME)
+            self.write(PLAIN_KEYS + DEFAULT_CURSOR * needs_cursor(os.environ) + RESTORE_TITLE)
         super().stop_application_mode()
 
     def write(self, data: str) -> None:
@@ -158,9 +158,9 @@ class WatchedDriver(LinuxDriver):
             self._writer_thread.write(data)
         except Full:
             self.is_stalled = True
-            self._loop.call_later(_LOOK, self._look)
+            self._loop.call_later(_POLL, self._check_stall)
 
-    def _look(self) -> None:
+    def _check_stall(self) -> None:
         """Redraw everything once the terminal reads again."""
         if not isinstance(self._writer_thread, PatientWriter):
             return
@@ -168,7 +168,7 @@ class WatchedDriver(LinuxDriver):
             self.is_stalled = False
             self._app.refresh(layout=True)
         else:
-            self._loop.call_later(_LOOK, self._look)
+            self._loop.call_later(_POLL, self._check_stall)
 
     def disable_input(self) -> None:
         """Stop the input thread."""
@@ -195,7 +195,7 @@ class WatchedDriver(LinuxDriver):
         self._loop.call_soon_threadsafe(self._resume)
 
     def _stop(self) -> None:
-        """Stop like a job of a shell: with our process group, and not at all where no shell could continue us."""
+        """Stop as jobs of a shell do: with our process group, and not at all where no shell could continue us."""
         has_terminal = self._writer_thread is not None
         if has_terminal:
             self.suspend_application_mode()
@@ -222,26 +222,28 @@ class WatchedDriver(LinuxDriver):
             return
         wake, decode = self._wake[0], getincrementaldecoder("utf-8")(errors="replace").decode
         arrivals, bursts, queue = Arrivals(), Bursts(), InputQueue(self._app, self._loop, self.process_message)
-        early = _waiting(self.fileno)
+        early = _count_unread(self.fileno)
         wait: float | None = None
         last = 0.0
         while True:
-            ready, _, _ = select.select([self.fileno, wake], [], [], wait)
+            readable, _, _ = select.select([self.fileno, wake], [], [], wait)
             now = time.monotonic()
-            if wake in ready:
+            if wake in readable:
                 return
-            if not ready:
+            if not readable:
                 if is_rest := now - last >= PATIENCE:  # a lone escape is a key
-                    self._dispatch(bursts.take(arrivals.take_held(), now), queue)
-                    queue.release_held()
+                    self._dispatch(bursts.take(arrivals.flush(), now), queue)
+                    queue.flush()
                 if bursts.wait(now) == 0:
-                    self._dispatch(bursts.take_held(), queue)
-                held = bursts.wait(now)
-                wait = None if is_rest and arrivals.is_whole and held is None else min(held or PATIENCE, PATIENCE)
+                    self._dispatch(bursts.flush(), queue)
+                hold_time = bursts.wait(now)
+                wait = (
+                    None if is_rest and arrivals.is_idle and hold_time is None else min(hold_time or PATIENCE, PATIENCE)
+                )
                 continue
             data = b""
             with suppress(OSError):
-                data = os.read(self.fileno, READ)
+                data = os.read(self.fileno, READ_SIZE)
             if not data:
                 self.send_message(TerminalClosed())
                 return
@@ -267,7 +269,7 @@ class WatchedDriver(LinuxDriver):
                 queue.put(arrival)
 
 
-def _waiting(descriptor: int) -> int:
+def _count_unread(descriptor: int) -> int:
     """Return how many typed bytes are unread."""
     try:
         (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))

@@ -62,26 +62,26 @@ def placeholder(part: FilePart) -> str:
     kind = "image" if part.mime.startswith("image/") else "PDF" if part.mime == "application/pdf" else "file"
     name = part.filename or ("" if part.url.startswith("data:") else unquote(urlsplit(part.url).path))
     facts: list[str] = []
-    if encoded := _base64_of(part):
+    if data := _base64_of(part):
         width, height = pixels_of(part)
-        facts = [*([f"{width}x{height}"] if width else []), size_text(len(encoded.rstrip("=")) * 3 // 4)]
+        facts = [*([f"{width}x{height}"] if width else []), size_text(len(data.rstrip("=")) * 3 // 4)]
     words = [word for word in (kind, one_line(name, _NAME) if name else "", ", ".join(facts)) if word]
     return f"[{' '.join(words)}]"
 
 
 def pixels_of(part: FilePart) -> tuple[int, int]:
     """Return a picture's width and height from its part; 0 where unknown."""
-    encoded = _base64_of(part)
-    return dimensions(_decode(encoded[:_HEAD])) if encoded else (0, 0)
+    data = _base64_of(part)
+    return dimensions(_decode(data[:_HEAD])) if data else (0, 0)
 
 
 def _base64_of(part: FilePart) -> str:
     return part.url.partition(",")[2] if part.url.startswith("data:") else ""
 
 
-def _decode(encoded: str) -> bytes:
+def _decode(data: str) -> bytes:
     try:
-        return base64.b64decode(encoded)
+        return base64.b64decode(data)
     except (ValueError, binascii.Error):
         return b""
 

@@ -15,7 +15,7 @@ _ANSWER = re.compile(
     r"|\x1bP>\|(?P<version>[^\x07\x1b]*)(?:\x07|\x1b\\)"
     r"|\x1b_G[^\x1b]*\x1b\\"  # of a picture
 )
-_BEGUN = re.compile(
+_INCOMPLETE = re.compile(
     r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?|_(?:G[^\x1b]*\x1b?)?|P(?:>(?:\|[^\x07\x1b]*\x1b?)?)?"
     r"|\[(?:\?[\d;]*|6(?:;[\d;]*)?|2|20|200)?)?"
 )
@@ -24,10 +24,10 @@ _LONGEST = 4096
 
 
 class Arrival(Struct, frozen=True):
-    """`keys`: as the terminal sends them; `paste`: a whole text; an `answer`: to which question (`command`), and what.
+    """Input of one kind: `keys` as the terminal sends them, the text of a `paste`, or an `answer` of the terminal.
 
-    Questions have a number, or are called `version`, `colours` (of a picture), `cell` (its height and width in pixels)
-    and `attributes`.
+    `command`: the question that is answered, by its number, or as `version`, `colours` (of a picture), `cell` (its
+    height and width in pixels) or `attributes`.
     """
 
     kind: Literal["keys", "paste", "answer"]
@@ -36,24 +36,24 @@ class Arrival(Struct, frozen=True):
 
 
 class Arrivals:
-    """Parses input incrementally. Incomplete sequences are held until they continue, or `take_held` is called."""
+    """Parses input incrementally. Incomplete sequences are held until they continue, or `flush` is called."""
 
     def __init__(self) -> None:
-        self._incomplete = ""
-        self._pasted: list[str] | None = None
+        self._partial = ""
+        self._paste_pieces: list[str] | None = None
         """The pieces of a paste that has not ended; None: there is none."""
 
     @property
-    def is_whole(self) -> bool:
-        """Whether nothing is held."""
-        return not self._incomplete or self._pasted is not None
+    def is_idle(self) -> bool:
+        """Whether no incomplete sequence is held."""
+        return not self._partial or self._paste_pieces is not None
 
     def take(self, data: str) -> Iterator[Arrival]:
         """Parse more input; yield the complete arrivals."""
-        data, self._incomplete = self._incomplete + data, ""
+        data, self._partial = self._partial + data, ""
         while data:
-            if self._pasted is not None:
-                data = yield from self._paste(data, self._pasted)
+            if self._paste_pieces is not None:
+                data = yield from self._paste(data, self._paste_pieces)
                 continue
             start = data.find("\x1b")
             if start < 0:
@@ -63,35 +63,35 @@ class Arrivals:
                 yield Arrival("keys", data[:start])
                 data = data[start:]
             if data.startswith(PASTE):
-                self._pasted = []
+                self._paste_pieces = []
                 data = data[len(PASTE) :]
             elif (match := _ANSWER.match(data)) is not None:
                 question = match.lastgroup or ""
                 yield Arrival("answer", match[question] if question else "", match["command"] or question)
                 data = data[match.end() :]
-            elif len(data) < _LONGEST and _BEGUN.fullmatch(data):
-                self._incomplete = data
+            elif len(data) < _LONGEST and _INCOMPLETE.fullmatch(data):
+                self._partial = data
                 return
             else:
                 end = data.find("\x1b", 1)
                 yield Arrival("keys", data if end < 0 else data[:end])
                 data = "" if end < 0 else data[end:]
 
-    def take_held(self) -> Iterator[Arrival]:
+    def flush(self) -> Iterator[Arrival]:
         """Yield the held input, which did not continue, as keys."""
-        if not self.is_whole:
-            data, self._incomplete = self._incomplete, ""
+        if not self.is_idle:
+            data, self._partial = self._partial, ""
             yield Arrival("keys", data)
 
     def _paste(self, data: str, pieces: list[str]) -> Generator[Arrival, None, str]:
         """Add a part of a paste; return what follows its end."""
         end = data.find(PASTE_END)
         if end < 0:
-            size_held = next((size for size in range(len(PASTE_END) - 1, 0, -1) if data.endswith(PASTE_END[:size])), 0)
-            pieces.append(data[: len(data) - size_held])
-            self._incomplete = data[len(data) - size_held :]
+            overlap = next((size for size in range(len(PASTE_END) - 1, 0, -1) if data.endswith(PASTE_END[:size])), 0)
+            pieces.append(data[: len(data) - overlap])
+            self._partial = data[len(data) - overlap :]
             return ""
         pieces.append(data[:end])
-        self._pasted = None
+        self._paste_pieces = None
         yield Arrival("paste", "".join(pieces).replace("\x00", ""))
         return data[end + len(PASTE_END) :]

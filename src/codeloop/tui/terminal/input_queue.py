@@ -17,10 +17,10 @@ from codeloop.tui.terminal.terminal_app import TerminalApp
 AT_ONCE = 16
 """Keys that the app gets at a time."""
 FLOOD = 64
-"""More keys than these, waiting longer than `LATE`, were not typed: Escape and Ctrl-C drop them."""
-LATE = 0.25
-"""Seconds."""
-TAKEN = 1.0
+"""More keys than these, waiting longer than `STALE`, were not typed: Escape and Ctrl-C drop them."""
+STALE = 0.25
+"""Seconds after which a key that still waits counts for that."""
+HANDLING_TIMEOUT = 1.0
 """Seconds to wait for the app to handle keys before it gets more."""
 
 
@@ -45,7 +45,7 @@ class InputQueue:
         self._parser = KeyParser()
         self._waiting: deque[tuple[float, Arrival]] = deque()
         """With the time at which each came (monotonic seconds)."""
-        self._handed_out = 0
+        self._sent = 0
         """Keys given to the app since it last had handled all."""
         self._pause: asyncio.Task[None] | None = None
         """The task that waits until the app has handled its keys."""
@@ -54,13 +54,13 @@ class InputQueue:
         """Add input; called from any thread."""
         self._loop.call_soon_threadsafe(self._put, arrival)
 
-    def release_held(self) -> None:
+    def flush(self) -> None:
         """Treat a held incomplete sequence as a key, since nothing follows; called from any thread."""
-        self._loop.call_soon_threadsafe(self._release_held)
+        self._loop.call_soon_threadsafe(self._flush_parser)
 
     def _put(self, arrival: Arrival) -> None:
         now = time.monotonic()
-        if arrival.kind == "keys" and arrival.text in STOPS and self._waiting and now - self._waiting[0][0] > LATE:
+        if arrival.kind == "keys" and arrival.text in STOPS and self._waiting and now - self._waiting[0][0] > STALE:
             count = sum(len(waiting.text) for _, waiting in self._waiting if not waiting.text.startswith("\x1b"))
             if count > FLOOD:
                 self._waiting = deque(each for each in self._waiting if each[1].text.startswith("\x1b["))
@@ -70,41 +70,41 @@ class InputQueue:
 
     def _feed(self) -> None:
         while self._waiting and self._pause is None:
-            if self._handed_out >= AT_ONCE:
-                self._pause = asyncio.create_task(self._wait_taken())
+            if self._sent >= AT_ONCE:
+                self._pause = asyncio.create_task(self._wait_for_app())
                 return
             came, arrival = self._waiting.popleft()
-            text, room = arrival.text, AT_ONCE - self._handed_out
+            text, room = arrival.text, AT_ONCE - self._sent
             if arrival.kind == "paste":
-                self._handed_out += 1
+                self._sent += 1
                 self._send(events.Paste(text))
                 continue
             if len(text) > room and not text.startswith("\x1b"):
                 self._waiting.appendleft((came, Arrival("keys", text[room:])))
                 text = text[:room]
-            self._handed_out += len(text)
+            self._sent += len(text)
             for message in [events.Key("escape", text)] if text == "\x1b" else self._parser.feed(text):
                 self._send(message)
 
-    def _release_held(self) -> None:
+    def _flush_parser(self) -> None:
         if not self._waiting:
             for message in self._parser.tick():
                 self._send(message)
 
-    async def _wait_taken(self) -> None:
+    async def _wait_for_app(self) -> None:
         event = asyncio.Event()
-        self._app.call_later(_follow, self._app, event.set)
+        self._app.call_later(_call_when_handled, self._app, event.set)
         with suppress(TimeoutError):
-            async with asyncio.timeout(TAKEN):
+            async with asyncio.timeout(HANDLING_TIMEOUT):
                 await event.wait()
                 await self._app.wait_for_keys()
-        self._handed_out, self._pause = 0, None
+        self._sent, self._pause = 0, None
         self._feed()
 
 
-def _follow(app: TerminalApp, on_taken: Callable[[], object]) -> None:
+def _call_when_handled(app: TerminalApp, callback: Callable[[], object]) -> None:
     """Call back once the focused widget has handled its keys."""
     if app.screen_stack:
-        (app.screen.focused or app.screen).call_later(on_taken)
+        (app.screen.focused or app.screen).call_later(callback)
     else:
-        on_taken()
+        callback()

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 
 from codeloop.tui.terminal.input_parser import Arrival
 
-FOLLOWED = 0.005
+ENTER_GAP = 0.005
 """Seconds after an Enter within which more text shows that it ended a pasted line."""
-LONE = 0.03
+LONE_ENTER = 0.03
 """Seconds without input after which a lone Enter is a key, also after a paste."""
-PAUSE = 0.2
+PASTE_PAUSE = 0.2
 """Seconds without input after which a paste is over: lines over a network come in pieces."""
 STOPS = frozenset({"\x1b", "\x03", "\x1b[27u", "\x1b[27;1u", "\x1b[99;5u", "\x1b[27;5;99~"})
 """Escape and Ctrl-C, as terminals write them."""
@@ -42,21 +42,21 @@ class Bursts:
         """Return for how many seconds held input may still continue; None: nothing is held."""
         if not self._burst:
             return None
-        return max(self._last + (PAUSE if self._is_paste else FOLLOWED) - now, 0.0)
+        return max(self._last + (PASTE_PAUSE if self._is_paste else ENTER_GAP) - now, 0.0)
 
     def take(self, arrivals: Iterable[Arrival], now: float) -> Iterator[Arrival]:
         """Process arrivals; yield the complete ones."""
         if self.wait(now) == 0.0:
-            yield from self.take_held()
+            yield from self.flush()
         for arrival in arrivals:
             if arrival.kind == "keys":
                 yield from self._keys(_COLOUR.sub("", arrival.text), now)
             else:
                 if arrival.kind == "paste":
-                    yield from self.take_held()
+                    yield from self.flush()
                 yield arrival
 
-    def take_held(self) -> Iterator[Arrival]:
+    def flush(self) -> Iterator[Arrival]:
         """Yield the held arrivals, which did not continue."""
         data, self._burst = "".join(self._burst), []
         if data:
@@ -75,21 +75,21 @@ class Bursts:
             elif key in STOPS:
                 yield from self._stop(key)
             else:
-                yield from self.take_held()
+                yield from self.flush()
                 yield Arrival("keys", key)
 
     def _stop(self, key: str) -> Iterator[Arrival]:
         if self._is_paste:
             self._burst.clear()
         else:
-            yield from self.take_held()
+            yield from self.flush()
         yield Arrival("keys", key)
 
     def _text(self, text: str, now: float) -> Iterator[Arrival]:
         """Take text, Tabs and Enters in."""
         since, self._last = now - self._last, now
-        if self._is_paste and text == "\r" and since >= LONE:
-            yield from self.take_held()
+        if self._is_paste and text == "\r" and since >= LONE_ENTER:
+            yield from self.flush()
         if self._is_paste:
             self._burst.append(text)
             return
@@ -97,7 +97,7 @@ class Bursts:
         self._burst.clear()
         if _LINES.search(text):
             self._is_paste = True
-        elif not (text.endswith("\r") and (len(text) > 1 or since < FOLLOWED)):
+        elif not (text.endswith("\r") and (len(text) > 1 or since < ENTER_GAP)):
             yield Arrival("keys", text)
             return
         self._burst.append(text)

@@ -20,6 +20,7 @@ from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, placehol
 from codeloop.tui.terminal.pictures.encode import draw_picture
 
 _CLEAR = "\x1b[2J\x1b[H"
+# The terminal's alternate screen, which leaves what is on the main one.
 _OWN_SCREEN, _MAIN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
 _BELOW = 4
 """Rows for the text around the picture."""

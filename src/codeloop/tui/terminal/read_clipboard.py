@@ -22,19 +22,19 @@ _IMAGES = (
 )
 
 
-async def text() -> str:
+async def read_text() -> str:
     """Return the text in the clipboard; "" if there is none, or nothing to read it with."""
     for command in _TEXTS:
-        data = await _output(command)
+        data = await _run(command)
         if data:
             return data.decode("utf-8", "replace")
     return ""
 
 
-async def image() -> bytes | None:
+async def read_image() -> bytes | None:
     """Return the image in the clipboard as PNG."""
     for command in _IMAGES:
-        data = await _output(command)
+        data = await _run(command)
         if data.startswith(_PNG):
             return data
         if data.startswith("«data PNGf".encode()):  # AppleScript writes bytes in hexadecimal digits
@@ -43,12 +43,12 @@ async def image() -> bytes | None:
     return None
 
 
-def is_there() -> bool:
+def can_read() -> bool:
     """Return whether a program can read the clipboard."""
     return any(find_program(command[0], os.environ.get("PATH")) for command in _TEXTS)
 
 
-async def _output(command: tuple[str, ...]) -> bytes:
+async def _run(command: tuple[str, ...]) -> bytes:
     try:
         process = await start_outside(command, stdin=DEVNULL, output=PIPE)
     except OSError:

@@ -8,29 +8,29 @@ from textual import events
 
 from codeloop.tui.terminal.textual_private import XTermParser, add_sequences
 
-HELD_KEYS = "\x1b[?1036;1039s\x1b[?1036;1039h\x1b[>4;1m\x1b[0m"
+MODIFIED_KEYS = "\x1b[?1036;1039s\x1b[?1036;1039h\x1b[>4;1m\x1b[0m"
 """Makes xterm and similar terminals distinguish Shift+Enter, and send Alt+letter as an escape and the letter.
 
 The previous setting is saved for PLAIN_KEYS. A terminal without it may take the second to last for an underline.
 """
 PLAIN_KEYS = "\x1b[?1036;1039r\x1b[>4m\x1b[0m"
-"""Undoes HELD_KEYS."""
-LETTERS_AS_THEY_ARE = "\x1b[=1u"
+"""Undoes MODIFIED_KEYS."""
+PLAIN_LETTERS = "\x1b[=1u"
 """Makes terminals with kitty's protocol send typed characters as plain text.
 
 With Textual's setting, which reports every key, some lose the text of dead keys and input methods.
 """
-UNDERLINE, ANY_CURSOR = "\x1b[4 q", "\x1b[0 q"
-"""Sets the terminal's cursor to a line, which does not cover the app's own; and back to the user's shape."""
-SHOWN, HIDDEN = "\x1b[?25h", "\x1b[?25l"
-"""The terminal's cursor."""
+UNDERLINE_CURSOR, DEFAULT_CURSOR = "\x1b[4 q", "\x1b[0 q"
+"""Make the terminal's cursor a line, which does not cover the app's own; give it the user's shape again."""
+SHOW_CURSOR, HIDE_CURSOR = "\x1b[?25h", "\x1b[?25l"
+"""Show and hide the terminal's cursor."""
 _AS_BYTES = {"\x1b[91;5u": "\x1b[27u", "\x1b[105;5u": "\x1b[9u", "\x1b[109;5u": "\x1b[13u"}
 """Ctrl+[, Ctrl+i and Ctrl+m, which are Escape, Tab and Enter on other terminals."""
-_HELD = re.compile(r"\x1b\[27;(\d+);(\d+)~")
+_XTERM_KEY = re.compile(r"\x1b\[27;(\d+);(\d+)~")
 _SHIFT = 1
 
 
-class HeldKey(Struct, frozen=True):
+class ModifiedKey(Struct, frozen=True):
     """A key with modifiers, whose `value` Textual reads."""
 
     value: str
@@ -49,21 +49,21 @@ _SEQUENCES = {
 }
 
 
-def learn_keys() -> None:
+def register_keys() -> None:
     """Register these keys with Textual: otherwise they would send the prompt, or leave the program."""
-    add_sequences({sequence: (HeldKey(key),) for sequence, key in _SEQUENCES.items()})
+    add_sequences({sequence: (ModifiedKey(key),) for sequence, key in _SEQUENCES.items()})
 
 
 class KeyParser(XTermParser):
     """Also parses xterm's sequences of keys with modifiers."""
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
-        return super()._sequence_to_key_events(as_kitty_writes(sequence), alt)
+        return super()._sequence_to_key_events(to_kitty_sequence(sequence), alt)
 
 
-def as_kitty_writes(sequence: str) -> str:
+def to_kitty_sequence(sequence: str) -> str:
     """Translate xterm's sequence of a key to kitty's; anything else is unchanged."""
-    match = _HELD.fullmatch(sequence)
+    match = _XTERM_KEY.fullmatch(sequence)
     if match is None:
         return _AS_BYTES.get(sequence, sequence)
     modifiers, code = int(match[1]), int(match[2])

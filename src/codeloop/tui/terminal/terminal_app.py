@@ -17,8 +17,15 @@ from textual.widget import MountError
 from textual.worker import WorkerFailed
 
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.tui.terminal.desktop import TerminalWindow, clipboard_sequence, copy_programs, give, open_link, opener
-from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
+from codeloop.tui.terminal.desktop import (
+    TerminalWindow,
+    clipboard_sequence,
+    copy_programs,
+    find_opener,
+    open_link,
+    write_clipboard,
+)
+from codeloop.tui.terminal.sequences import HIDE_CURSOR, SHOW_CURSOR, UNDERLINE_CURSOR, needs_cursor
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate, resume_signal
 from codeloop.tui.terminal.uncertain_widths import ScreenPart, render_at
 
@@ -50,11 +57,11 @@ class PicturePainter(Protocol):
     """Draws pictures above the text."""
 
     def erase(self, update: Any) -> None:
-        """Take in that an update of the screen is written, which takes away what it goes over."""
+        """Note that an update of the screen is written, which erases the pictures that it covers."""
         ...
 
     def frame(self) -> str:
-        """Return the output that draws the pictures in sight that are not on the screen."""
+        """Return the output that draws the visible pictures that are not on the screen yet."""
         ...
 
 
@@ -111,11 +118,11 @@ class TerminalApp(App[int], inherit_bindings=False):
         self._clipboard = text
         self.tell_terminal(clipboard_sequence(text, os.environ))
         if programs := copy_programs(os.environ):
-            self.run_worker(give(text, programs, TERMINAL_FIRST), exit_on_error=False)
+            self.run_worker(write_clipboard(text, programs, TERMINAL_FIRST), exit_on_error=False)
 
     async def visit(self, link: str) -> None:
         """Open a link on the user's desktop, or copy it if that fails."""
-        program = opener(link, os.environ)
+        program = find_opener(link, os.environ)
         if not program or not await open_link(program):
             self.copy_to_clipboard(link)
             self.notify("The link is copied.")
@@ -127,9 +134,9 @@ class TerminalApp(App[int], inherit_bindings=False):
 
     async def on_mount(self) -> None:
         """Subscribe to the end of a stop or a suspension."""
-        resume_signal(self).subscribe(self, self._begin_anew)
+        resume_signal(self).subscribe(self, self._redraw_everything)
 
-    def _begin_anew(self, _app: object) -> None:
+    def _redraw_everything(self, _app: object) -> None:
         """Redraw everything on the terminal's new screen."""
         self.window.rename_again()
         self.refresh(layout=True)
@@ -141,12 +148,12 @@ class TerminalApp(App[int], inherit_bindings=False):
             renderable = ScreenPart(renderable.strips, renderable.region)
         if self.painter is not None and renderable is not None:
             self.painter.erase(renderable)
-        if (offset := self.writing_at) is not None:
+        if (offset := self.text_cursor) is not None:
             self.cursor_position = offset
         methodcaller("_display", screen, renderable)(super())  # the library leaves its type open
 
     @property
-    def writing_at(self) -> Offset | None:
+    def text_cursor(self) -> Offset | None:
         """The cell of the text cursor; None: no text is being edited.
 
         The terminal's cursor is moved there, for input methods.
@@ -158,20 +165,20 @@ class TerminalApp(App[int], inherit_bindings=False):
         super()._begin_update()
         if self._is_cursor_shown and self._driver is not None:
             self._is_cursor_shown = False
-            self._driver.write(HIDDEN)
+            self._driver.write(HIDE_CURSOR)
 
     def _end_update(self) -> None:
         """Draw pictures in the same frame as the text around them."""
         if self._driver is not None:
             if self.painter is not None and (drawings := self.painter.frame()):
                 self._driver.write(drawings)
-            if self._has_cursor and self.writing_at is not None:
+            if self._has_cursor and self.text_cursor is not None:
                 self._is_cursor_shown = True
-                self._driver.write(UNDERLINE + SHOWN)
+                self._driver.write(UNDERLINE_CURSOR + SHOW_CURSOR)
         super()._end_update()
 
     def paint(self) -> None:
-        """Draw the pictures that are in sight and not on the screen."""
+        """Draw the visible pictures that are not on the screen yet."""
         if self._driver is not None and self.is_running:
             self._begin_update()
             self._end_update()

@@ -41,9 +41,9 @@ def render_at(strip: Strip, column: int, console: Console) -> str:
     The cells of a character of uncertain width are cleared, and the cursor is moved behind them, so that the rest is
     placed correctly.
     """
-    written = strip.render(console)
-    if written.isascii() or not _UNSURE.search(written):
-        return written
+    output = strip.render(console)
+    if output.isascii() or not _UNSURE.search(output):
+        return output
     segments: list[Segment] = []
     for text, style, control in strip:
         parts: list[str] = []

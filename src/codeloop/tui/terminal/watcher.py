@@ -6,14 +6,14 @@ import termios
 from contextlib import suppress
 from typing import Any
 
-from codeloop.tui.terminal.sequences import ANY_CURSOR, PLAIN_KEYS, needs_cursor
+from codeloop.tui.terminal.sequences import DEFAULT_CURSOR, PLAIN_KEYS, needs_cursor
 
-FORMER_NAME = "\033[23;2t"
+RESTORE_TITLE = "\033[23;2t"
 """Restores the window's title."""
-RESTORED = (
+RESTORE_SEQUENCES = (
     "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"  # reports of the mouse
     "\033[?1004l\033[?2004l\033[?2048l\033[?2026l"  # focus, pastes, sizes, drawings held back
-    f"{FORMER_NAME}"
+    f"{RESTORE_TITLE}"
     f"{PLAIN_KEYS}\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"  # keys, line wrap, the main screen, the cursor, colours
 )
 """The sequences that restore the terminal's state from before the UI."""
@@ -54,7 +54,7 @@ class TerminalWatcher:
         self._process: subprocess.Popen[bytes] | None = None
         with suppress(OSError):
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT, RESTORED + ANY_CURSOR * needs_cursor(os.environ), *settings],
+                ["/bin/sh", "-c", _SCRIPT, RESTORE_SEQUENCES + DEFAULT_CURSOR * needs_cursor(os.environ), *settings],
                 stdin=subprocess.PIPE,
                 stdout=terminal,
                 stderr=subprocess.DEVNULL,

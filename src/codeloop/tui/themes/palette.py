@@ -31,7 +31,7 @@ _GREYS: tuple[RGB, ...] = tuple((level, level, level) for level in range(8, 239,
 
 def fit_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
     """Return a theme in the 240 colours that all 256-colour terminals share."""
-    fitted: dict[str, str] = {}
+    colours: dict[str, str] = {}
     for name, value in msgspec.structs.asdict(theme).items():
         if not str(value).startswith("#"):
             continue
@@ -40,11 +40,11 @@ def fit_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
             colour = (_LEAST, _LEAST, _LEAST)
         side = next((side for side in _DIFF if side in name), "")
         if side and (name.endswith("_bg") or "highlight" in name):
-            fitted[name] = _tint(colour, side, is_dark=is_dark, is_word="highlight" in name)
+            colours[name] = _tint(colour, side, is_dark=is_dark, is_word="highlight" in name)
         else:
             red, green, blue = _nearest(colour)
-            fitted[name] = f"#{red:02x}{green:02x}{blue:02x}"
-    return msgspec.structs.replace(theme, **fitted)
+            colours[name] = f"#{red:02x}{green:02x}{blue:02x}"
+    return msgspec.structs.replace(theme, **colours)
 
 
 def _rgb(value: str) -> RGB:
@@ -56,8 +56,8 @@ def _nearest(colour: RGB) -> RGB:
     """Return the visually nearest colour: the eye is most sensitive to green, least to blue."""
     weights = (0.3, 0.59, 0.11)
 
-    def distance(other: RGB) -> float:
-        return sum(weight * (one - two) ** 2 for weight, one, two in zip(weights, colour, other, strict=True))
+    def distance(candidate: RGB) -> float:
+        return sum(weight * (one - two) ** 2 for weight, one, two in zip(weights, colour, candidate, strict=True))
 
     return min((*_CUBE, *_GREYS), key=distance)
 

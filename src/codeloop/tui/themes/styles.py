@@ -4,14 +4,14 @@ from rich.style import Style
 
 from codeloop.tui.themes.theme import ColourTheme
 
-_MUTED = frozenset(
+_FAINT = frozenset(
     {"text_muted", "border", "border_subtle", "diff_line_number", "markdown_block_quote", "syntax_comment"}
 )
 """Muted colours, dimmed where a theme has none for them."""
 
 
 class Styles:
-    """Makes each style once. `theme` is what it is made from."""
+    """The styles of a theme; each is made once."""
 
     def __init__(self, theme: ColourTheme) -> None:
         self.theme = theme
@@ -23,7 +23,7 @@ class Styles:
         style = self._cache.get(key)
         if style is None:
             colour_name = self._colour_of(colour)
-            faint = " dim" if colour_name is None and colour in _MUTED else ""
+            faint = " dim" if colour_name is None and colour in _FAINT else ""
             style = self._cache[key] = Style.parse(f"{look}{faint}".strip() or "none") + Style(
                 color=colour_name, bgcolor=self._colour_of(on)
             )

@@ -23,8 +23,8 @@ BUILT_IN = Path(__file__).with_name("data")
 _ANSI = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _SHORT = re.compile(r"#[0-9a-fA-F]{3}")
-_REQUIRED = frozenset({"primary", "secondary", "accent", "text", "textMuted", "background"})
-_ELSE = {
+_MANDATORY = frozenset({"primary", "secondary", "accent", "text", "textMuted", "background"})
+_FALLBACKS = {
     "error": "accent",
     "warning": "accent",
     "success": "secondary",
@@ -87,10 +87,10 @@ def load(name: str, mode: Mode, folders: Iterable[Path] = ()) -> ColourTheme:
 
     Raises ThemeError when there is none of that name, or it is invalid.
     """
-    places = [file for folder in (BUILT_IN, *folders) if (file := folder / f"{name}.json").is_file()]
-    if not places or Path(name).name != name:
+    paths = [file for folder in (BUILT_IN, *folders) if (file := folder / f"{name}.json").is_file()]
+    if not paths or Path(name).name != name:
         raise ThemeError(f"There is no theme {name}. There are: {', '.join(names(folders))}.")
-    return _read(places[-1], mode)
+    return _read(paths[-1], mode)
 
 
 def _read(file: Path, mode: Mode) -> ColourTheme:
@@ -103,7 +103,7 @@ def _read(file: Path, mode: Mode) -> ColourTheme:
     if not isinstance(theme, dict) or not isinstance(defs, dict):
         raise ThemeError(f"The theme {file} needs an object `theme` (and may have one `defs`).")
     resolver = _Resolver(file, mode, cast("dict[str, object]", theme), cast("dict[str, object]", defs))
-    return msgspec.convert({key: resolver.colour(key) for key in (*_REQUIRED, *_ELSE)}, ColourTheme)
+    return msgspec.convert({key: resolver.colour(key) for key in (*_MANDATORY, *_FALLBACKS)}, ColourTheme)
 
 
 class _Resolver:
@@ -118,11 +118,11 @@ class _Resolver:
     def colour(self, key: str) -> str:
         if key in self._theme:
             return self._value(self._theme[key], f"theme.{key}", ())
-        if key in _REQUIRED:
+        if key in _MANDATORY:
             raise ThemeError(f"The theme {self._file} has no `theme.{key}`; give it a colour such as #7aa2f7.")
-        return self.colour(_ELSE[key])
+        return self.colour(_FALLBACKS[key])
 
-    def _value(self, value: object, key: str, seen: tuple[str, ...]) -> str:
+    def _value(self, value: object, key: str, names_before: tuple[str, ...]) -> str:
         match value:
             case bool():
                 pass
@@ -131,7 +131,7 @@ class _Resolver:
             case dict():
                 modes = cast("dict[str, object]", value)
                 if self._mode in modes:
-                    return self._value(modes[self._mode], f"{key}.{self._mode}", seen)
+                    return self._value(modes[self._mode], f"{key}.{self._mode}", names_before)
                 raise ThemeError(f"The theme {self._file} has no `{key}.{self._mode}`.")
             case "none" | "transparent":
                 return ""
@@ -140,7 +140,7 @@ class _Resolver:
             case str() if _SHORT.fullmatch(value):
                 return "#" + "".join(2 * digit for digit in value[1:].lower())
             case str():
-                return self._reference(value, key, seen)
+                return self._reference(value, key, names_before)
             case _:
                 pass
         raise ThemeError(
@@ -148,12 +148,14 @@ class _Resolver:
             'Write #rrggbb, "none", 0 to 255, a name of `defs`, or {"dark": ..., "light": ...}.'
         )
 
-    def _reference(self, name: str, key: str, seen: tuple[str, ...]) -> str:
-        if name in seen:
-            raise ThemeError(f"`{key}` of the theme {self._file} goes round in a circle: {' -> '.join((*seen, name))}.")
+    def _reference(self, name: str, key: str, names_before: tuple[str, ...]) -> str:
+        if name in names_before:
+            raise ThemeError(
+                f"`{key}` of the theme {self._file} goes round in a circle: {' -> '.join((*names_before, name))}."
+            )
         for table, where in ((self._defs, "defs"), (self._theme, "theme")):
             if name in table:
-                return self._value(table[name], f"{where}.{name}", (*seen, name))
+                return self._value(table[name], f"{where}.{name}", (*names_before, name))
         raise ThemeError(
             f"`{key}` of the theme {self._file} names {name!r}, which is neither in `defs` nor in `theme`."
         )
@@ -225,7 +227,7 @@ def luminance(colour: str) -> float:
     return sum(part * weight for part, weight in zip(parts, (0.2126, 0.7152, 0.0722), strict=True))
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, second: str) -> float:
     """Return the contrast ratio of two colours (`#rrggbb`), 1 to 21, as WCAG defines it."""
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted((luminance(first), luminance(second)))
     return (high + 0.05) / (low + 0.05)

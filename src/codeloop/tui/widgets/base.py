@@ -1,4 +1,4 @@
-"""Base widgets that cost nothing while others change: containers, and widgets that cache their rows.
+"""Bases of widgets that cost nothing while others change: containers, and widgets that cache their rows.
 
 Textual takes styles from the first base of a class only. It asks every widget near a change for its rows, thirty times
 a second while a model writes.
@@ -16,7 +16,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-_RUNS = "run"
+_COMMAND_KEY = "run"
+"""The style metadata of words that run a command when clicked."""
 
 app_of: Callable[[Widget], App[None]] = attrgetter("app")
 """Returns the app of a widget, typed, unlike Textual's own property."""
@@ -37,29 +38,29 @@ class EmptyWidget(Widget):
         return []
 
 
-class SteadyWidget(Widget):
-    """Keeps its rows until it is refreshed."""
+class CachedWidget(Widget):
+    """A widget that keeps its rows until it is refreshed."""
 
-    _kept: tuple[Region, list[Strip]] | None = None
+    _cached_rows: tuple[Region, list[Strip]] | None = None
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows, from the cache if nothing has changed."""
-        if self._kept is None or self._kept[0] != crop:
-            self._kept = crop, super().render_lines(crop)
-        return self._kept[1]
+        if self._cached_rows is None or self._cached_rows[0] != crop:
+            self._cached_rows = crop, super().render_lines(crop)
+        return self._cached_rows[1]
 
     def notify_style_update(self) -> None:
         """Draw anew in other colours."""
-        self._kept = None
+        self._cached_rows = None
         super().notify_style_update()
 
     def _set_dirty(self, *regions: Region) -> None:
-        self._kept = None
+        self._cached_rows = None
         super()._set_dirty(*regions)
 
 
-class CommandWidget(SteadyWidget):
-    """A widget with words that run a command when clicked: `runs` makes them."""
+class CommandWidget(CachedWidget):
+    """A widget with words that run a command when clicked: those with the style that `runs` returns."""
 
     class Clicked(Message):
         """Clicked words run the command with this id."""
@@ -70,20 +71,20 @@ class CommandWidget(SteadyWidget):
             self.words = words
 
     def on_click(self, event: events.Click) -> None:
-        """Have the command run."""
-        if action := event.style.meta.get(_RUNS):
+        """Post the command of the clicked words."""
+        if action := event.style.meta.get(_COMMAND_KEY):
             command, _, words = str(action).partition(" ")
             self.post_message(self.Clicked(command, words))
 
 
 def runs(style: Style, command: str, words: str = "") -> Style:
     """Return a style for words that run a command when clicked."""
-    return style + Style(meta={_RUNS: f"{command} {words}"})
+    return style + Style(meta={_COMMAND_KEY: f"{command} {words}"})
 
 
-class BareHorizontal(Horizontal, EmptyWidget):
+class PlainHorizontal(Horizontal, EmptyWidget):
     """A horizontal container."""
 
 
-class BareVertical(Vertical, EmptyWidget):
+class PlainVertical(Vertical, EmptyWidget):
     """A vertical container."""

@@ -11,18 +11,18 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import SteadyWidget, app_of
+from codeloop.tui.widgets.base import CachedWidget, app_of
 from codeloop.tui.widgets.line_input import LineInput
 
-KEYS = {"enter": -1, "up": -1, "ctrl+p": -1, "shift+enter": 1, "alt+enter": 1, "down": 1, "ctrl+n": 1}
-"""Key -> direction of the next match: -1 above, 1 below."""
+STEPS = {"enter": -1, "up": -1, "ctrl+p": -1, "shift+enter": 1, "alt+enter": 1, "down": 1, "ctrl+n": 1}
+"""The keys that go to another match, and its direction: -1 above, 1 below."""
 HINTS = "enter above · down below · tab stay · esc back"
 _ROOMY = 80
 """The width, in cells, from which the keys are shown."""
 
 
 class FindActions(Protocol):
-    """The actions of the bar."""
+    """What the bar does when a text is typed or a key pressed; done in `actions/find.py`."""
 
     def look_for(self, text: str) -> None:
         """Find a text, and show a match."""
@@ -52,7 +52,7 @@ class FindInput(LineInput):
             event.prevent_default()
 
 
-class FindNote(SteadyWidget):
+class FindNote(CachedWidget):
     """A note to the right of the input."""
 
     DEFAULT_CSS = """
@@ -78,7 +78,7 @@ class FindNote(SteadyWidget):
 
 
 class FindBar(Horizontal):
-    """Shown during a search."""
+    """The title, the input and the number of matches; hidden unless a search is on."""
 
     DEFAULT_CSS = """
     FindBar { height: 1; width: 1fr; display: none; background: $background-panel; }
@@ -87,7 +87,7 @@ class FindBar(Horizontal):
     def __init__(self, colours: Callable[[], Styles]) -> None:
         super().__init__()
         self._title, self._note = FindNote(colours), FindNote(colours)
-        self._finding: FindActions | None = None
+        self._actions: FindActions | None = None
 
     def compose(self) -> ComposeResult:
         """Yield the title, the input, and the number of matches."""
@@ -95,9 +95,9 @@ class FindBar(Horizontal):
         yield FindInput(placeholder="Text to find", select_on_focus=False)
         yield self._note
 
-    def open(self, finding: FindActions, text: str) -> None:
+    def open(self, actions: FindActions, text: str) -> None:
         """Start a search with `text`."""
-        self._finding = finding
+        self._actions = actions
         self.display = True
         self._title.show("  Find ")
         line = self.query_one(FindInput)
@@ -107,7 +107,7 @@ class FindBar(Horizontal):
 
     def close(self) -> None:
         """End the search."""
-        self._finding = None
+        self._actions = None
         self.display = False
 
     def say(self, text: str) -> None:
@@ -117,15 +117,15 @@ class FindBar(Horizontal):
 
     def press(self, key: str) -> bool:
         """Handle a key; return whether it has a meaning here."""
-        finding = self._finding
-        if finding is None:
+        actions = self._actions
+        if actions is None:
             return False
-        if key in KEYS:
-            finding.step(KEYS[key])
+        if key in STEPS:
+            actions.step(STEPS[key])
         elif key in {"escape", "ctrl+c"}:
-            finding.close(stays=False)
+            actions.close(stays=False)
         elif key == "tab":
-            finding.close(stays=True)
+            actions.close(stays=True)
         else:
             return False
         return True
@@ -133,5 +133,5 @@ class FindBar(Horizontal):
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:
         event.stop()
-        if self._finding is not None:
-            self._finding.look_for(event.value)
+        if self._actions is not None:
+            self._actions.look_for(event.value)

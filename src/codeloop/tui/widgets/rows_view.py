@@ -19,14 +19,14 @@ PRESSES = "press"
 class RowsView(ScrollView, can_focus=False):
     """Shows rows. A click on one posts `Pressed`; choices are highlighted under the mouse."""
 
-    COMPONENT_CLASSES = {"rows--pointed"}
+    COMPONENT_CLASSES = {"rows--hover"}
 
     DEFAULT_CSS = """
     RowsView {
         height: auto; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1;
         background: $background-panel; scrollbar-background: $background-panel;
         scrollbar-background-hover: $background-panel; scrollbar-background-active: $background-panel;
-        & > .rows--pointed { background: $background-element; }
+        & > .rows--hover { background: $background-element; }
     }
     """
 
@@ -45,7 +45,7 @@ class RowsView(ScrollView, can_focus=False):
         """Whether any of these rows were drawn."""
         self.is_choice: Callable[[int], bool] = lambda _row: False
         """Whether a row can be chosen with a click."""
-        self._pointed: int | None = None
+        self._hover_row: int | None = None
 
     def show(self, rows: Sequence[Row], height: int) -> None:
         """Show rows, in a widget of so many rows."""
@@ -60,8 +60,8 @@ class RowsView(ScrollView, can_focus=False):
         at = y + self.scroll_offset.y
         row = self._rows[at] if at < len(self._rows) else []
         self.is_drawn = self.is_drawn or bool(row)
-        if at == self._pointed:
-            row = [*Segment.apply_style(row, self.get_component_rich_style("rows--pointed", partial=True))]
+        if at == self._hover_row:
+            row = [*Segment.apply_style(row, self.get_component_rich_style("rows--hover", partial=True))]
         return Strip(row).adjust_cell_length(self.size.width).apply_style(self.rich_style)
 
     def scroll_to_row(self, first: int, last: int) -> None:
@@ -71,15 +71,15 @@ class RowsView(ScrollView, can_focus=False):
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Show which choice the mouse is on."""
         row = event.y + self.scroll_offset.y
-        self._point(row if row < len(self._rows) and self.is_choice(row) else None)
+        self._set_hover_row(row if row < len(self._rows) and self.is_choice(row) else None)
 
     def on_leave(self) -> None:
         """Show that the mouse has left."""
-        self._point(None)
+        self._set_hover_row(None)
 
-    def _point(self, row: int | None) -> None:
-        if row != self._pointed:
-            self._pointed = row
+    def _set_hover_row(self, row: int | None) -> None:
+        if row != self._hover_row:
+            self._hover_row = row
             self.refresh()
 
     def on_click(self, event: events.Click) -> None:

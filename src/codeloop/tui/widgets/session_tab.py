@@ -31,7 +31,7 @@ NOTICES = "notices"
 
 
 class SessionTab(EmptyWidget):
-    """A session, or a new one that its first prompt creates. `view` is None until there is one."""
+    """The tab of a session. `view` is None until there is one: the first prompt creates it."""
 
     DEFAULT_CSS = """
     SessionTab { layout: vertical; height: 1fr; }
@@ -52,7 +52,7 @@ class SessionTab(EmptyWidget):
         self.find_bar = FindBar(colours)
         self._rhythm = rhythm
         self._has_command = False
-        """Whether a command was started in a question, which gets the focus back."""
+        """Whether a command was begun while a question was shown; then the question gets the focus back."""
         self.panel = RequestPanel(colours, self._silence)
         self.panel.diff_view = canvas.diff
         self.agent: str | None = None
@@ -79,7 +79,7 @@ class SessionTab(EmptyWidget):
 
     @property
     def title(self) -> str:
-        """What the tab is called."""
+        """The title of the tab: the session's."""
         return title_of(self.session) if self.session is not None else "New session"
 
     def show(self, view: SessionView) -> None:
@@ -120,13 +120,13 @@ class SessionTab(EmptyWidget):
         self._notices.clear()
 
     def sync(self, *, everything: bool = False) -> bool:
-        """Draw the changes; return whether the conversation has scrolled."""
-        ids, changed = list[str](), set[str]()
+        """Draw what has changed, or with `everything` all messages; return whether the conversation has scrolled."""
+        ids, changed_ids = list[str](), set[str]()
         if self.view is not None:
             ids = self.view.log.ids
-            changed = set(ids) | self.view.changes() if everything else self.view.changes()
-        has_scrolled = self.transcript.sync([*ids, NOTICES], {*changed, NOTICES}, self._items)
-        self._ask()
+            changed_ids = set(ids) | self.view.changes() if everything else self.view.changes()
+        has_scrolled = self.transcript.sync([*ids, NOTICES], {*changed_ids, NOTICES}, self._items)
+        self._show_request()
         return has_scrolled
 
     @on(Transcript.Selected)
@@ -157,7 +157,7 @@ class SessionTab(EmptyWidget):
         retry = [NoticeItem("retry", status.message, "warning")] if isinstance(status, Retry) else []
         return [*retry, *self._notices]
 
-    def _ask(self) -> None:
+    def _show_request(self) -> None:
         """Show the oldest request that waits for the user, or none."""
         waiting = list(self.view.requests.values()) if self.view is not None else []
         current_request = self.panel.request
@@ -166,17 +166,17 @@ class SessionTab(EmptyWidget):
             self.prompt.focus()
         if waiting:
             has_draft = bool(self.prompt.editor.buffer.text)
-            self.panel.show(waiting[0], self._asking(waiting[0]), len(waiting), has_draft=has_draft)
+            self.panel.show(waiting[0], self._describe_asker(waiting[0]), len(waiting), has_draft=has_draft)
 
     def _silence(self) -> float:
         return self._rhythm.silence_before_answer(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
 
-    def _asking(self, request: Request) -> Asking:
+    def _describe_asker(self, request: Request) -> Asking:
         """Return which tool and which subagent asks, as far as the log knows."""
-        view, question = self.view, request.tool
-        child = view.children.known.get(request.session_id) if view is not None else None
+        view, call = self.view, request.tool
+        child = view.children.sessions.get(request.session_id) if view is not None else None
         who = f"subagent {child.agent or ''} “{one_line(title_of(child), 80)}”" if child is not None else ""
-        message = view.log.messages.get(question.message_id) if view is not None and question is not None else None
+        message = view.log.messages.get(call.message_id) if view is not None and call is not None else None
         parts = (part for part in (message.parts.values() if message is not None else ()) if isinstance(part, ToolPart))
-        tool = next((part.tool for part in parts if question is not None and part.call_id == question.call_id), "")
+        tool = next((part.tool for part in parts if call is not None and part.call_id == call.call_id), "")
         return Asking(one_line(tool, 80), who)

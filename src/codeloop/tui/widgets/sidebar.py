@@ -13,7 +13,7 @@ from codeloop.client.numbers import format_cost, format_count
 from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import cut_text
+from codeloop.tui.render.cells import cut_path, cut_text
 from codeloop.tui.state.servers import HEALTH, ServerState
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
@@ -22,11 +22,11 @@ from codeloop.tui.widgets.status_bar import StatusContent
 
 WIDTH = 36
 MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "primary"), "cancelled": ("[-]", "text_muted")}
-SHOWN = 30
-"""The most files listed."""
-REASON = 3
+MOST_FILES = 30
+"""The most changed files that are listed."""
+REASON_ROWS = 3
 """The most rows of a server's error."""
-LEAST = 6
+LEAST_STATE = 6
 """The fewest cells for a state's text."""
 
 
@@ -95,11 +95,11 @@ class Sidebar(CommandWidget, ScrollView):
         used = view.log.context_used
         percent = used * 100 // content.window or ("<1" if used else 0) if content.window else 0
         share = f" of {format_count(content.window)}, {percent} %" if content.window else ""
-        muted = styles.of("text_muted")
+        style = styles.of("text_muted")
         return [
-            [Segment(f"{format_count(used)} tokens{share}", muted)],
+            [Segment(f"{format_count(used)} tokens{share}", style)],
             *(
-                [[Segment(f"{format_cost(cost, view.session.tokens)} spent", muted)]]
+                [[Segment(f"{format_cost(cost, view.session.tokens)} spent", style)]]
                 if (cost := view.session.cost)
                 else []
             ),
@@ -110,40 +110,42 @@ class Sidebar(CommandWidget, ScrollView):
         if not files:
             return []
         rows: list[Row] = [[], _heading(f"Changed files ({len(files)})", styles)]
-        for diff in files[:SHOWN]:
+        for diff in files[:MOST_FILES]:
             sums = f"+{diff.additions} -{diff.deletions}"
             room = WIDTH - 5 - len(sums)
-            name = _end(one_line(diff.file or "", 500), room)
+            name = cut_path(one_line(diff.file or "", 500), room)
             gap = " " * (room - cell_len(name) + 1)
-            added, removed = sums.split(" ")
+            additions, deletions = sums.split(" ")
             rows.append(
                 [
                     Segment(name + gap, runs(styles.of("text_muted"), "session_changes", diff.file or "")),
-                    Segment(added, styles.of("diff_added")),
+                    Segment(additions, styles.of("diff_added")),
                     Segment(" "),
-                    Segment(removed, styles.of("diff_removed")),
+                    Segment(deletions, styles.of("diff_removed")),
                 ]
             )
-        if len(files) > SHOWN:
-            rows.append([Segment(f"and {len(files) - SHOWN} more", runs(styles.of("text_muted"), "session_changes"))])
+        if len(files) > MOST_FILES:
+            rows.append(
+                [Segment(f"and {len(files) - MOST_FILES} more", runs(styles.of("text_muted"), "session_changes"))]
+            )
         return rows
 
     def _server(self, name: str, state: ServerState) -> list[Row]:
         """Draw a server's state, and below it the problem, if there is one."""
         styles, room = self._colours, WIDTH - 6
-        name_shown = cut_text(one_line(name, 60), room * 2 // 3)
-        remaining = room - cell_len(name_shown) - 1
-        words = cut_text(state.words, remaining) if remaining >= LEAST else ""
+        visible_name = cut_text(one_line(name, 60), room * 2 // 3)
+        remaining = room - cell_len(visible_name) - 1
+        words = cut_text(state.words, remaining) if remaining >= LEAST_STATE else ""
         rows: list[Row] = [
             [
                 Segment("• ", styles.of(HEALTH[state.health])),
-                Segment(name_shown, styles.of("text")),
+                Segment(visible_name, styles.of("text")),
                 Segment(f" {words}", styles.of("text_muted")),
             ]
         ]
-        reason = _lines(one_line(state.reason, 200), room) if state.reason else []
-        if len(reason) > REASON:
-            reason[REASON - 1 :] = [cut_text(f"{reason[REASON - 1]} …", room)]
+        reason = _wrap_words(one_line(state.reason, 200), room) if state.reason else []
+        if len(reason) > REASON_ROWS:
+            reason[REASON_ROWS - 1 :] = [cut_text(f"{reason[REASON_ROWS - 1]} …", room)]
         return rows + [[Segment(f"  {line}", styles.of("text_muted"))] for line in reason]
 
 
@@ -152,16 +154,16 @@ def _heading(text: str, styles: Styles) -> Row:
 
 
 def _item(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
-    first, *more = _lines(text, WIDTH - 8)
+    first, *more = _wrap_words(text, WIDTH - 8)
     style = styles.of(colour)
     return [[Segment(f"{mark} {first}", style)], *([Segment(f"    {line}", style)] for line in more)]
 
 
 def _wrap_title(text: str, styles: Styles, look: str) -> list[Row]:
-    return [[Segment(line, styles.of("text", look))] for line in _lines(text, WIDTH - 4)]
+    return [[Segment(line, styles.of("text", look))] for line in _wrap_words(text, WIDTH - 4)]
 
 
-def _lines(text: str, room: int) -> list[str]:
+def _wrap_words(text: str, room: int) -> list[str]:
     lines = [""]
     for word in text.split(" "):
         joined_line = f"{lines[-1]} {word}" if lines[-1] else word
@@ -170,12 +172,3 @@ def _lines(text: str, room: int) -> list[str]:
         else:
             lines.append(set_cell_size(word, room) if cell_len(word) > room else word)
     return lines
-
-
-def _end(text: str, room: int) -> str:
-    """Return the end of a path, which says more than its beginning."""
-    if cell_len(text) <= room:
-        return text
-    while cell_len(text) > room - 1:
-        text = text[1:]
-    return "…" + text

@@ -12,29 +12,29 @@ from codeloop.schema.errors import MessageAbortedError
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import SteadyWidget, app_of
+from codeloop.tui.widgets.base import CachedWidget, app_of
 from codeloop.tui.widgets.session_tab import SessionTab
 
 LEAST, MOST = 12, 60
 """The least and the most cells of a name."""
 _COLOURS = {"? ": "warning", "! ": "error"}
 _AROUND = 6
-"""Cells of a tab beside its name."""
+"""Cells of a tab besides its name: blanks, number, mark."""
 
 
-class TabBar(SteadyWidget):
+class TabBar(CachedWidget):
     """Marks the tab that is shown, those that wait for the user (`?`), have failed (`!`) or work (`*`)."""
 
     DEFAULT_CSS = """
     TabBar { height: 1; dock: top; display: none; background: $background; }
     """
 
-    class Chosen(Message):
+    class Clicked(Message):
         """A tab was clicked."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
-            self.place = index
+            self.index = index
 
     def __init__(self, styles: Styles) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class TabBar(SteadyWidget):
         for index, segment in enumerate(self._row[::2]):
             before += segment.cell_length + 1
             if event.x < before:
-                self.post_message(self.Chosen(index))
+                self.post_message(self.Clicked(index))
                 return
 
 

@@ -8,12 +8,12 @@ from codeloop.tui.render.markdown.inline import (
     EMPHASIS,
     IMAGE,
     LINK,
+    STRIKE,
     STRONG,
-    STRUCK,
     pieces,
 )
 
-NAMES = {EMPHASIS: "em", STRONG: "b", STRUCK: "s", CODE: "code", LINK: "a", ADDRESS: "url", IMAGE: "img"}
+NAMES = {EMPHASIS: "em", STRONG: "b", STRIKE: "s", CODE: "code", LINK: "a", ADDRESS: "url", IMAGE: "img"}
 
 
 def marked(text: str, *, is_open: bool = False) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.tui.terminal.images import Protocol
-from codeloop.tui.terminal.pictures.inline_pictures import cell_of, protocol_of_answers, terminal_of_tmux
+from codeloop.tui.terminal.pictures.inline_pictures import ask_tmux_terminal, find_cell_size, find_protocol
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from codeloop.tui.terminal.pictures.inline_pictures import cell_of, protocol_of_
     ],
 )
 def test_a_terminal_says_how(version: str, attributes: str, protocol: Protocol) -> None:
-    assert protocol_of_answers({"version": version, "attributes": attributes}) == protocol
+    assert find_protocol({"version": version, "attributes": attributes}) == protocol
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ async def test_tmux_hands_on_what_kitty_draws(
     program.write_text(f"#!/bin/sh\nprintf '{said}'\n")
     program.chmod(stat.S_IRWXU)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert (await terminal_of_tmux()).get("version") == version
+    assert (await ask_tmux_terminal()).get("version") == version
 
 
 def test_a_cell_is_as_the_terminal_says() -> None:
     with Path(os.devnull).open() as nothing:
-        assert cell_of({"cell": "20;10"}, nothing.fileno()) == (10, 20)
+        assert find_cell_size({"cell": "20;10"}, nothing.fileno()) == (10, 20)
         for answer in ("", "0;0", "x;y", "20"):
-            assert cell_of({"cell": answer}, nothing.fileno()) is None
+            assert find_cell_size({"cell": answer}, nothing.fileno()) is None

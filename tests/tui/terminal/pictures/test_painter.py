@@ -75,7 +75,7 @@ def test_a_picture_that_moves_faster_than_it_can_be_written_waits_until_it_rests
     clock.now += 0.9
     sight.rows = (1,)
     assert sight.painter.frame() == ""
-    assert sight.waits == [painter.REST]
+    assert sight.waits == [painter.SETTLE_SECONDS]
     clock.now += 0.2
     assert sight.painter.frame()
 

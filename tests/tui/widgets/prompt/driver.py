@@ -58,9 +58,9 @@ class Answers:
             PromptCommand("p:greet", "$1 $2", "greets somebody (who [how])", is_completed=True),
         ]
 
-    async def arguments(self, command: str, typed_text: str, *, is_wanted: bool) -> McpPromptCompletion:
-        self.wanted.append((command, typed_text, is_wanted))
-        *before, word = typed_text.split(" ")
+    async def arguments(self, command: str, text: str, *, is_wanted: bool) -> McpPromptCompletion:
+        self.wanted.append((command, text, is_wanted))
+        *before, word = text.split(" ")
         people = ["Ada", "Alan", "Alan Kay"] if self.is_connected or is_wanted else []
         values = [each for each in people if each.startswith(word)]
         return McpPromptCompletion(argument="how" if before else "who", replaces=word, values=values)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.tui.widgets.prompt.completion.candidates import rank
-from codeloop.tui.widgets.prompt.completion.trigger import mention, trigger
+from codeloop.tui.widgets.prompt.completion.trigger import find_trigger, format_mention
 from tests.tui.widgets.prompt.driver import Answers, prompting
 
 
@@ -192,7 +192,7 @@ async def test_more_rows_than_fit_are_scrolled_and_names_are_inert(tmp_path: Pat
 
 def test_what_is_in_the_middle_of_being_typed() -> None:
     def kind(text: str) -> str:
-        found = trigger(text, len(text))
+        found = find_trigger(text, len(text))
         return f"{found.kind} {found.query}{found.range} {found.start}" if found else ""
 
     assert kind("/mo") == "command mo 0"
@@ -207,7 +207,12 @@ def test_what_is_in_the_middle_of_being_typed() -> None:
     assert kind('a @"b c') == "mention b c 2"
     assert kind("a @b.py#3-") == "mention b.py#3- 2"
     assert kind("@a\n@b") == "mention b 3"
-    assert [mention(name) for name in ("a/b.py", "a b", "it's", "dot.")] == ["@a/b.py", '@"a b"', '@"it\'s"', '@"dot."']
+    assert [format_mention(name) for name in ("a/b.py", "a b", "it's", "dot.")] == [
+        "@a/b.py",
+        '@"a b"',
+        '@"it\'s"',
+        '@"dot."',
+    ]
 
 
 def test_the_better_fit_comes_first() -> None:

@@ -197,9 +197,9 @@ def test_what_goes_in_comes_out(steps: list[tuple[str, str]]) -> None:
                 case "paste":
                     each.insert(text)
                 case "left":
-                    each.move(each.offset_left())
+                    each.move(each.previous_offset())
                 case "erase":
-                    each.delete(each.offset_left(), each.cursor)
+                    each.delete(each.previous_offset(), each.cursor)
                 case "undo":
                     each.undo()
                 case "redo":

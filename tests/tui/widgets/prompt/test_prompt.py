@@ -8,7 +8,7 @@ from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource
 from codeloop.tui.editor.line_layout import Layout
 from codeloop.tui.widgets.prompt.entry import PromptEntry
-from codeloop.tui.widgets.prompt.history.draft_keeper import RESTORED
+from codeloop.tui.widgets.prompt.history.draft_keeper import RESTORE_NOTE
 from codeloop.tui.widgets.prompt.messages import PromptSubmitted
 from codeloop.tui.widgets.prompt.settings import PromptSettings
 from tests.tui.widgets.prompt.driver import QueueServer, prompting
@@ -305,7 +305,7 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         assert server.waiting == []
         assert hand.screen() == "▌ fix the tests first"
         server.add("again")
-        await queue.look()
+        await queue.reload()
         await hand.type(" and more")
         server.is_working_on_it = True
         await hand.pilot.click(queue, offset=(3, 0))
@@ -315,7 +315,7 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
     hand.app.prompt.store.drafts.close()
     async with prompting(tmp_path, size=(40, 20)) as hand:
         hand.app.prompt.queue.open(QueueServer(), "ses_1")
-        assert [entry.text for entry in hand.app.prompt.queue.held] == ["for after a crash"]
+        assert [entry.text for entry in hand.app.prompt.queue.local_prompts] == ["for after a crash"]
 
 
 async def test_a_prompt_that_was_sent_is_edited_again_with_its_images(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ async def test_drafts_are_kept_by_session_and_come_back(tmp_path: Path) -> None:
         for session, text in (("ses_1", ""), ("ses_2", "two"), ("ses_3", "one")):
             keeping.enter(session)
             assert hand.app.text == text
-        await hand.until(lambda: [note.message for note in hand.app._notifications] == [RESTORED] * 2)
+        await hand.until(lambda: [note.message for note in hand.app._notifications] == [RESTORE_NOTE] * 2)
 
 
 async def test_a_folder_that_cannot_be_written_costs_no_word(tmp_path: Path) -> None:
@@ -407,6 +407,6 @@ async def test_what_was_typed_before_the_session_was_there_goes_along(tmp_path: 
 
 def test_the_cursor_has_a_cell_before_anything_is_laid_out() -> None:
     layout = Layout(dict)
-    assert (layout.place(0), layout.place(7), layout.offset(0, 3), layout.row(0)) == ((0, 0), (0, 0), 0, (0, ""))
+    assert (layout.locate(0), layout.locate(7), layout.offset(0, 3), layout.row(0)) == ((0, 0), (0, 0), 0, (0, ""))
     layout.update("ab cd", 4)
-    assert (layout.rows, layout.place(5)) == (2, (1, 2))
+    assert (layout.rows, layout.locate(5)) == (2, (1, 2))

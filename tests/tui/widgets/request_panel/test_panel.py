@@ -19,7 +19,7 @@ from codeloop.schema.operation import QUESTION_LIST, NoArguments
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tui.widgets.request_panel.form import FormAnswer, Request
 from codeloop.tui.widgets.request_panel.panel import WITHDRAWN, RequestPanel
-from codeloop.tui.widgets.request_panel.send_answer import send
+from codeloop.tui.widgets.request_panel.send_answer import send_answer
 from tests.support.project import Rig, call, calls, rig, until
 from tests.tui.stage import Stage, staged
 
@@ -98,7 +98,7 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
         assert "│ touch a.txt" in app.shown()
         assert "1 of 2" in app.shown()
         await app.typed(pilot, "y")
-        assert await send(it.client, request, app.answers[-1])
+        assert await send_answer(it.client, request, app.answers[-1])
         await until(lambda: (it.work / "a.txt").exists())
 
         request = next(iter(await _next(it, request)))
@@ -110,7 +110,7 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
         assert "every `touch b*` in this directory" in app.shown()
         await app.typed(pilot, "a")
         assert app.answers[-1].always == ("touch b*",)
-        assert await send(it.client, request, app.answers[-1])
+        assert await send_answer(it.client, request, app.answers[-1])
         assert it.project.store.permissions.grants()[0].patterns == ["touch b*"]
 
         request = next(iter(await _next(it, request)))
@@ -118,9 +118,9 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
         await show(app, request, it)
         await app.typed(pilot, "r", *"use d", "enter")
         assert app.answers[-1] == FormAnswer("reject", "use d")
-        assert await send(it.client, request, app.answers[-1])
+        assert await send_answer(it.client, request, app.answers[-1])
         assert await finished(turn) == "All done."
-        assert not await send(it.client, request, FormAnswer("once"))
+        assert not await send_answer(it.client, request, FormAnswer("once"))
         assert [(it.work / name).exists() for name in ("b.txt", "bc.txt", "d.txt")] == [True, True, False]
         assert "use d" in it.results()[-1]
 
@@ -378,6 +378,6 @@ async def test_questions_of_the_model_are_answered_one_after_the_other(tmp_path:
         assert "→ PostgreSQL" in app.shown()
         assert "→ ruff, pytest, mypy" in app.shown()
         await app.typed(pilot, "enter")
-        assert await send(it.client, requests[0], app.answers[-1])
+        assert await send_answer(it.client, requests[0], app.answers[-1])
         assert await finished(turn) == "All done."
         assert all(word in it.results()[0] for word in ("PostgreSQL", "ruff, pytest, mypy", "loop"))

@@ -102,7 +102,7 @@ async def test_what_is_selected_is_seen_and_handed_over_without_the_margin() -> 
         ]
         await pilot.click(offset=(0, 0))
         await pilot.pause()
-        assert page.transcript.selection.chosen is None
+        assert page.transcript.selection.range is None
 
 
 async def test_a_call_that_is_selected_over_stays_closed_and_a_click_opens_it() -> None:

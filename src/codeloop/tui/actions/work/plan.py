@@ -22,7 +22,7 @@ from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 _FOLDER = ".codeloop/plans/"
 _SEND = 0
-"""Closes the picker as the number of no line."""
+"""What the picker closes with to send the comments: the number of no line."""
 
 
 class PlanPicker(Picker[int]):
@@ -61,24 +61,24 @@ class PlanPicker(Picker[int]):
 
 
 async def comment_on_plan(ui: Ui, _words: str) -> None:
-    """Show the latest plan of the session line by line; send what the user comments as threads."""
+    """Show the latest plan of the session line by line, and send the comments that the user makes on lines."""
     client, view = ui.client, ui.tab.view
     name = _find_plan(view) if view is not None else ""
     if view is None or not name:
         raise UsageProblem("There is no plan in this session yet. Switch to the agent `plan` and ask for one.")
     lines = (await client.call(FILE_READ, FileQuery(path=name))).content.split("\n")
     comments, line = dict[int, str](), 1
-    while (chosen := await ask(ui, PlanPicker(name, lines, comments, line, lambda: ui.appearance.styles))) != _SEND:
-        if chosen is None:
+    while (choice := await ask(ui, PlanPicker(name, lines, comments, line, lambda: ui.appearance.styles))) != _SEND:
+        if choice is None:
             text = f"{len(comments)} not sent yet."
             if not comments or await ask(ui, Confirm("Drop the comments?", text, "drop", lambda: ui.appearance.styles)):
                 return
             continue
-        line = chosen
-        asked = TextInput(
+        line = choice
+        line_input = TextInput(
             f"Comment on line {line}", lambda: ui.appearance.styles, comments.get(line, ""), about=lines[line - 1]
         )
-        if text := (await ask(ui, asked) or "").strip():
+        if text := (await ask(ui, line_input) or "").strip():
             comments[line] = text
     if comments:
         await _send(ui, client, view, "\n\n".join(_format(name, lines, at, comments[at]) for at in sorted(comments)))
@@ -100,10 +100,10 @@ def _format(name: str, lines: Sequence[str], at: int, comment: str) -> str:
 
 def _find_plan(view: SessionView) -> str:
     """Return the path of the plan that was written last, from the project's folder; "": there is none."""
-    found = ""
+    plan = ""
     for message_id in view.log.ids:
         for part in view.log.messages[message_id].parts.values():
             path = part.state.input.get("filePath") if isinstance(part, ToolPart) else None
             if isinstance(path, str) and path.endswith(".md") and _FOLDER in f"/{path}":
-                found = _FOLDER + path.rpartition(_FOLDER)[2]
-    return found
+                plan = _FOLDER + path.rpartition(_FOLDER)[2]
+    return plan

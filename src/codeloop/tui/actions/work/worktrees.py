@@ -1,4 +1,4 @@
-"""`/worktree`: a session in a work tree of its own, and what is asked about them; `/compare`: one for each model."""
+"""`/worktree`: a session in a work tree of its own, and commands about work trees; `/compare`: one for each model."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _SHORT = 6
 
 
 async def open_worktree(ui: Ui, words: str) -> None:
-    """Open a new session in a work tree, with the words after its name as the first prompt; or answer about them."""
+    """Open a session in the work tree of this name, with the other words as its prompt; or list, show, remove some."""
     if ui.sessions is None:
         raise UsageProblem("The project is still being opened.")
     if is_verb(words):
@@ -37,7 +37,7 @@ async def open_worktree(ui: Ui, words: str) -> None:
         return
     name, _, prompt = words.partition(" ")
     tree, is_new = await enter_worktree(ui.client, name)
-    session = await ui.launch.created(ui.sessions.target.client_at(tree.directory))
+    session = await ui.launch.create_session(ui.sessions.target.client_at(tree.directory))
     tab = await ui.open_tab(session)
     ui.say(escape_controls("\n".join(made_lines(tree, is_new=is_new))))
     if prompt.strip():
@@ -52,7 +52,7 @@ async def compare_models(ui: Ui, words: str) -> None:
 
     async def begin(client: Client, tree: Worktree) -> Session:
         del tree
-        session = await ui.launch.created(client)
+        session = await ui.launch.create_session(client)
         await ui.open_tab(session)
         return session
 
@@ -64,17 +64,17 @@ def _read_comparison(words: str) -> Comparison:
     """Read `-m A -m B [--check COMMAND] PROMPT`. Raises UsageProblem."""
     usage = 'Usage: /compare -m PROVIDER/MODEL -m PROVIDER/MODEL [--check "COMMAND"] PROMPT'
     models: list[str] = []
-    check, rest = None, words.strip()
-    while match := _OPTION.match(rest):
-        rest = rest[match.end() :]
+    check, prompt = None, words.strip()
+    while match := _OPTION.match(prompt):
+        prompt = prompt[match.end() :]
         value = match[2].strip("\"'")
         if match[1] == "--check":
             check = value
         else:
             models.append(value)
-    if not rest:
+    if not prompt:
         raise UsageProblem(usage)
-    return Comparison(prompt=rest, models=tuple(models), check=check)
+    return Comparison(prompt=prompt, models=tuple(models), check=check)
 
 
 async def _show(ui: Ui, words: str, lines: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 
 class Confirm(Dialog[bool]):
-    """Asks before an irreversible action; only y means yes. `yes`: the label of that action."""
+    """Asks before an irreversible action; only y means yes. `yes`: what that does, as the label of the key."""
 
     def __init__(self, title: str, text: str, yes: str, colours: Colours) -> None:
         super().__init__(colours)

@@ -8,13 +8,13 @@ from textual.screen import Screen
 from codeloop.client.client import Client
 from codeloop.tui.dialogs.parts.dialog import Colours
 
-Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 
 class AskScreen(Protocol):
     """Shows a screen above the others and returns its result, like `App.push_screen_wait`."""
 
-    async def __call__(self, screen: Screen[Given]) -> Given:
+    async def __call__(self, screen: Screen[Result]) -> Result:
         """Show a screen and wait."""
         ...
 

@@ -32,7 +32,7 @@ BOX_CSS = """
     &.-small #dialog-box Input { margin-bottom: 0; }
 """
 SMALL = 20
-"""On screens with fewer rows the margin around the box is used for the list."""
+"""On screens with fewer rows there is no margin around the box, so that more of the list is shown."""
 
 
 class Dialog(ModalScreen[Result]):
@@ -68,25 +68,25 @@ class Dialog(ModalScreen[Result]):
 
     def on_mount(self) -> None:
         """Follow the theme."""
-        self._fit_ground()
-        cast("Any", self).app.theme_changed_signal.subscribe(self, self._in_theme)
+        self._fit_background()
+        cast("Any", self).app.theme_changed_signal.subscribe(self, self._follow_theme)
 
     def on_unmount(self) -> None:
         """Unsubscribe from theme changes, which would keep the dialog in memory."""
         cast("Any", self).app.theme_changed_signal.unsubscribe(self)
 
-    def _in_theme(self, _theme: Theme) -> None:
+    def _follow_theme(self, _theme: Theme) -> None:
         if not self.is_over:
-            self._fit_ground()
+            self._fit_background()
             self.draw()
 
-    def _fit_ground(self) -> None:
-        """Dim the conversation behind it; not another dialog, nor the terminal's own colours, which can't be dimmed."""
+    def _fit_background(self) -> None:
+        """Dim the conversation behind the box; cover another dialog, and the terminal's own colours (unknown)."""
         is_above_another = len(app_of(self).screen_stack) > 2
         self.set_class(is_above_another or not self.colours().theme.background.startswith("#"), "-opaque")
 
     def draw(self) -> None:
-        """Draw everything anew, as after a change of the size or the theme."""
+        """Draw everything anew, as after a change of the size or the theme; each dialog does that its own way."""
 
     def on_resize(self, _event: events.Resize) -> None:
         """Fit the box into the screen."""
@@ -141,5 +141,5 @@ def key_rows(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Ro
 
 
 def text_rows(text: str, styles: Styles, width: int, colour: str = "text") -> list[Row]:
-    """Return a text of our own, wrapped."""
+    """Return a text in wrapped rows. It is not escaped: texts of others are escaped before."""
     return [[Segment(line, styles.of(colour))] for line in wrap(text, width)]

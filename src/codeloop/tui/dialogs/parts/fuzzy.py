@@ -4,10 +4,13 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-_FLAT = str.maketrans(dict.fromkeys("/\\-_.:,()[]\t\n", " "))
+_SEPARATORS = str.maketrans(dict.fromkeys("/\\-_.:,()[]\t\n", " "))
 _WORD, _INSIDE, _LETTERS = 1, 2, 4
-_TIER = 1_000_000
-_FAR = 400
+"""The ranks of a match at the start of a word, within a word, and of letters with others between."""
+_RANK = 1_000_000
+"""What a rank adds to a score: more than any position in a text."""
+_LONGEST = 400
+"""The length (characters) from which longer texts are not ranked lower."""
 
 
 class FuzzyIndex:
@@ -52,16 +55,16 @@ def _scores(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) ->
     scores: list[tuple[int, int]] = []
     for index in among:
         text = texts[index]
-        total = min(_FAR, len(text))
+        total = min(_LONGEST, len(text))
         for word, at_word, letters in patterns:
             at = text.find(word)
             if at == 0:
                 continue
             if at > 0:
                 first = text.find(at_word)
-                total += (_WORD if first >= 0 else _INSIDE) * _TIER + (first if first >= 0 else at) * 100
+                total += (_WORD if first >= 0 else _INSIDE) * _RANK + (first if first >= 0 else at) * 100
             elif (match := letters.search(text)) is not None:
-                total += _LETTERS * _TIER + (match.end() - match.start()) * 1_000 + match.start()
+                total += _LETTERS * _RANK + (match.end() - match.start()) * 1_000 + match.start()
             else:
                 break
         else:
@@ -72,11 +75,11 @@ def _scores(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) ->
 def _normalise(text: str) -> str:
     """Return a text in lower case, of the same length, with separators as blanks."""
     lower = text.lower()
-    return (lower if len(lower) == len(text) else "".join(char.lower()[:1] for char in text)).translate(_FLAT)
+    return (lower if len(lower) == len(text) else "".join(char.lower()[:1] for char in text)).translate(_SEPARATORS)
 
 
 @lru_cache(maxsize=64)
 def _letters(word: str) -> re.Pattern[str]:
     """Compile a pattern for the letters of a word in their order."""
-    first, *rest = word or " "
-    return re.compile(re.escape(first) + "".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in rest))
+    first, *letters = word or " "
+    return re.compile(re.escape(first) + "".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in letters))

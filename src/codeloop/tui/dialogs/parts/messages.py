@@ -1,4 +1,4 @@
-"""Loads a session's messages in pages, and formats the latest as a few rows, for a preview."""
+"""A session's messages for dialogs: read in pages, and drawn as the rows of a preview."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,9 @@ from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.themes.styles import Styles
 
 _MOST = 2_000
+"""Characters of a message that a preview shows: its end."""
 _PAGE = 500
+"""Messages that are asked for at a time."""
 
 
 def text_of(message: MessageWithParts) -> str:

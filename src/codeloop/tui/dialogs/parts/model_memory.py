@@ -11,13 +11,17 @@ from codeloop.kit.small_files import lock, make_private, read_start, write_atomi
 from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import replace
 
-_BYTES = 1_000_000
+_MOST_BYTES = 1_000_000
 _RECENT = 8
-_SECONDS = 1.0
+"""How many recent models are remembered."""
+_LOCK_SECONDS = 1.0
 
 
-class LikedModels(Struct, frozen=True):
-    """References `provider/model`, best or latest first; `variants`: the thinking effort last chosen of each."""
+class RememberedModels(Struct, frozen=True):
+    """Models as `provider/model`: favourites as they were added, recent ones the latest first.
+
+    `variants`: the thinking effort last chosen for a model.
+    """
 
     favourites: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()
@@ -30,18 +34,18 @@ class ModelMemory:
     def __init__(self, folder: Path) -> None:
         self._file = folder / "models.json"
 
-    def read(self) -> LikedModels:
+    def read(self) -> RememberedModels:
         """Read the remembered models."""
         with suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(read_start(self._file, _BYTES), type=LikedModels)
-        return LikedModels()
+            return msgspec.json.decode(read_start(self._file, _MOST_BYTES), type=RememberedModels)
+        return RememberedModels()
 
     def toggle(self, ref: str) -> None:
         """Add a model to the favourites, or remove it."""
 
-        def update(liked_models: LikedModels) -> LikedModels:
-            others = tuple(each for each in liked_models.favourites if each != ref)
-            return replace(liked_models, favourites=others if ref in liked_models.favourites else (*others, ref))
+        def update(models: RememberedModels) -> RememberedModels:
+            favourites = tuple(each for each in models.favourites if each != ref)
+            return replace(models, favourites=favourites if ref in models.favourites else (*favourites, ref))
 
         self._change(update)
 
@@ -49,19 +53,19 @@ class ModelMemory:
         """Record that a model was chosen."""
         ref = reference(model)
 
-        def update(liked_models: LikedModels) -> LikedModels:
-            recent = (ref, *(each for each in liked_models.recent if each != ref))[:_RECENT]
-            variants = {name: variant for name, variant in liked_models.variants.items() if name != ref}
+        def update(models: RememberedModels) -> RememberedModels:
+            recent = (ref, *(each for each in models.recent if each != ref))[:_RECENT]
+            variants = {name: variant for name, variant in models.variants.items() if name != ref}
             return replace(
-                liked_models, recent=recent, variants={**variants, ref: model.variant} if model.variant else variants
+                models, recent=recent, variants={**variants, ref: model.variant} if model.variant else variants
             )
 
         self._change(update)
 
-    def _change(self, update: Callable[[LikedModels], LikedModels]) -> None:
+    def _change(self, update: Callable[[RememberedModels], RememberedModels]) -> None:
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with lock(self._file.parent, _SECONDS):
+            with lock(self._file.parent, _LOCK_SECONDS):
                 write_atomically(self._file, msgspec.json.encode(update(self.read())))
 
 

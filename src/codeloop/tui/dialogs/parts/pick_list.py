@@ -15,16 +15,18 @@ from codeloop.tui.themes.styles import Styles
 
 AnyPick = Pick[Any]
 _LONGEST = 400
+"""Characters of a title, a detail or a heading."""
 _NARROW, _SHORT = 50, 14
-"""In narrower lists, only hints of at most so many cells are shown, such as a key."""
+"""Below the first width (cells), only hints of at most the second are shown, such as a key."""
 _SAMPLE = 500
+"""How many titles are measured for the column of details; measuring thousands would delay a key."""
 
 
 class PickRows(Sequence[Row]):
-    """Rows of picks and of the groups that they are in. `at(row)`: the pick of a row; `row_of(number)`: its row.
+    """The rows of a list: picks below the headings of their groups. Each is made when it is drawn.
 
-    `indices`: the picks that are shown, as indices of `picks`; with a query there are no headings, but each row tells
-    its group if it `tells_groups`.
+    `indices`: the picks that are shown, as indices of `picks`. With a query there are no headings; then each row names
+    its group if `tells_groups`.
     """
 
     def __init__(
@@ -44,12 +46,12 @@ class PickRows(Sequence[Row]):
         self.styles: Styles | None = None
 
     def pick_at(self, row: int) -> int | None:
-        """Return which of the found picks a row shows; None for a heading."""
+        """Return which of the matching picks a row shows; None for a heading."""
         line = self._lines[row]
         return line if isinstance(line, int) else None
 
     def row_of(self, number: int) -> int:
-        """Return the row of one of the found picks."""
+        """Return the row of one of the matching picks."""
         return self._rows.get(number, number)
 
     def __len__(self) -> int:
@@ -72,7 +74,7 @@ class PickRows(Sequence[Row]):
         return self._pick(self._picks[self._indices[line]], styles, is_here=line == self.cursor)
 
     def _pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
-        width, muted = self.width, styles.of("text_muted")
+        width, muted_style = self.width, styles.of("text_muted")
         look = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _LONGEST, escape_answer_controls)
         hint = (
@@ -80,22 +82,22 @@ class PickRows(Sequence[Row]):
         )
         hint = hint if width >= _NARROW or cell_len(hint) <= _SHORT else ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
-        title_shown = fit(title, room)
-        marks = match_indices(title_shown, self._query) if self._query.strip() else set[int]()
+        visible_title = fit(title, room)
+        marks = match_indices(visible_title, self._query) if self._query.strip() else set[int]()
         row: Row = [
             Segment("▸ " if is_here else "  ", styles.of("primary", "bold")),
             Segment(f"{one_line(pick.mark, 1) or ' '} ", styles.of("primary")),
-            *_highlight(title_shown, marks, styles, look, "bold" if is_here else ""),
+            *_highlight(visible_title, marks, styles, look, "bold" if is_here else ""),
         ]
         column = min(self._title_width, max(width * 2 // 5, 24))
         group = pick.group if self._tells_groups else ""
         detail = " · ".join(one_line(text, _LONGEST) for text in (pick.detail, group) if text)
-        gap = max(column - cell_len(title_shown), 0) + 2
-        remaining = room - cell_len(title_shown) - gap
+        gap = max(column - cell_len(visible_title), 0) + 2
+        remaining = room - cell_len(visible_title) - gap
         if detail and remaining >= 8:
             row += [Segment(" " * gap), Segment(fit(detail, remaining), styles.of(pick.look))]
         if hint:
-            row = justify(row, [Segment(hint, styles.of("warning") if pick.problem else muted)], width)
+            row = justify(row, [Segment(hint, styles.of("warning") if pick.problem else muted_style)], width)
         return fill_background(row, styles.of("", on="background_element"), width) if is_here else row
 
 
@@ -112,7 +114,7 @@ def _highlight(text: str, marks: set[int], styles: Styles, look: str, weight: st
 
 
 def _headings(picks: Sequence[AnyPick], indices: Sequence[int]) -> dict[int, str]:
-    """Return the indices of the found picks at which a group begins."""
+    """Return the indices of the matching picks at which a group begins."""
     headings: dict[int, str] = {}
     last = ""
     for number, at in enumerate(indices):
@@ -134,11 +136,11 @@ def _lines(indices: Sequence[int], headings: dict[int, str]) -> Sequence[int | s
 
 
 class PickList(Generic[T]):
-    """`found`: the matching picks, as indices of `picks`; `rows` draws them. `finds_groups`: searches headings too."""
+    """`matches`: the picks that match, by their index; `rows` draws them. `finds_groups`: searches headings too."""
 
     def __init__(self, *, finds_groups: bool) -> None:
         self.picks: list[Pick[T]] = []
-        self.found: list[int] = []
+        self.matches: list[int] = []
         self.rows = PickRows((), (), "")
         self._finds_groups = finds_groups
         self._more = 0
@@ -148,7 +150,7 @@ class PickList(Generic[T]):
     @property
     def current(self) -> Pick[T] | None:
         """The pick under the cursor."""
-        return self.picks[self.found[self.rows.cursor]] if self.found else None
+        return self.picks[self.matches[self.rows.cursor]] if self.matches else None
 
     def set_picks(self, picks: Sequence[Pick[T]], more: Sequence[Pick[T]] = ()) -> None:
         """Set the picks, and after them results from elsewhere, which always match."""
@@ -164,14 +166,14 @@ class PickList(Generic[T]):
 
     def filter(self, query: str, keep: T | None) -> None:
         """Filter by a query; the cursor goes to the first row, or to a value to keep."""
-        self.found = self._index.search(query)
+        self.matches = self._index.search(query)
         if self._more:
             count = len(self.picks) - self._more
-            self.found = [at for at in self.found if at < count] + list(range(count, len(self.picks)))
-        self.rows = PickRows(self.picks, self.found, query, tells_groups=self._finds_groups)
-        places = (number for number, at in enumerate(self.found) if self.picks[at].value == keep)
-        self.rows.cursor = next(places, 0) if keep is not None else 0
+            self.matches = [at for at in self.matches if at < count] + list(range(count, len(self.picks)))
+        self.rows = PickRows(self.picks, self.matches, query, tells_groups=self._finds_groups)
+        numbers = (number for number, at in enumerate(self.matches) if self.picks[at].value == keep)
+        self.rows.cursor = next(numbers, 0) if keep is not None else 0
 
     def move_to(self, index: int) -> None:
         """Move the cursor to a matching row, or to the last one."""
-        self.rows.cursor = max(0, min(index, len(self.found) - 1))
+        self.rows.cursor = max(0, min(index, len(self.matches) - 1))

@@ -20,28 +20,28 @@ PAUSE = 0.12
 
 
 class PickPreview(Generic[T]):
-    """Draws into `#picker-preview` of a dialog, as high as its `#picker-list`."""
+    """Draws what the cursor is on into `#picker-preview` of a dialog, as high as its `#picker-list`."""
 
     def __init__(self, dialog: Dialog[T | None], source: PickSource[T]) -> None:
         self._dialog = dialog
         self._source = source
-        self._previewed: T | None = None
+        self._value: T | None = None
         """The value that it shows."""
-        self._drawn_in: Styles | None = None
+        self._styles: Styles | None = None
 
     def fit(self, styles: Styles, *, is_visible: bool) -> bool:
-        """Show or hide it; return whether it must be redrawn, since there was no room before, or other colours."""
+        """Show or hide the preview; return whether it must be drawn anew: it was hidden, or the theme has changed."""
         view = self._dialog.query_one("#picker-preview", RowsView)
-        is_new = is_visible and (not view.display or self._drawn_in is not styles)
+        is_new = is_visible and (not view.display or self._styles is not styles)
         if is_new:
-            self._previewed, self._drawn_in = None, styles
+            self._value, self._styles = None, styles
         view.display = is_visible
         return is_new
 
     def show(self, value: T | None) -> None:
-        """Begin to draw it for a value, unless it is about that already."""
-        if self._source.preview is not None and value != self._previewed:
-            self._previewed = value
+        """Begin to draw the preview of a value, unless it shows that already."""
+        if self._source.preview is not None and value != self._value:
+            self._value = value
             self._dialog.run_worker(partial(self._draw, value), exclusive=True, group="preview")
 
     async def _draw(self, value: T | None) -> None:

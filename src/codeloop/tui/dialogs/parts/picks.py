@@ -44,8 +44,8 @@ class PickAction(Struct, Generic[T], frozen=True):
 class PickSource(Struct, Generic[T], frozen=True):
     """The source of the rows. `load` may raise CodeloopError, whose text is shown.
 
-    `search`: finds more for what is typed. `preview`: rows of a width about one; `moved`: called with the value under
-    the cursor. `start`: the value that the cursor is on at first.
+    `search`: finds more rows for what is typed. `preview`: draws what a value is about, in rows of a width (cells).
+    `on_move`: called with the value under the cursor. `start`: the value that the cursor is on at first.
     """
 
     title: str

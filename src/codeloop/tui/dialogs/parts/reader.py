@@ -18,7 +18,7 @@ _PAGES = {"pageup": -1, "pagedown": 1, "space": 1}
 
 
 class ReadingScreen(Dialog[None]):
-    """Closes without a result. `rows` returns the text as rows of a given width."""
+    """Shows rows until a key closes it, without a result. `rows` returns them for a width in cells."""
 
     closing: ClassVar[Sequence[tuple[str, str]]] = ()
     """Additional keys that close it, with their label."""

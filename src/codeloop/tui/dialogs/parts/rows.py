@@ -1,4 +1,4 @@
-"""Rows of styled text: cut, wrapped, put side by side. All widths are in cells."""
+"""The rows of dialogs: plain text cut and wrapped, segments put side by side. All widths are in cells."""
 
 import re
 from datetime import datetime

@@ -7,9 +7,10 @@ import msgspec
 
 from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 
-_BYTES = 1_000_000
+_MOST_BYTES = 1_000_000
 _MOST = 1_000
-_SECONDS = 1.0
+"""How many pins are kept."""
+_LOCK_SECONDS = 1.0
 
 
 class SessionPins:
@@ -21,15 +22,16 @@ class SessionPins:
     def read(self) -> tuple[str, ...]:
         """Return the ids, the latest last."""
         with suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(read_start(self._file, _BYTES), type=tuple[str, ...])
+            return msgspec.json.decode(read_start(self._file, _MOST_BYTES), type=tuple[str, ...])
         return ()
 
     def toggle(self, session_id: str) -> None:
         """Pin or unpin a session."""
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with lock(self._file.parent, _SECONDS):
-                known = self.read()
-                others = tuple(each for each in known if each != session_id)
-                pinned = others if session_id in known else (*others, session_id)
-                write_atomically(self._file, msgspec.json.encode(pinned[-_MOST:]))
+            with lock(self._file.parent, _LOCK_SECONDS):
+                before = self.read()
+                ids = tuple(each for each in before if each != session_id)
+                if session_id not in before:
+                    ids = (*ids, session_id)
+                write_atomically(self._file, msgspec.json.encode(ids[-_MOST:]))

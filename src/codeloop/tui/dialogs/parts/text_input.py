@@ -13,21 +13,23 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 
 class TextInput(Dialog[str | None]):
-    """Closes with the line, or None. `about`: what it is for; `hidden`: shown as dots."""
+    """Closes with the line, or None when it is cancelled. `about`: what it is for; `is_secret`: shown as dots."""
 
-    def __init__(self, title: str, colours: Colours, text: str = "", *, about: str = "", hidden: bool = False) -> None:
+    def __init__(
+        self, title: str, colours: Colours, text: str = "", *, about: str = "", is_secret: bool = False
+    ) -> None:
         super().__init__(colours)
         self.keys: tuple[tuple[str, str], ...] = (("enter", "confirm"), ("esc", "cancel"))
         self._title = title
         self._text = text
         self._about = about
-        self._hidden = hidden
+        self._is_secret = is_secret
 
     def compose(self) -> ComposeResult:
         """Yield the title, the line, and the keys."""
         with Vertical(id="dialog-box"):
             yield RowsView("text-title")
-            yield LineInput(self._text, password=self._hidden, select_on_focus=False, id="text-line")
+            yield LineInput(self._text, password=self._is_secret, select_on_focus=False, id="text-line")
             yield RowsView("text-keys")
 
     def on_mount(self) -> None:
@@ -47,9 +49,9 @@ class TextInput(Dialog[str | None]):
         self.query_one("#text-keys", RowsView).show(keys, len(keys))
 
     @on(Input.Submitted)
-    def _take(self, submitted: Input.Submitted) -> None:
-        submitted.stop()
-        self.dismiss(submitted.value)
+    def _take(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value)
 
     def on_key(self, event: events.Key) -> None:
         """Close without a line."""

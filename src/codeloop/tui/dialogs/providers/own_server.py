@@ -18,10 +18,10 @@ from codeloop.tui.dialogs.picker import Picker
 TITLE = "A server of your own"
 _ADDRESS = """Its base URL, such as http://127.0.0.1:8080/v1. It has to speak the chat completions protocol, as \
 llama.cpp, vLLM, LM Studio and most gateways do."""
-_BY_HAND = """This server can't add another one. Write it into its configuration, then start it again:
+_NO_ADDING = """This server can't add another one. Write it into its configuration, then start it again:
 {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:8080/v1"}, "models": {"NAME": {}}}}}"""
-_WRITTEN = 50
-"""Of a longer list of models only the chosen one is written to the configuration."""
+_MOST_MODELS = 50
+"""A server that lists more models than these (a gateway) gets only the chosen one into the configuration."""
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -40,12 +40,12 @@ class OwnServer:
         if server_models is None or not model:
             return None
         models = (
-            list(dict.fromkeys((model, *server_models.models))) if len(server_models.models) <= _WRITTEN else [model]
+            list(dict.fromkeys((model, *server_models.models)))
+            if len(server_models.models) <= _MOST_MODELS
+            else [model]
         )
-        name, about = (
-            _free_name(_short_name(server_models.base_url), self._reserved_names),
-            f"A model of it is called NAME/{model}.",
-        )
+        name = _free_name(_short_name(server_models.base_url), self._reserved_names)
+        about = f"A model of it is called NAME/{model}."
         while name := await self._ask("A name for the server", name, about):
             provider_id = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
             add_provider = AddProvider(
@@ -60,20 +60,21 @@ class OwnServer:
         return None
 
     async def _find(self) -> ServerModels | None:
-        """Ask for the address until a server answers, and for a key as long as it refuses."""
+        """Ask for the address until a server answers at it; return the models that it lists. None: cancelled."""
         address, about = "", _ADDRESS
         while address := await self._ask(TITLE, address, about):
             try:
-                return await self._answer(address)
+                return await self._list_models(address)
             except OperationError as error:
-                about = _BY_HAND if error.kind == "NotFoundError" else str(error)
+                about = _NO_ADDING if error.kind == "NotFoundError" else str(error)
         return None
 
-    async def _answer(self, address: str) -> ServerModels | None:
+    async def _list_models(self, address: str) -> ServerModels | None:
+        """Ask a server for its models, and the user for a key as long as it refuses. None: cancelled."""
         client, about = self._context.client, "The server answers with a key only."
         server_models = await client.call(PROVIDER_MODELS, ServerAddress(base_url=address))
         while server_models.needs_key:
-            self._key = await self._ask(f"Key for {_host(server_models.base_url)}", "", about, hidden=True)
+            self._key = await self._ask(f"Key for {_host(server_models.base_url)}", "", about, is_secret=True)
             if not self._key:
                 return None
             about = "The server refused that key."
@@ -95,9 +96,9 @@ class OwnServer:
             Picker(PickSource(f"Which model of {host}?", list_models), self._context.colours)
         )
 
-    async def _ask(self, title: str, text: str, about: str, *, hidden: bool = False) -> str:
+    async def _ask(self, title: str, text: str, about: str, *, is_secret: bool = False) -> str:
         """Ask for a line; "": empty or cancelled."""
-        line = TextInput(title, self._context.colours, text, about=about, hidden=hidden)
+        line = TextInput(title, self._context.colours, text, about=about, is_secret=is_secret)
         return (await self._context.ask(line) or "").strip()
 
 

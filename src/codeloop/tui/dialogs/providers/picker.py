@@ -45,7 +45,7 @@ from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.dialogs.providers.own_server import TITLE, OwnServer
-from codeloop.tui.dialogs.providers.sign_in import ProviderSignIn, SignedIn, choose_keyring, lacks_deployment
+from codeloop.tui.dialogs.providers.sign_in import ProviderSignIn, SignInOutcome, choose_keyring, lacks_deployment
 
 
 async def try_model(context: DialogContext, model: ModelRef) -> MessageError | None:
@@ -70,9 +70,10 @@ async def try_model(context: DialogContext, model: ModelRef) -> MessageError | N
         await client.call(SESSION_DELETE, SessionId(session_id=session.id))
 
 
-LOCAL, KEYED, KNOWN, OTHERS = "On this machine", "With a key", "Often used", "All others"
-_OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
-AGAIN = "Choose it once more to use it all the same."
+ON_MACHINE, WITH_KEY, COMMON, ALL_OTHERS = "On this machine", "With a key", "Often used", "All others"
+"""The groups of providers, in the order of the list."""
+_COMMON_IDS = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
+CHOOSE_AGAIN = "Choose it once more to use it all the same."
 _ALSO = "other custom address base url openai compatible"
 """Search words that find the entry of the user's own server."""
 
@@ -84,9 +85,9 @@ class ProviderPicker(Picker[ModelRef]):
         self._dialog_context = context
         self._providers = KnownProviders(all=[], default={}, connected=[])
         self._methods: dict[str, list[ProviderAuthMethod]] = {}
-        self._failed: set[str] = set()
+        self._failed_ids: set[str] = set()
         self.is_used = False
-        """A provider was chosen: typed text is for the filter, not for the prompt."""
+        """Whether a provider was chosen: then what was typed is the filter, not the start of a prompt."""
         actions = (
             PickAction("ctrl+k", "enter a key", self._enter),
             PickAction("ctrl+d", "forget the key", self._forget),
@@ -103,10 +104,10 @@ class ProviderPicker(Picker[ModelRef]):
         client, none = self._dialog_context.client, NoArguments()
         self._providers = await client.call(PROVIDER_LIST, none)
         self._methods = await client.call(PROVIDER_AUTH, none)
-        order = [LOCAL, KEYED, KNOWN, OTHERS]
-        own = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", KNOWN, also=_ALSO)
+        order = [ON_MACHINE, WITH_KEY, COMMON, ALL_OTHERS]
+        own = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", COMMON, also=_ALSO)
         picks = [*map(self._pick, self._providers.all), own]
-        often = {name: at for at, name in enumerate(_OFTEN)}
+        often = {name: at for at, name in enumerate(_COMMON_IDS)}
         return sorted(
             picks,
             key=lambda pick: (order.index(pick.group), often.get(pick.value.provider_id, 99), pick.title.lower()),
@@ -118,10 +119,10 @@ class ProviderPicker(Picker[ModelRef]):
         where = {"env": "key from the environment", "config": "configured", "api": "key stored", "custom": "answers"}
         models = len(provider.models)
         detail = where[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
-        detail += ", did not answer" if provider.id in self._failed else ""
+        detail += ", did not answer" if provider.id in self._failed_ids else ""
         can = is_ready or provider.id in self._methods
-        known = KNOWN if provider.id in _OFTEN and can else OTHERS
-        group = LOCAL if is_local else KEYED if is_ready else known
+        usual_group = COMMON if provider.id in _COMMON_IDS and can else ALL_OTHERS
+        group = ON_MACHINE if is_local else WITH_KEY if is_ready else usual_group
         hint = ", ".join(provider.env[:1]) if can else "needs more than a key"
         value = ModelRef(provider_id=provider.id, model_id=self._providers.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
@@ -138,7 +139,7 @@ class ProviderPicker(Picker[ModelRef]):
         elif model.provider_id not in self._providers.connected:
             if await self._enter(model):
                 self.reload()
-        elif model.provider_id in self._failed:  # chosen once more: the user knows better
+        elif model.provider_id in self._failed_ids:  # chosen once more: the user knows better
             self.dismiss(model)
         elif (error := await self._try(model)) is None:
             return
@@ -146,11 +147,11 @@ class ProviderPicker(Picker[ModelRef]):
             if await self._enter(model):
                 self.reload()
         else:
-            self._failed.add(model.provider_id)
-            self.notify(AGAIN, timeout=15, markup=False)
+            self._failed_ids.add(model.provider_id)
+            self.notify(CHOOSE_AGAIN, timeout=15, markup=False)
 
     def _can_correct(self, model: ModelRef, error: MessageError) -> bool:
-        """Return whether what a sign-in asks for helps: a key that takes the refused one's place, or a deployment."""
+        """Return whether signing in again can correct an error: by another key, or by the name of a deployment."""
         if isinstance(error, ProviderAuthError):
             return model.provider_id in self._methods and not self._provider(model).preferred_key
         return lacks_deployment(error, self._methods.get(model.provider_id, []))
@@ -162,7 +163,7 @@ class ProviderPicker(Picker[ModelRef]):
         if model is not None:
             await self._load_rows()
             if await self._try(model) is not None:
-                self._failed.add(model.provider_id)
+                self._failed_ids.add(model.provider_id)
                 self.reload()
 
     async def _try(self, model: ModelRef) -> MessageError | None:
@@ -195,16 +196,16 @@ class ProviderPicker(Picker[ModelRef]):
                     PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0)
                 )
             sign_in = ProviderSignIn(self._dialog_context, provider, methods)
-            is_signed_in = await sign_in.sign_in()
+            outcome = await sign_in.sign_in()
         except CodeloopError as error:
             self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
             return False
-        if is_signed_in == SignedIn.KEY:
+        if outcome == SignInOutcome.KEY:
             return await self._enter_key(provider, model)
-        if is_signed_in == SignedIn.GIVEN_UP:
+        if outcome == SignInOutcome.CANCELLED:
             return False
-        if sign_in.said:
-            self.notify(one_line(sign_in.said, 400), timeout=10, markup=False)
+        if sign_in.message:
+            self.notify(one_line(sign_in.message, 400), timeout=10, markup=False)
         await self._load_rows()
         error = await self._try(replace(model, model_id=self._providers.default.get(provider.id, "") or model.model_id))
         if error is None:
@@ -214,7 +215,7 @@ class ProviderPicker(Picker[ModelRef]):
         elif lacks_deployment(error, self._methods.get(provider.id, [])):
             return await self._enter(model)
         else:
-            self._failed.add(provider.id)
+            self._failed_ids.add(provider.id)
         return True
 
     async def _enter_key(self, provider: ProviderDetails, model: ModelRef) -> bool:
@@ -226,7 +227,7 @@ class ProviderPicker(Picker[ModelRef]):
         if provider.preferred_key:
             about = f"A key that you enter does not count before the one of {one_line(provider.preferred_key, 300)}."
         title = f"Key for {one_line(provider.name, 60)}"
-        key = await self._dialog_context.ask(TextInput(title, self.colours, about=about, hidden=True))
+        key = await self._dialog_context.ask(TextInput(title, self.colours, about=about, is_secret=True))
         if not key:
             return False
         client, keyring = self._dialog_context.client, None
@@ -241,7 +242,7 @@ class ProviderPicker(Picker[ModelRef]):
         if isinstance(error, ProviderAuthError):
             await client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
         elif error is not None:
-            self._failed.add(provider.id)
+            self._failed_ids.add(provider.id)
         return error is not None
 
     async def _forget(self, model: ModelRef | None) -> bool:

@@ -24,11 +24,11 @@ from codeloop.tui.dialogs.picker import Picker
 _CODE = "Then paste the code that it shows."
 
 
-class SignedIn(Enum):
+class SignInOutcome(Enum):
     """The outcome: signed in, cancelled, or the user prefers to type a key."""
 
-    DONE = "done"
-    GIVEN_UP = "given up"
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
     KEY = "key"
 
 
@@ -42,26 +42,26 @@ class ProviderSignIn:
         self._provider = provider
         self._methods = methods
         self.has_typed_key = False
-        self.said = ""
+        self.message = ""
         """What the server says of a sign-in that ended at once."""
 
-    async def sign_in(self) -> SignedIn:
+    async def sign_in(self) -> SignInOutcome:
         """Ask what is needed, and wait for the end. Raises CodeloopError on failure."""
         number = await self._choose()
         if number is None:
-            return SignedIn.GIVEN_UP
+            return SignInOutcome.CANCELLED
         method = self._methods[number]
         if method.type == "api" and not method.prompts:
-            return SignedIn.KEY
+            return SignInOutcome.KEY
         answers = await self._ask(method)
         if answers is None:
-            return SignedIn.GIVEN_UP
+            return SignInOutcome.CANCELLED
         start_sign_in = StartSignIn(provider_id=self._provider.id, method=number, inputs=answers)
         started_sign_in = await self._context.client.call(PROVIDER_AUTHORIZE, start_sign_in)
         if started_sign_in.url:
             return await self._finish(number, started_sign_in)
-        self.said = started_sign_in.instructions
-        return SignedIn.DONE
+        self.message = started_sign_in.instructions
+        return SignInOutcome.COMPLETE
 
     async def _choose(self) -> int | None:
         if len(self._methods) == 1:
@@ -93,15 +93,17 @@ class ProviderSignIn:
                 answer = await self._context.ask(Picker(PickSource(message, list_picks), self._context.colours))
             else:
                 about = str(prompt.get("placeholder", ""))
-                hidden = prompt.get("hidden") is True
-                answer = await self._context.ask(TextInput(message, self._context.colours, about=about, hidden=hidden))
+                is_secret = prompt.get("hidden") is True
+                answer = await self._context.ask(
+                    TextInput(message, self._context.colours, about=about, is_secret=is_secret)
+                )
             if answer is None:
                 return None
             answers[str(prompt.get("key", ""))] = answer.strip()
             self.has_typed_key = self.has_typed_key or (prompt.get("hidden") is True and bool(answer.strip()))
         return answers
 
-    async def _finish(self, number: int, started_sign_in: StartedSignIn) -> SignedIn:
+    async def _finish(self, number: int, started_sign_in: StartedSignIn) -> SignInOutcome:
         """Show the page's address until the plugin reports the end, or a code was pasted."""
         client, by_code = self._context.client, started_sign_in.method == "code"
         then = "\n".join(filter(None, (started_sign_in.instructions, _CODE if by_code else "")))
@@ -109,34 +111,34 @@ class ProviderSignIn:
         if by_code:
             code = await self._context.ask(screen)
             if not code:
-                return SignedIn.GIVEN_UP
+                return SignInOutcome.CANCELLED
             await client.call(
                 PROVIDER_CALLBACK, FinishSignIn(provider_id=self._provider.id, method=number, code=code.strip())
             )
-            return SignedIn.DONE
-        waiting = FinishSignIn(provider_id=self._provider.id, method=number)
-        waiting_task = asyncio.create_task(client.call(PROVIDER_CALLBACK, waiting))
-        waiting_task.add_done_callback(lambda task: None if task.cancelled() else screen.dismiss(None))
+            return SignInOutcome.COMPLETE
+        finish = FinishSignIn(provider_id=self._provider.id, method=number)
+        finish_task = asyncio.create_task(client.call(PROVIDER_CALLBACK, finish))
+        finish_task.add_done_callback(lambda task: None if task.cancelled() else screen.dismiss(None))
         try:
             await self._context.ask(screen)
-            if waiting_task.done():
-                await waiting_task
-                return SignedIn.DONE
-            return SignedIn.GIVEN_UP
+            if finish_task.done():
+                await finish_task
+                return SignInOutcome.COMPLETE
+            return SignInOutcome.CANCELLED
         finally:
-            waiting_task.cancel()
-            await asyncio.wait({waiting_task})
+            finish_task.cancel()
+            await asyncio.wait({finish_task})
 
 
-async def choose_keyring(given: DialogContext) -> bool | None:
+async def choose_keyring(context: DialogContext) -> bool | None:
     """Ask whether a key is kept in the system's keyring; None: cancelled."""
 
-    async def list_places() -> Sequence[Pick[str]]:
+    async def list_stores() -> Sequence[Pick[str]]:
         keyring = Pick("keyring", "In the system's keyring", "macOS Keychain, Secret Service, KWallet")
         return [Pick("file", "In a file", "readable by you alone"), keyring]
 
-    chosen = await given.ask(Picker(PickSource("Where is the key kept?", list_places), given.colours))
-    return None if chosen is None else chosen == "keyring"
+    choice = await context.ask(Picker(PickSource("Where is the key kept?", list_stores), context.colours))
+    return None if choice is None else choice == "keyring"
 
 
 def lacks_deployment(error: MessageError, methods: Sequence[ProviderAuthMethod]) -> bool:

@@ -45,15 +45,15 @@ def put_over(buffer: Buffer, register: Register, low: int, high: int, *, is_line
         buffer.move(previous_edge(buffer.text, low + len(text)))
 
 
-def join(buffer: Buffer, times: int, *, is_bare: bool = False) -> None:
-    """Put the next lines behind this one, with a blank between them; `is_bare`: as they are."""
+def join(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> None:
+    """Put the next lines behind this one, with a blank between them; `keeps_blanks`: unchanged."""
     buffer.begin()
     for _ in range(times):
         end = line_end(buffer.text, buffer.cursor)
         if end == len(buffer.text):
             break
         after = end + 1
-        if is_bare:
+        if keeps_blanks:
             buffer.replace(end, after, "")
             buffer.move(end)
             continue
@@ -109,8 +109,8 @@ def shift(buffer: Buffer, low: int, high: int, times: int) -> None:
 
 
 def _outdent(line: str) -> str:
-    stripped = line.lstrip(" ")
-    return line[min(len(line) - len(stripped), len(INDENT)) :]
+    content = line.lstrip(" ")
+    return line[min(len(line) - len(content), len(INDENT)) :]
 
 
 def overwrite(buffer: Buffer, char: str) -> None:

@@ -22,7 +22,7 @@ VISUAL = re.compile(
     rf"{_WITH}(?:(?P<motion>{_MOTION})|(?P<object>{_OBJECT})"
     rf"|(?P<command>r{_ANY}|g[JuU~v]|[dxcsyopPJ~uUvVXDCSRY<>])|{_NOTHING})\Z"
 )
-UNFINISHED = re.compile(
+INCOMPLETE = re.compile(
     rf'(?:"|(?:".)?(?:[1-9]\d*)?(?:"|(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?(?:[iagfFtTrmq@zZ\[\]\'`]|{_LINE}|:[^\n]*)?))\Z'
 )
 LINE = re.compile(rf'(?:".)?(?:[1-9]\d*)?(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?[/?:][^\n]*\Z')

@@ -22,12 +22,12 @@ class MotionEnd(Struct, frozen=True):
 
 
 def line_start(text: str, at: int) -> int:
-    """Return where the line of a place begins."""
+    """Return where the line around an offset begins."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int) -> int:
-    """Return where the line of a place ends, before its line feed."""
+    """Return where the line around an offset ends, before its line feed."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
@@ -59,7 +59,7 @@ def find_character(text: str, at: int, kind: str, char: str, count: int) -> int 
     return next_edge(text, index) if kind == "T" else index
 
 
-def vertical(text: str, at: int, lines: int, column: int) -> int | None:
+def move_vertically(text: str, at: int, lines: int, column: int) -> int | None:
     """Return the offset some lines below (negative: above), in a column of characters; None: no such line."""
     start = line_start(text, at)
     for _ in range(abs(lines)):
@@ -76,7 +76,7 @@ def vertical(text: str, at: int, lines: int, column: int) -> int | None:
     return snap(text, min(start + column, last_of_line(text, start))) if end > start else start
 
 
-def line(text: str, number: int) -> int:
+def line_offset(text: str, number: int) -> int:
     """Return where a line begins, counted from 1; the last one if there are fewer."""
     start = 0
     for _ in range(number - 1):
@@ -87,7 +87,7 @@ def line(text: str, number: int) -> int:
     return start
 
 
-def paragraph(text: str, at: int, step: int) -> int:
+def find_paragraph(text: str, at: int, step: int) -> int:
     """Return the next empty line, or the one before."""
     if step > 0:
         index = text.find("\n\n", at + 1 if text[at : at + 1] == "\n" else at)
@@ -114,7 +114,7 @@ def _move_left(text: str, at: int, count: int) -> int:
     return at
 
 
-def simple(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None:
+def find_target(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None:
     """Return the target of a motion that depends on the text alone; None: not such a motion."""
     times = count or 1
     match keys:
@@ -127,37 +127,37 @@ def simple(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None
         case "^":
             return MotionEnd(first_letter(text, at))
         case "$":
-            below = vertical(text, at, times - 1, 0) if times > 1 else at
+            below = move_vertically(text, at, times - 1, 0) if times > 1 else at
             return MotionEnd(last_of_line(text, at if below is None else below), "inclusive")
         case "(" | ")":
             for _ in range(times):
                 at = _sentence(text, at, 1 if keys == ")" else -1)
             return MotionEnd(at)
         case "gg":
-            return MotionEnd(first_letter(text, line(text, times)), "lines")
+            return MotionEnd(first_letter(text, line_offset(text, times)), "lines")
         case "G":
-            return MotionEnd(first_letter(text, line(text, count or 1 << 30)), "lines")
+            return MotionEnd(first_letter(text, line_offset(text, count or 1 << 30)), "lines")
         case "{" | "}":
             for _ in range(times):
-                at = paragraph(text, at, 1 if keys == "}" else -1)
+                at = find_paragraph(text, at, 1 if keys == "}" else -1)
             return MotionEnd(at)
         case "%":
             return _pair(text, at)
         case _:
-            return _on_lines(text, at, keys, times) or _move_words(text, at, keys, times)
+            return _move_lines(text, at, keys, times) or _move_words(text, at, keys, times)
 
 
-def _on_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
+def _move_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
     """Return the target of a motion within its line, or to a line below or above."""
     match keys:
         case "_" | "+" | "-":
-            below = vertical(text, at, {"_": times - 1, "+": times, "-": -times}[keys], 0)
+            below = move_vertically(text, at, {"_": times - 1, "+": times, "-": -times}[keys], 0)
             return None if below is None else MotionEnd(first_letter(text, below), "lines")
         case "|":
             start = line_start(text, at)
             return MotionEnd(snap(text, min(start + times - 1, last_of_line(text, at))))
         case "g_":
-            start = vertical(text, at, times - 1, 0)
+            start = move_vertically(text, at, times - 1, 0)
             row = text[line_start(text, start) : line_end(text, start)].rstrip() if start is not None else ""
             return None if start is None else MotionEnd(snap(text, start + max(len(row) - 1, 0)), "inclusive")
         case _:
@@ -202,18 +202,18 @@ def _sentence(text: str, at: int, step: int) -> int:
     return max((index for index in sentences(text) if index < at), default=0)
 
 
-def find_text(text: str, at: int, text_searched: str, step: int) -> int | None:
+def find_text(text: str, at: int, needle: str, step: int) -> int | None:
     """Return the next or previous occurrence of a text, wrapping around."""
     if step > 0:
-        index = text.find(text_searched, at + 1)
-        index = text.find(text_searched) if index < 0 else index
+        index = text.find(needle, at + 1)
+        index = text.find(needle) if index < 0 else index
     else:
-        index = text.rfind(text_searched, 0, max(at + len(text_searched) - 1, 0))
-        index = text.rfind(text_searched) if index < 0 else index
-    return None if index < 0 or not text_searched else index
+        index = text.rfind(needle, 0, max(at + len(needle) - 1, 0))
+        index = text.rfind(needle) if index < 0 else index
+    return None if index < 0 or not needle else index
 
 
-def word_here(text: str, at: int) -> str:
+def word_at_cursor(text: str, at: int) -> str:
     """Return the word under the cursor, or the next one of the line."""
     end = line_end(text, at)
     while at < end and class_of(text[at]) != "word":
@@ -229,14 +229,14 @@ def word_here(text: str, at: int) -> str:
 def _pair(text: str, at: int) -> MotionEnd | None:
     """Return the partner of the next bracket in the line."""
     end = line_end(text, at)
-    start = next((place for place in range(at, end) if text[place] in "()[]{}"), None)
+    start = next((index for index in range(at, end) if text[index] in "()[]{}"), None)
     if start is None:
         return None
     char = text[start]
-    other = dict(zip("()[]{}", ")(][}{", strict=True))[char]
+    partner = dict(zip("()[]{}", ")(][}{", strict=True))[char]
     depth = 0
     for index in range(start, len(text)) if char in "([{" else range(start, -1, -1):
-        depth += (text[index] == char) - (text[index] == other)
+        depth += (text[index] == char) - (text[index] == partner)
         if depth == 0:
             return MotionEnd(index, "inclusive")
     return None

@@ -5,7 +5,7 @@ from msgspec import Struct
 from codeloop.tui.editor.buffer import Buffer
 
 CLIPBOARD = frozenset({"+", "*"})
-_NOWHERE = "_"
+_BLACK_HOLE = "_"
 
 
 class Register(Struct, frozen=True):
@@ -16,25 +16,25 @@ class Register(Struct, frozen=True):
 
 
 class Registers:
-    """`copied`: the last text yanked or deleted into the clipboard register; reset by the caller that copies it."""
+    """`clipboard`: the last text yanked or deleted into the clipboard register; reset by the caller that copies it."""
 
     def __init__(self) -> None:
-        self.copied: str | None = None
+        self.clipboard: str | None = None
         self._registers: dict[str, Register] = {}
 
     def take(self, buffer: Buffer, name: str, low: int, high: int, *, is_lines: bool, is_yank: bool) -> None:
         """Store a piece of the text, for ctrl+y too."""
-        if name == _NOWHERE:
+        if name == _BLACK_HOLE:
             return
         register = Register(buffer.text[low:high], is_lines)
-        buffer.killed = register.text
+        buffer.cut_text = register.text
         before = self._registers.get(name.lower())
         if name.isupper() and before is not None:
             is_lines = before.is_lines or register.is_lines
             register = Register(f"{before.text}{chr(10) if is_lines else ''}{register.text}", is_lines)
         self._registers[""] = register
         if name in CLIPBOARD:
-            self.copied = register.text
+            self.clipboard = register.text
         elif name:
             self._registers[name.lower()] = register
         elif is_yank:

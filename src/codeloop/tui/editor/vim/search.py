@@ -1,15 +1,15 @@
-"""What later commands come back to."""
+"""What later vi commands come back to: the last search, change, insertion and selection."""
 
 from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.tui.editor.vim.motions import MotionEnd, find_character, find_text, word_here
+from codeloop.tui.editor.vim.motions import MotionEnd, find_character, find_text, word_at_cursor
 
 VimMode = Literal["insert", "replace", "normal", "visual", "lines"]
 
 
-class VimSearch:
+class LastSearch:
     """The last search and its direction: a character of the line, or a text."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class VimSearch:
         if keys[0] in "/?":
             needle, step = keys[1:-1] or needle, 1 if keys[0] == "/" else -1
         elif keys in {"*", "#"}:
-            needle, step = word_here(text, at), 1 if keys == "*" else -1
+            needle, step = word_at_cursor(text, at), 1 if keys == "*" else -1
         self._text = (needle, step)
         index: int | None = at
         for _ in range(count):
@@ -47,13 +47,13 @@ class VimSearch:
         return None if index is None else MotionEnd(index)
 
 
-class RepeatState(Struct):
-    """What later commands come back to."""
+class VimMemory(Struct):
+    """What later vi commands come back to: the last search, change, insertion and selection."""
 
-    looking: VimSearch
+    search: LastSearch
     change: tuple[str, str] = ("", "")
     """The last change: its keys, and what was inserted after them."""
-    inserted: int = 0
+    insert_end: int = 0
     """Where insert mode was left."""
     visual: tuple[VimMode, int, int] | None = None
     """The last selection: its mode and both ends."""

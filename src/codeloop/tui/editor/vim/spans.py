@@ -8,7 +8,7 @@ from codeloop.tui.editor.words import word_end
 
 
 class OperatorSpan(Struct, frozen=True):
-    """A piece of the text; `is_lines`: the whole lines of both places."""
+    """A piece of the text; `is_lines`: the whole lines of both offsets."""
 
     low: int
     high: int
@@ -24,7 +24,7 @@ def span_of_cw(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
 
 
 def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:
-    """Return the span of an operator between a place and the end of a motion."""
+    """Return the span of an operator from an offset to the end of a motion."""
     low, high = sorted((at, target.at))
     if target.reach == "lines":
         return OperatorSpan(low, high, is_lines=True)

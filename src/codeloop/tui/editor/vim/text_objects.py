@@ -1,4 +1,4 @@
-"""The text objects of vi: what `iw`, `a"`, `i(` mean around a place. Pure."""
+"""The text objects of vi: what `iw`, `a"`, `i(` mean around an offset. Pure."""
 
 from codeloop.tui.editor.vim.motions import line_end, line_start, sentences
 from codeloop.tui.editor.words import class_of
@@ -36,7 +36,7 @@ def _word_span(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int
 
 
 def _with_blanks_before(text: str, start: int, low: int) -> int:
-    """Return where the blanks before a place begin; the indentation of a line is not meant."""
+    """Return where the blanks before an offset begin; the indentation of a line is not meant."""
     index = start
     while index > low and text[index - 1].isspace():
         index -= 1
@@ -92,7 +92,7 @@ def _similar_lines(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int
 
 
 def _sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
-    """Return the sentence of a place, around: with the blanks behind it, or else before it."""
+    """Return the sentence at an offset, around: with the blanks behind it, or else before it."""
     starts = sentences(text)
     start = max((index for index in starts if index <= at), default=0)
     end = min((index for index in starts if index > at), default=len(text))
@@ -129,8 +129,8 @@ def _bracket_span(text: str, at: int, pair: str, *, around: bool) -> tuple[int, 
 
 def _quote_span(text: str, at: int, quote: str, *, around: bool) -> tuple[int, int] | None:
     low, high = line_start(text, at), line_end(text, at)
-    places = [index for index in range(low, high) if text[index] == quote and (index == low or text[index - 1] != "\\")]
-    for first, last in zip(places[::2], places[1::2], strict=False):
+    quotes = [index for index in range(low, high) if text[index] == quote and (index == low or text[index - 1] != "\\")]
+    for first, last in zip(quotes[::2], quotes[1::2], strict=False):
         if last >= at:
             if not around:
                 return first + 1, last

@@ -8,11 +8,11 @@ from codeloop.tui.editor.graphemes import next_edge, previous_edge, snap
 from codeloop.tui.editor.vim.changes import CASES, join, overwrite, put_over, replace_characters
 from codeloop.tui.editor.vim.grammar import (
     AS_OPERATORS,
+    INCOMPLETE,
     KEYS,
     LINE,
     NORMAL,
     SCROLLS,
-    UNFINISHED,
     VISUAL,
     VISUAL_OPERATORS,
 )
@@ -22,7 +22,7 @@ from codeloop.tui.editor.vim.motions import (
     line_end,
     line_start,
 )
-from codeloop.tui.editor.vim.operating import Operating
+from codeloop.tui.editor.vim.operators import VimOperators
 from codeloop.tui.editor.vim.search import VimMode
 from codeloop.tui.editor.vim.spans import OperatorSpan
 from codeloop.tui.editor.vim.text_objects import text_object
@@ -31,7 +31,7 @@ _END = 1 << 30
 """A column behind every line's end."""
 
 
-class Vim(Operating):
+class Vim(VimOperators):
     """Handles keys for a buffer. `run`: runs an action of the prompt, as for `k` in the first line.
 
     `copy` gets what is yanked into the clipboard.
@@ -51,14 +51,14 @@ class Vim(Operating):
         """How many times the inserted text is repeated."""
 
     @property
-    def shown(self) -> str:
+    def status(self) -> str:
         """The mode, and the keys of an incomplete command."""
         return "" if self.mode == "insert" else f"{self._keys.strip()} {self.mode.upper()}".strip()
 
     def press(self, key: str, character: str | None) -> bool:
         """Handle a key; return whether it has a meaning here."""
         if self.mode in {"insert", "replace"}:
-            return self._press_writing(key, character)
+            return self._press_insert(key, character)
         if key == "escape":
             was_idle = self.mode == "normal" and not self._keys
             self._leave_visual()
@@ -72,13 +72,13 @@ class Vim(Operating):
             return True
         if LINE.match(self._keys):
             return self._press_line(key, character)
-        pressed = KEYS.get(key, character) if not self._keys or character is None else character
-        if pressed is None:
+        letter = KEYS.get(key, character) if not self._keys or character is None else character
+        if letter is None:
             return False
-        self._take(pressed)
+        self._add_key(letter)
         return True
 
-    def _press_writing(self, key: str, character: str | None) -> bool:
+    def _press_insert(self, key: str, character: str | None) -> bool:
         """Handle a key in insert mode. Escape and an immediate letter arrive as one key with alt."""
         if key == "escape":
             self._leave_insert()
@@ -93,7 +93,7 @@ class Vim(Operating):
         if character is not None:
             overwrite(self.buffer, character)
         elif key == "backspace":
-            self.buffer.move(self.buffer.offset_left())
+            self.buffer.move(self.buffer.previous_offset())
         else:
             return False
         return True
@@ -101,20 +101,20 @@ class Vim(Operating):
     def _press_line(self, key: str, character: str | None) -> bool:
         """Handle a key of a search line, which Enter ends."""
         if key == "enter":
-            self._take("\n")
+            self._add_key("\n")
         elif key == "backspace":
             self._keys = self._keys[:-1]
         elif character is not None:
             self._keys += character
         return True
 
-    def _take(self, character: str) -> None:
+    def _add_key(self, character: str) -> None:
         self._keys += character
         command = (NORMAL if self.mode == "normal" else VISUAL).match(self._keys)
         if command is not None:
             self._keys = ""
-            self._do(command)
-        elif UNFINISHED.match(self._keys) is None:
+            self._execute(command)
+        elif INCOMPLETE.match(self._keys) is None:
             self._keys = ""
 
     def selection(self) -> tuple[int, int]:
@@ -138,16 +138,16 @@ class Vim(Operating):
             self.memory.visual = (self.mode, self._anchor, self.buffer.cursor)
         self.mode, self._keys = "normal", ""
 
-    def _do(self, command: re.Match[str]) -> None:
+    def _execute(self, command: re.Match[str]) -> None:
         groups = command.groupdict()
         count = int(groups["count"]) if groups["count"] else None
         register = groups["register"] or groups["late"] or ""
         if groups["nothing"]:
-            self._line(groups["nothing"])
+            self._go_to_line(groups["nothing"])
         elif groups["motion"]:
             self._move(groups["motion"], count)
         elif self.mode != "normal":
-            self._do_visual(groups, register, count)
+            self._execute_visual(groups, register, count)
         elif groups["operator"]:
             more = int(groups["more"]) if groups["more"] else None
             times = (count or 1) * (more or 1) if count or more else None
@@ -160,19 +160,19 @@ class Vim(Operating):
             self._command(groups["command"], count, register)
             if groups["command"] not in {"u", "v", "V", "Y", "gv"}:
                 self.memory.change = (command[0], "")
-        if (text_copied := self.registers.copied) is not None:
-            self.registers.copied = None
-            self._copy(text_copied)
+        if (clipboard_text := self.registers.clipboard) is not None:
+            self.registers.clipboard = None
+            self._copy(clipboard_text)
         self._settle()
 
-    def _line(self, keys: str) -> None:
+    def _go_to_line(self, keys: str) -> None:
         """Go to the line number typed after a colon; other colon commands are not supported."""
         number = keys.strip("\n")[1:]
         if keys[0] == ":" and number.isdecimal():
             self._move("G", int(number))
 
     def _move(self, keys: str, count: int | None) -> None:
-        if keys in {"j", "k"} and self.mode == "normal" and self.vertical(keys, count) is None:
+        if keys in {"j", "k"} and self.mode == "normal" and self.move_vertically(keys, count) is None:
             self.run("history_previous" if keys == "k" else "history_next")
             return
         target = self.target(keys, count)
@@ -186,14 +186,14 @@ class Vim(Operating):
         text, at = buffer.text, buffer.cursor
         match keys:
             case "i" | "a" | "I" | "A" | "gi":
-                places = {
+                offsets = {
                     "i": at,
                     "a": min(next_edge(text, at), line_end(text, at)),
                     "I": first_letter(text, at),
                     "A": line_end(text, at),
-                    "gi": self.memory.inserted,
+                    "gi": self.memory.insert_end,
                 }
-                buffer.move(places[keys])
+                buffer.move(offsets[keys])
                 self.insert(times)
             case "o" | "O":
                 self.insert(times)
@@ -209,7 +209,7 @@ class Vim(Operating):
                 for _ in range(times):
                     buffer.undo()
             case "J" | "gJ":
-                join(buffer, max(times - 1, 1), is_bare=keys == "gJ")
+                join(buffer, max(times - 1, 1), keeps_blanks=keys == "gJ")
             case "~":
                 end = at
                 for _ in range(times):
@@ -230,7 +230,7 @@ class Vim(Operating):
             self.mode, self._anchor, cursor = self.memory.visual
             self.buffer.move(min(cursor, len(self.buffer.text)))
 
-    def _do_visual(self, groups: dict[str, str | None], register: str, count: int | None) -> None:
+    def _execute_visual(self, groups: dict[str, str | None], register: str, count: int | None) -> None:
         buffer = self.buffer
         if groups["object"]:
             around, kind = groups["object"]
@@ -262,7 +262,7 @@ class Vim(Operating):
         if is_lines and buffer.text[high - 1 : high] == "\n" and high > low and self.mode == "lines":
             high -= 1
         self._leave_visual()
-        selected = buffer.text[low:high]
+        selected_text = buffer.text[low:high]
         match keys[0]:
             case "p" | "P":
                 before = self.registers.of(register)
@@ -270,11 +270,11 @@ class Vim(Operating):
                     self.registers.take(buffer, "", low, high, is_lines=is_lines, is_yank=False)
                 put_over(buffer, before, low, high, is_lines=is_lines)
             case "r":
-                buffer.replace(low, high, "".join(char if char == "\n" else keys[1] for char in selected))
+                buffer.replace(low, high, "".join(char if char == "\n" else keys[1] for char in selected_text))
                 buffer.move(low)
             case _ if keys in {"J", "gJ"}:
                 buffer.move(low)
-                join(buffer, max(selected.count("\n"), 1), is_bare=keys == "gJ")
+                join(buffer, max(selected_text.count("\n"), 1), keeps_blanks=keys == "gJ")
             case _:
                 operator = VISUAL_OPERATORS.get(keys, keys)
                 self.apply(operator, OperatorSpan(low, high, is_lines=is_lines), register, times)
@@ -290,35 +290,35 @@ class Vim(Operating):
         buffer, memory = self.buffer, self.memory
         if self._start is not None:
             end = buffer.cursor
-            inserted = buffer.text[min(self._start, end) : end]
+            insertion = buffer.text[min(self._start, end) : end]
             if self.mode == "insert":
-                memory.change = (memory.change[0], inserted)
+                memory.change = (memory.change[0], insertion)
                 between = "\n" if memory.change[0][-1:] in {"o", "O"} else ""
-                buffer.replace(end, end, f"{between}{inserted}" * (self._times - 1))
-            memory.inserted = buffer.cursor
+                buffer.replace(end, end, f"{between}{insertion}" * (self._times - 1))
+            memory.insert_end = buffer.cursor
             buffer.end()
             self._start, self._times = None, 1
         self.mode = "normal"
         if buffer.cursor > line_start(buffer.text, buffer.cursor):
-            buffer.move(buffer.offset_left())
+            buffer.move(buffer.previous_offset())
         self._settle()
 
     def _repeat(self, count: int | None) -> None:
-        keys, inserted = self.memory.change
+        keys, insertion = self.memory.change
         if not keys:
             return
         keys = f"{count}{keys.lstrip('0123456789')}" if count else keys
         command = NORMAL.match(keys)
         if command is None:
             return
-        self._do(command)
+        self._execute(command)
         if self.mode == "insert":
-            self.buffer.replace(self.buffer.cursor, self.buffer.cursor, inserted)
-            self.memory.change = (keys, inserted)
+            self.buffer.replace(self.buffer.cursor, self.buffer.cursor, insertion)
+            self.memory.change = (keys, insertion)
             self._leave_insert()
         elif self.mode == "replace":
             self._leave_insert()
-        self.memory.change = (keys, inserted)
+        self.memory.change = (keys, insertion)
 
     def _settle(self) -> None:
         """Outside insert mode, keep the cursor on a character; in it, start recording the inserted text."""

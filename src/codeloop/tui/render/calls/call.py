@@ -1,4 +1,4 @@
-"""The basis of every tool's rendering: the call's data, and the rows that all tools share."""
+"""What the rendering of every tool starts from: the call's data, and the rows that all tools share."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, cast
@@ -18,16 +18,16 @@ from codeloop.tui.state.items import ToolItem
 Status = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
 MARGIN = 2
 """Cells before a call's output, and before its heading's text."""
-FOLDED = 8
+FOLDED_ROWS = 8
 """Rows of an output shown while it is folded."""
 _NAME = 80
 """Characters of a tool's name, and of a note."""
-MOST = 2_000
+MOST_ROWS = 2_000
 """Rows of an open output; more would slow the screen down."""
 
 
 class CallBody(Struct, frozen=True):
-    """How a call is shown: its subject, notes after it, and rows below.
+    """How a call is shown: its subject and notes in the heading, and the rows below it.
 
     `name`: instead of the tool's name. `link`: the session that opens with a click on the heading.
     """
@@ -58,7 +58,7 @@ class ToolCall:
                 pass
             case ToolStateRunning(title=title, metadata=metadata, time=time):
                 self.title, self.metadata = title or "", metadata or {}
-                self.ms = elapsed_ms(max(time.start, item.resumed), now)
+                self.ms = elapsed_ms(max(time.start, item.resumed_at), now)
             case ToolStateCompleted(title=title, metadata=metadata, for_user=output, time=time):
                 self.title, self.metadata, self.output = title, metadata, output
                 self.ms = elapsed_ms(time.start, time.end)
@@ -134,12 +134,12 @@ class ToolCall:
         lines = escape_controls(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
         return [row for line in lines for row in fold([Segment(expand_tabs(line), style)], self.room)]
 
-    def fold(self, rows: Sequence[Row], most: int = FOLDED, *, end: bool = False, above: int = 0) -> list[Row]:
+    def fold(self, rows: Sequence[Row], most: int = FOLDED_ROWS, *, end: bool = False, above: int = 0) -> list[Row]:
         """Fold rows to what a closed call shows, with a note of how many are hidden; `end`: its last ones are kept.
 
         `above`: rows that were left out before.
         """
-        most = MOST if self.is_open else most
+        most = MOST_ROWS if self.is_open else most
         left_out = max(len(rows) - most, 0) + above
         if left_out <= 1 and not above:  # the note would take as much room as the row
             return list(rows)
@@ -159,13 +159,13 @@ class ToolCall:
         return cut([Segment(words, look + self.toggle)], self.room)
 
     def list_durations(self) -> list[str]:
-        """Return its duration as a note, if that is notable."""
+        """Return the call's duration as a note; none if it took less than half a second."""
         return [format_duration(self.ms)] if self.ms is not None and self.ms >= 500 else []
 
-    def fields(self, *keys: str) -> list[dict[str, Any]]:
+    def read_objects(self, *keys: str) -> list[dict[str, Any]]:
         """Return a list of objects from the metadata, else from the input; what is no object is left out."""
         sources: list[object] = [source[key] for source in (self.metadata, self.input) for key in keys if key in source]
-        return [mapping_found for each in sequence(sources[0] if sources else None) if (mapping_found := mapping(each))]
+        return [fields for each in sequence(sources[0] if sources else None) if (fields := mapping(each))]
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -207,25 +207,25 @@ def heading(call: ToolCall, body: CallBody) -> Row:
     room = call.room - width_of([name]) - 1
     width = min(width_of(ending), room // 2)
     subject_style = call.style("text_muted" if status == "pending" else "text") + click
-    subject = cut([Segment(_on_one_line(body.subject), subject_style)], room - width)
+    subject = cut([Segment(_join_lines(body.subject), subject_style)], room - width)
     row = [Segment(f"{mark} ", call.style(colour) + click), name]
     if body.subject:
         row += [Segment(" ", click), *subject]
     return cut([*row, *ending], call.canvas.width)
 
 
-def _on_one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     lines = (" ".join(line.split()) for line in escape_controls(text[:4000]).strip().split("\n"))
     return " ⏎ ".join(line for line in lines if line)
 
 
 def note_rows(call: ToolCall) -> list[Row]:
-    """Draw the notes below a result: above all new errors after earlier edits."""
+    """Return the notes below a result, such as the new errors after earlier edits."""
     text = call.metadata.get(TOLD)
     return call.fold(call.plain(text, "warning")) if isinstance(text, str) else []
 
 
-def failure(call: ToolCall) -> list[Row]:
+def failure_rows(call: ToolCall) -> list[Row]:
     """Return the rows that say why a call failed."""
     if not call.error or call.status == "interrupted":
         return []

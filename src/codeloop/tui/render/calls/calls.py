@@ -1,4 +1,4 @@
-"""The renderer of each tool's calls."""
+"""Draws tool calls: the table of which function renders which tool, and the heading and attachments of all."""
 
 from collections.abc import Callable
 
@@ -6,12 +6,37 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.schema.part import STRUCTURED_OUTPUT, ToolStateCompleted
-from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure, heading, note_rows
-from codeloop.tui.render.calls.files import change, language, read
-from codeloop.tui.render.calls.generic import data_answer, generic
-from codeloop.tui.render.calls.search import files, grep, web_page, web_search
-from codeloop.tui.render.calls.session import batch, invalid, plan_exit, question, skill, task, task_output, todos
-from codeloop.tui.render.calls.shell import bash, bash_kill, bash_output
+from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure_rows, heading, note_rows
+from codeloop.tui.render.calls.files import (
+    render_change,
+    render_language,
+    render_read,
+)
+from codeloop.tui.render.calls.generic import (
+    render_data_answer,
+    render_generic,
+)
+from codeloop.tui.render.calls.search import (
+    render_files,
+    render_grep,
+    render_web_page,
+    render_web_search,
+)
+from codeloop.tui.render.calls.session import (
+    render_batch,
+    render_invalid,
+    render_plan_exit,
+    render_question,
+    render_skill,
+    render_task,
+    render_task_output,
+    render_todos,
+)
+from codeloop.tui.render.calls.shell import (
+    render_bash,
+    render_bash_kill,
+    render_bash_output,
+)
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut, prefix_rows
 from codeloop.tui.render.pictures import PictureRow, is_picture, picture_rows
@@ -19,42 +44,42 @@ from codeloop.tui.state.items import ToolItem
 from codeloop.tui.terminal.images import placeholder
 
 _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
-    "bash": bash,
-    "bash_output": bash_output,
-    "bash_kill": bash_kill,
-    "read": read,
-    "write": change,
-    "edit": change,
-    "multiedit": change,
-    "apply_patch": change,
-    "lsp": language,
-    "grep": grep,
-    "glob": files,
-    "list": files,
-    "webfetch": web_page,
-    "websearch": web_search,
-    "codesearch": web_search,
-    "todowrite": todos,
-    "todoread": todos,
-    "task": task,
-    "task_output": task_output,
-    "question": question,
-    "skill": skill,
-    "plan_exit": plan_exit,
-    "batch": batch,
-    "invalid": invalid,
-    STRUCTURED_OUTPUT: data_answer,
+    "bash": render_bash,
+    "bash_output": render_bash_output,
+    "bash_kill": render_bash_kill,
+    "read": render_read,
+    "write": render_change,
+    "edit": render_change,
+    "multiedit": render_change,
+    "apply_patch": render_change,
+    "lsp": render_language,
+    "grep": render_grep,
+    "glob": render_files,
+    "list": render_files,
+    "webfetch": render_web_page,
+    "websearch": render_web_search,
+    "codesearch": render_web_search,
+    "todowrite": render_todos,
+    "todoread": render_todos,
+    "task": render_task,
+    "task_output": render_task_output,
+    "question": render_question,
+    "skill": render_skill,
+    "plan_exit": render_plan_exit,
+    "batch": render_batch,
+    "invalid": render_invalid,
+    STRUCTURED_OUTPUT: render_data_answer,
 }
 
 
 def call_rows(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
     """Return a call as rows; `now`: ms since the epoch, for how long it has been running."""
     call = ToolCall(item, canvas, now)
-    body = _TOOLS.get(call.tool, generic)(call)
+    body = _TOOLS.get(call.tool, render_generic)(call)
     first = heading(call, body)
     if not canvas.details and not call.is_open:
         return [first]
-    rows = [*body.rows, *failure(call), *note_rows(call)]
+    rows = [*body.rows, *failure_rows(call), *note_rows(call)]
     return [first, *prefix_rows(rows, Segment(" " * MARGIN)), *_attachment_rows(call)]
 
 

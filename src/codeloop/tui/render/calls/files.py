@@ -8,15 +8,15 @@ from msgspec import Struct
 from rich.segment import Segment
 
 from codeloop.kit.terminal_text import escape_controls, one_line
-from codeloop.tui.render.calls.call import MOST, CallBody, ToolCall, mapping, sequence
-from codeloop.tui.render.calls.generic import generic
+from codeloop.tui.render.calls.call import MOST_ROWS, CallBody, ToolCall, mapping, sequence
+from codeloop.tui.render.calls.generic import render_generic
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, cut_path, expand_tabs, fold
 from codeloop.tui.render.diff.patch import PatchedFile, file_patches
 from codeloop.tui.render.diff.rows import DiffRows
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
-_SHOWN = 4
+_FOLDED_PROBLEMS = 4
 """Diagnostics shown while the call is folded."""
 _MESSAGE = 400
 """Characters of a message."""
@@ -25,10 +25,10 @@ _LOOKS = {1: ("✗", "error"), 2: ("!", "warning")}
 
 
 class FileProblem(Struct, frozen=True):
-    """A diagnostic: `place` is the file, `line` from 1."""
+    """A diagnostic: `path` is the file, `line` from 1."""
 
     severity: int
-    place: str
+    path: str
     line: int
     message: str
 
@@ -36,10 +36,9 @@ class FileProblem(Struct, frozen=True):
 def problem_rows(call: ToolCall) -> list[Row]:
     """Return a row for each error and then each warning, at most a few until the call is opened."""
     file_problems = sorted(_problems(call), key=lambda each: each.severity)
-    most = MOST if call.is_open else _SHOWN
-    left_out = (
-        len(file_problems) - most if len(file_problems) > most + 1 else 0
-    )  # the note would take as much room as one more row
+    most = MOST_ROWS if call.is_open else _FOLDED_PROBLEMS
+    # One more row is shown rather than a note, which would take as much room.
+    left_out = len(file_problems) - most if len(file_problems) > most + 1 else 0
     rows = [_row(call, each) for each in (file_problems[:most] if left_out else file_problems)]
     if left_out:
         rows.append(call.note(f"… and {left_out:,} more"))
@@ -49,7 +48,7 @@ def problem_rows(call: ToolCall) -> list[Row]:
 def _row(call: ToolCall, problem: FileProblem) -> Row:
     mark, colour = _LOOKS[problem.severity]
     line = f":{problem.line}"
-    location = cut_path(escape_controls(call.relative_path(problem.place)), max(call.room // 2 - len(line), 4))
+    location = cut_path(escape_controls(call.relative_path(problem.path)), max(call.room // 2 - len(line), 4))
     look = call.style(colour)
     where = Segment(f"{location}{line}  ", call.style("text_muted"))
     return cut([Segment(f"{mark} ", look), where, Segment(problem.message, look)], call.room)
@@ -69,14 +68,14 @@ DIFF_ROWS = 24
 """Rows of a diff shown while it is folded."""
 NEW_ROWS = 10
 """The same for a new file, where there is less to check."""
-_MOST = 150_000
+_MOST_CHARACTERS = 150_000
 """Characters of a diff that are parsed: more than are ever drawn."""
-_PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
-_PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
+_JSON_PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_PATCH_FILE = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
 
 
-def read(call: ToolCall) -> CallBody:
-    """Return which lines of which file were read; the lines, when it is open."""
+def render_read(call: ToolCall) -> CallBody:
+    """Render which lines of which file were read; the lines themselves when the call is open."""
     display = mapping(call.metadata.get("display"))
     path = call.path("filePath", "path")
     match display.get("type"):
@@ -106,7 +105,7 @@ def _lines(call: ToolCall) -> list[Row]:
     text, first = str(display.get("text", "")), display.get("lineStart")
     number = first if isinstance(first, int) else 1
     code = CodeHighlighter(language_of(call.path("filePath")), call.canvas.styles)
-    lines = text.split("\n")[:MOST]
+    lines = text.split("\n")[:MOST_ROWS]
     digits = len(str(number + len(lines)))
     gutter = call.style("diff_line_number")
     rows: list[Row] = []
@@ -116,34 +115,36 @@ def _lines(call: ToolCall) -> list[Row]:
     return call.fold(rows)
 
 
-def change(call: ToolCall) -> CallBody:
+def render_change(call: ToolCall) -> CallBody:
     """Render a change of files as diffs, with new problems in them."""
     diff = call.metadata.get("diff")
-    patches = list(file_patches(diff[:_MOST])) if isinstance(diff, str) and call.status != "asking" else []
-    added, removed = _counts(call, patches)
-    notes = [f"+{added} -{removed}"] if patches else []
-    room = MOST if call.is_open else DIFF_ROWS if removed else NEW_ROWS
+    patches = list(file_patches(diff[:_MOST_CHARACTERS])) if isinstance(diff, str) and call.status != "asking" else []
+    additions, deletions = _counts(call, patches)
+    notes = [f"+{additions} -{deletions}"] if patches else []
+    room = MOST_ROWS if call.is_open else DIFF_ROWS if deletions else NEW_ROWS
     rows = list(islice(_diffs(call, patches), room + 2))
     if len(rows) > room + 1:
-        lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), added + removed)
+        lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions)
         rows = call.fold(rows[:room], room, above=max(lines - room, 1))
     return CallBody(_subject(call, patches), [*notes, *_progress(call)], [*rows, *problem_rows(call)])
 
 
-def language(call: ToolCall) -> CallBody:
-    """Draw a request to a language server: a rename as its diff."""
-    return change(call) if "diff" in call.metadata else generic(call)
+def render_language(call: ToolCall) -> CallBody:
+    """Render a request to a language server: a rename as its diff."""
+    return render_change(call) if "diff" in call.metadata else render_generic(call)
 
 
 def _counts(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
     """Return how many lines were added and deleted: the tool's count, else counted from the patches."""
-    diffs = call.fields("files") or [mapping(call.metadata.get("filediff"))]
+    diffs = call.read_objects("files") or [mapping(call.metadata.get("filediff"))]
     counts = [(each.get("additions"), each.get("deletions")) for each in diffs]
-    known_counts = [
-        (added, removed) for added, removed in counts if isinstance(added, int) and isinstance(removed, int)
+    tool_counts = [
+        (additions, deletions)
+        for additions, deletions in counts
+        if isinstance(additions, int) and isinstance(deletions, int)
     ]
-    counted = known_counts or [patch.counts for patch in patches]
-    return sum(added for added, _ in counted), sum(removed for _, removed in counted)
+    totals = tool_counts or [patch.counts for patch in patches]
+    return sum(additions for additions, _ in totals), sum(deletions for _, deletions in totals)
 
 
 def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:
@@ -153,9 +154,9 @@ def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:
     names = [call.relative_path(patch.path) for patch in patches]
     if not names:
         raw = getattr(call.part.state, "raw", "") or call.text("patchText")
-        match = _PATH.search(raw)
+        match = _JSON_PATH.search(raw)
         names = (
-            [call.relative_path(match[1])] if match else [call.relative_path(name) for name in _PATCHED.findall(raw)]
+            [call.relative_path(match[1])] if match else [call.relative_path(name) for name in _PATCH_FILE.findall(raw)]
         )
     return names[0] if len(names) == 1 else f"{len(names)} files" if names else ""
 
@@ -170,10 +171,10 @@ def _progress(call: ToolCall) -> list[str]:
 def _diffs(call: ToolCall, patches: list[PatchedFile]) -> Iterator[Row]:
     for patch in patches:
         if len(patches) > 1:
-            added, deleted = patch.counts
-            room = call.room - len(f"  +{added} -{deleted}")
+            additions, deletions = patch.counts
+            room = call.room - len(f"  +{additions} -{deletions}")
             yield [
                 Segment(cut_path(escape_controls(call.relative_path(patch.path)), room), call.style("text", "bold")),
-                Segment(f"  +{added} -{deleted}", call.style("text_muted")),
+                Segment(f"  +{additions} -{deletions}", call.style("text_muted")),
             ]
         yield from DiffRows(patch, call.canvas, call.room).rows()

@@ -4,14 +4,14 @@ from codeloop.kit.terminal_text import arguments, lay_out, one_line
 from codeloop.tui.render.calls.call import CallBody, ToolCall
 
 
-def generic(call: ToolCall) -> CallBody:
-    """Return the arguments on one line, and the output."""
+def render_generic(call: ToolCall) -> CallBody:
+    """Render a call of any other tool: its arguments on one line, and its output."""
     rows = call.fold(call.plain(call.output.strip("\n"))) if call.output.strip() else []
     return CallBody(subject=arguments(call.input), notes=[*_progress(call), *call.list_durations()], rows=rows)
 
 
-def data_answer(call: ToolCall) -> CallBody:
-    """Return an answer as data: the JSON."""
+def render_data_answer(call: ToolCall) -> CallBody:
+    """Render an answer that was asked for as data: its JSON."""
     return CallBody(
         notes=call.list_durations(), rows=call.fold(call.plain(lay_out(call.input)), 30) if call.input else []
     )

@@ -12,8 +12,8 @@ from codeloop.tui.render.cells import expand_tabs, fold
 from codeloop.tui.terminal.images import size_text
 
 
-def grep(call: ToolCall) -> CallBody:
-    """Return how many lines match in how many files; the lines by file, when it is open."""
+def render_grep(call: ToolCall) -> CallBody:
+    """Render how many lines match in how many files; the lines by file when the call is open."""
     where = call.path("path") or call.text("include")
     subject = call.text("pattern") + (f"  in {where}" if where else "")
     matches, files = call.metadata.get("matches"), call.metadata.get("files")
@@ -30,16 +30,16 @@ def grep(call: ToolCall) -> CallBody:
 
 def _hits(call: ToolCall, hits: list[dict[str, Any]]) -> Iterator[Row]:
     """Yield the lines that match, and those around them, below the names of their files."""
-    name, number, muted = call.style("text", "bold"), call.style("diff_line_number"), call.style("text_muted")
+    name, number, context_style = call.style("text", "bold"), call.style("diff_line_number"), call.style("text_muted")
     for each in hits:
         yield from fold([Segment(_one_row(str(each.get("path", ""))), name)], call.room)
         for line in sequence(each.get("lines")):
             match line:
                 case [int(at), bool(is_match), str(text)] if at:
-                    look = call.style("text") if is_match else muted
+                    look = call.style("text") if is_match else context_style
                     yield from fold([Segment(f"{at:>5} ", number), Segment(_one_row(text), look)], call.room)
                 case [_, _, str(text)]:
-                    yield from fold([Segment(_one_row(text), muted)], call.room)
+                    yield from fold([Segment(_one_row(text), context_style)], call.room)
                 case _:
                     pass
 
@@ -48,8 +48,8 @@ def _one_row(text: str) -> str:
     return expand_tabs(escape_controls(text).replace("\n", " "))
 
 
-def files(call: ToolCall) -> CallBody:
-    """Return how many files were found; which ones, when it is open."""
+def render_files(call: ToolCall) -> CallBody:
+    """Render how many files were found; their names when the call is open."""
     pattern, where = call.text("pattern"), call.path("path")
     subject = f"{pattern}  in {where}" if pattern and where else pattern or where or "."
     number = call.metadata.get("count")
@@ -57,16 +57,16 @@ def files(call: ToolCall) -> CallBody:
     return CallBody(subject, notes, rows_if_open(call))
 
 
-def web_page(call: ToolCall) -> CallBody:
-    """Return which page was fetched; its text, when it is open."""
+def render_web_page(call: ToolCall) -> CallBody:
+    """Render which page was fetched; its text when the call is open."""
     size, status = call.metadata.get("bytes"), call.metadata.get("status")
     notes = [f"status {status}"] if isinstance(status, int) and status != 200 else []
     notes += [size_text(size)] if isinstance(size, int) else []
     return CallBody(call.text("url"), [*notes, *call.list_durations()], rows_if_open(call))
 
 
-def web_search(call: ToolCall) -> CallBody:
-    """Draw a web search: its query and the number of results; the results when it is open."""
+def render_web_search(call: ToolCall) -> CallBody:
+    """Render a web search: its query and the number of results; the results when the call is open."""
     number = call.metadata.get("results")
     notes = [f"{number} result{'' if number == 1 else 's'}"] if isinstance(number, int) else []
     return CallBody(call.text("query"), [*notes, *call.list_durations()], rows_if_open(call))

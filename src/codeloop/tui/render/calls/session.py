@@ -21,27 +21,29 @@ _BOXES = {
     "pending": ("[ ]", "text", ""),
 }
 _REPORT_ROWS = 4
+"""Rows of a subagent's report that are shown while the call is folded."""
 _CALLS = 3
 """A subagent's latest calls that are shown while it works."""
+# The inputs that tell best what a call within another is about.
 _SUBJECTS = ("command", "filePath", "pattern", "path", "url", "query", "description", "name")
 
 
-def todos(call: ToolCall) -> CallBody:
-    """Return the task list with a box for each task."""
+def render_todos(call: ToolCall) -> CallBody:
+    """Render the task list, with a box for each task."""
     rows: list[Row] = []
-    todo_rows = call.fields("todos")
+    todo_rows = call.read_objects("todos")
     for todo in todo_rows:
         box, colour, look = _BOXES.get(str(todo.get("status")), _BOXES["pending"])
         text = [Segment(escape_controls(" ".join(str(todo.get("content", "")).split())), call.style(colour, look))]
         rows += prefix_rows(wrap(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    "))
-    completed = sum(todo.get("status") == "completed" for todo in todo_rows)
+    done_count = sum(todo.get("status") == "completed" for todo in todo_rows)
     return CallBody(
-        f"{completed} of {len(todo_rows)} done" if todo_rows else "", rows=call.fold(rows, 30), name="todos"
+        f"{done_count} of {len(todo_rows)} done" if todo_rows else "", rows=call.fold(rows, 30), name="todos"
     )
 
 
-def task(call: ToolCall) -> CallBody:
-    """Draw a subagent: its latest calls while it works, the end of its report afterwards."""
+def render_task(call: ToolCall) -> CallBody:
+    """Render a subagent: its latest calls while it works, afterwards its report."""
     child = call.item.child
     agent = call.text("subagent_type") or (child.agent if child else "")
     session = call.metadata.get("sessionId")
@@ -68,7 +70,7 @@ def task(call: ToolCall) -> CallBody:
     return CallBody(call.text("description") or call.title, notes, rows, link=link)
 
 
-def task_output(call: ToolCall) -> CallBody:
+def render_task_output(call: ToolCall) -> CallBody:
     """Render the state of a background subagent."""
     state, session = call.metadata.get("state"), call.metadata.get("sessionId")
     link = session if isinstance(session, str) else ""
@@ -82,67 +84,69 @@ def _report(call: ToolCall) -> list[Row]:
     return call.fold(call.plain(text), _REPORT_ROWS) if text.strip() else []
 
 
-def question(call: ToolCall) -> CallBody:
-    """Return the questions with their answers."""
-    given = [sequence(one) for one in sequence(call.metadata.get("answers"))]
-    asked = [one for one in call.fields("questions") if one.get("question")]
+def render_question(call: ToolCall) -> CallBody:
+    """Render the questions with the user's answers."""
+    answers = [sequence(one) for one in sequence(call.metadata.get("answers"))]
+    questions = [one for one in call.read_objects("questions") if one.get("question")]
     rows: list[Row] = []
-    for number, one in enumerate(asked):
+    for number, one in enumerate(questions):
         rows += wrap(
             [Segment(escape_controls(" ".join(str(one["question"]).split())), call.style("text_muted"))],
             call.room,
         )
-        if number < len(given):
-            chosen = ", ".join(str(label) for label in given[number]) or "no answer"
+        if number < len(answers):
+            labels = ", ".join(str(label) for label in answers[number]) or "no answer"
             answer = wrap(
-                [Segment(escape_controls(" ".join(chosen.split())), call.style("text"))], max(call.room - 2, 4)
+                [Segment(escape_controls(" ".join(labels.split())), call.style("text"))], max(call.room - 2, 4)
             )
             rows += prefix_rows(answer, Segment("→ ", call.style("primary")), Segment("  "))
-    count = f"{len(asked)} question{'' if len(asked) == 1 else 's'}" if asked else ""
+    count = f"{len(questions)} question{'' if len(questions) == 1 else 's'}" if questions else ""
     return CallBody(count, rows=call.fold(rows, 20))
 
 
-def skill(call: ToolCall) -> CallBody:
-    """Return which skill was loaded."""
+def render_skill(call: ToolCall) -> CallBody:
+    """Render which skill was loaded."""
     return CallBody(call.text("name"), rows=rows_if_open(call))
 
 
-def plan_exit(call: ToolCall) -> CallBody:
-    """Return whether the plan may be carried out, and the user's comments on it, with the model's answers."""
+def render_plan_exit(call: ToolCall) -> CallBody:
+    """Render whether the plan may be carried out, and the user's comments on it with the model's answers."""
     rows: list[Row] = []
     threads = [mapping(each) for each in sequence(call.metadata.get("threads"))]
     for thread in threads:
         answer, line = str(thread.get("answer") or ""), thread.get("line")
-        place = f"line {line}: " if line else ""
+        where = f"line {line}: " if line else ""
         mark = Segment("✓ ", call.style("success")) if answer else Segment("○ ", call.style("warning"))
-        text = [Segment(escape_controls(f"{place}{thread.get('text')}"), call.style("text"))]
+        text = [Segment(escape_controls(f"{where}{thread.get('text')}"), call.style("text"))]
         rows += prefix_rows(wrap(text, max(call.room - 2, 4)), mark, Segment("  "))
-        told = [Segment(escape_controls(answer or "open"), call.style("text_muted"))]
-        rows += prefix_rows(wrap(told, max(call.room - 4, 4)), Segment("  → "), Segment("    "))
-    left = sum(not mapping(each).get("answer") for each in threads)
+        answer_rows = [Segment(escape_controls(answer or "open"), call.style("text_muted"))]
+        rows += prefix_rows(wrap(answer_rows, max(call.room - 4, 4)), Segment("  → "), Segment("    "))
+    open_count = sum(not mapping(each).get("answer") for each in threads)
     notes = (
-        [f"{left} of {len(threads)} comments open" if left else f"{len(threads)} comments answered"] if threads else []
+        [f"{open_count} of {len(threads)} comments open" if open_count else f"{len(threads)} comments answered"]
+        if threads
+        else []
     )
     title = "the plan is approved" if call.status == "done" else "carry out the plan?"
     return CallBody(title, notes, call.fold(rows, 30), name="plan")
 
 
-def batch(call: ToolCall) -> CallBody:
-    """Return the calls, each with how it went."""
-    details = call.fields("details")
+def render_batch(call: ToolCall) -> CallBody:
+    """Render a batch: a row for each of its calls, with how it went."""
+    details = call.read_objects("details")
     rows: list[Row] = []
-    for number, one in enumerate(call.fields("tool_calls", "toolCalls") or details):
-        given = mapping(one.get("parameters"))
+    for number, one in enumerate(call.read_objects("tool_calls", "toolCalls") or details):
+        inputs = mapping(one.get("parameters"))
         result = details[number] if number < len(details) else {}
         mark = "" if not result else "✓" if result.get("ok") else "✗"
-        subject = str(result.get("title") or "") or _subject(given)
+        subject = str(result.get("title") or "") or _subject(inputs)
         rows.append(_one_row_call(call, str(one.get("tool", "")), subject, mark))
     return CallBody(
         call.title or f"{len(rows)} calls", call.list_durations(), [*call.fold(rows, 12), *rows_if_open(call)]
     )
 
 
-def invalid(call: ToolCall) -> CallBody:
+def render_invalid(call: ToolCall) -> CallBody:
     """Render a call of an unknown tool, or with invalid arguments."""
     rows = call.fold(call.plain(call.output.strip("\n"), "error"), 4) if call.output.strip() else []
     return CallBody(call.text("tool"), rows=rows, is_failed=True)
@@ -165,5 +169,5 @@ def _mark(part: ToolPart) -> str:
             return "●"
 
 
-def _subject(given: dict[str, Any]) -> str:
-    return next((str(given[key]) for key in _SUBJECTS if given.get(key)), "") or arguments(given)
+def _subject(inputs: dict[str, Any]) -> str:
+    return next((str(inputs[key]) for key in _SUBJECTS if inputs.get(key)), "") or arguments(inputs)

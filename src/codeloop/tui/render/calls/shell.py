@@ -6,13 +6,13 @@ from codeloop.client.numbers import describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import without_notes
 from codeloop.tui.render.ansi import AnsiText
-from codeloop.tui.render.calls.call import FOLDED, MOST, CallBody, ToolCall, sequence
+from codeloop.tui.render.calls.call import FOLDED_ROWS, MOST_ROWS, CallBody, ToolCall, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs, fold
 
 
-def bash(call: ToolCall) -> CallBody:
-    """Return the command, the end of its output, and its exit code if that is not 0."""
+def render_bash(call: ToolCall) -> CallBody:
+    """Render a command: the end of its output, and its exit code if that is not 0."""
     output, notes = _output(call)
     ending, job = describe_command_end(call.metadata) if call.status == "done" else "", call.metadata.get("id")
     rows = _command(call) if call.is_open else []
@@ -22,16 +22,16 @@ def bash(call: ToolCall) -> CallBody:
     if isinstance(job, str) and job:
         return CallBody(call.text("command"), [f"in the background as {job}"], rows)
     took = call.metadata.get("duration")
-    shown = [ending] if ending else []
+    heading_notes = [ending] if ending else []
     if call.status == "running":
-        shown.append(format_duration(call.ms or 0))
+        heading_notes.append(format_duration(call.ms or 0))
     elif isinstance(took, int) and took >= 500:  # without the wait for a permission
-        shown.append(format_duration(took))
-    return CallBody(call.text("command"), shown, rows, is_failed=bool(ending))
+        heading_notes.append(format_duration(took))
+    return CallBody(call.text("command"), heading_notes, rows, is_failed=bool(ending))
 
 
-def bash_output(call: ToolCall) -> CallBody:
-    """Draw the new output of a background command."""
+def render_bash_output(call: ToolCall) -> CallBody:
+    """Render the new output of a background command."""
     output, notes = _output(call)
     status, ending = str(call.metadata.get("status", "")), describe_command_end(call.metadata)
     how = ending if status == "exited" and ending else status
@@ -42,8 +42,8 @@ def bash_output(call: ToolCall) -> CallBody:
     return CallBody(subject, [how] if how else [], rows, is_failed=bool(ending))
 
 
-def bash_kill(call: ToolCall) -> CallBody:
-    """Return which background command was ended."""
+def render_bash_kill(call: ToolCall) -> CallBody:
+    """Render the end of a background command."""
     return CallBody(call.title or call.text("id"), ["ended"] if call.status == "done" else [])
 
 
@@ -55,10 +55,10 @@ def output_rows(call: ToolCall, output: str) -> list[Row]:
     lines = text.split("\n")
     all_lines = call.metadata.get("lines")
     before = max(all_lines - len(lines), 0) if isinstance(all_lines, int) and call.metadata.get("truncated") else 0
-    lines_shown = lines[-(MOST if call.is_open else FOLDED + 1) :]
+    visible_lines = lines[-(MOST_ROWS if call.is_open else FOLDED_ROWS + 1) :]
     reader = AnsiText(call.canvas.styles, "text_muted")
-    rows = [row for line in lines_shown for row in fold(reader.line(line), call.room)]
-    return call.fold(rows, end=True, above=before + len(lines) - len(lines_shown))
+    rows = [row for line in visible_lines for row in fold(reader.line(line), call.room)]
+    return call.fold(rows, end=True, above=before + len(lines) - len(visible_lines))
 
 
 def _output(call: ToolCall) -> tuple[str, list[str]]:

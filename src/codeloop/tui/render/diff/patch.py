@@ -61,21 +61,21 @@ def file_patches(text: str) -> Iterator[PatchedFile]:
 
 def _hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[DiffLine, ...], int]:
     """Return the lines of a hunk, and where the next begins; `ranges`: first line and count of both sides."""
-    old, old_left, new, new_left = ranges
+    old, old_count, new, new_count = ranges
     diff_lines: list[DiffLine] = []
-    while at < len(lines) and (old_left > 0 or new_left > 0 or lines[at].startswith("\\")):
+    while at < len(lines) and (old_count > 0 or new_count > 0 or lines[at].startswith("\\")):
         sign, text = lines[at][:1], expand_tabs(escape_controls(lines[at][1:].rstrip("\r")))
         at += 1
         match sign:
             case "+":
                 diff_lines.append(DiffLine("+", 0, new, text))
-                new, new_left = new + 1, new_left - 1
+                new, new_count = new + 1, new_count - 1
             case "-":
                 diff_lines.append(DiffLine("-", old, 0, text))
-                old, old_left = old + 1, old_left - 1
+                old, old_count = old + 1, old_count - 1
             case " " | "":
                 diff_lines.append(DiffLine(" ", old, new, text))
-                old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+                old, new, old_count, new_count = old + 1, new + 1, old_count - 1, new_count - 1
             case "\\":
                 pass
             case _:

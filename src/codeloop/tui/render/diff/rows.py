@@ -17,7 +17,9 @@ Spans = list[tuple[int, int]]
 """The differing range of a line, in characters."""
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
 _LONGEST = 400
+"""Characters of a line that is compared word by word; comparing longer ones would delay the screen."""
 _MOST = 120
+"""Words of a line that is compared."""
 _ALIKE = 0.4
 """The share of two lines that must be equal for word differences to be useful."""
 
@@ -41,16 +43,16 @@ def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
 
 
 def _spans_outside(words: list[str], same: list[tuple[int, int]]) -> Spans:
-    """Return the spans of the words outside the ranges; spans separated by spaces only are joined."""
-    places = [0]
+    """Return the spans of the words that are not in the ranges `same`; spans with only blanks between are joined."""
+    offsets = [0]
     for word in words:
-        places.append(places[-1] + len(word))
+        offsets.append(offsets[-1] + len(word))
     spans: Spans = []
     last = 0
     for start, end in same:
         if start > last:
-            begin, stop = places[last], places[start]
-            gap = "".join(words[_index(places, spans[-1][1]) : last]) if spans else "x"
+            begin, stop = offsets[last], offsets[start]
+            gap = "".join(words[offsets.index(spans[-1][1]) : last]) if spans else "x"
             if not gap.strip():
                 begin = spans.pop()[0]
             spans.append((begin, stop))
@@ -58,15 +60,11 @@ def _spans_outside(words: list[str], same: list[tuple[int, int]]) -> Spans:
     return spans
 
 
-def _index(places: list[int], index: int) -> int:
-    return places.index(index)
-
-
 SPLIT = 110
 """The width from which both sides fit next to each other."""
-_NUMBERED = 20
+_NUMBERS_FROM = 20
 """The width below which lines have no numbers."""
-_COMPARED = 100
+_MOST_COMPARED = 100
 """The most consecutive lines whose words are compared."""
 _SIDES: dict[Sign, str] = {"+": "added", "-": "removed", " ": "context"}
 Pair = tuple[DiffLine | None, DiffLine | None]
@@ -79,11 +77,11 @@ class DiffRows:
         self._patch = patch
         self._canvas = canvas
         self._room = room
-        self._has_grounds = bool(canvas.styles.theme.diff_added_bg and canvas.styles.theme.diff_removed_bg)
-        language = language_of(patch.path) if self._has_grounds else ""
+        self._has_backgrounds = bool(canvas.styles.theme.diff_added_bg and canvas.styles.theme.diff_removed_bg)
+        language = language_of(patch.path) if self._has_backgrounds else ""
         self._code = {sign: CodeHighlighter(language, canvas.styles, "", "text") for sign in ("-", "+")}
         last = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk[-2:]), default=1)
-        self._digits = len(str(last)) if room >= _NUMBERED else 0
+        self._digits = len(str(last)) if room >= _NUMBERS_FROM else 0
 
     @cached_property
     def is_split(self) -> bool:
@@ -92,8 +90,7 @@ class DiffRows:
         return diff == "split" or (diff == "auto" and self._room >= SPLIT and self._has_both())
 
     def _has_both(self) -> bool:
-        added, deleted = self._patch.counts
-        return bool(added and deleted)
+        return all(self._patch.counts)
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows lazily, so that hidden ones are not drawn."""
@@ -101,19 +98,19 @@ class DiffRows:
             if number:
                 gap = "⋯".rjust(self._digits)
                 yield [Segment(gap, self._canvas.styles.of("diff_hunk_header"))]
-            yield from self._side_by_side(hunk) if self.is_split else self._unify(hunk)
+            yield from self._draw_split(hunk) if self.is_split else self._draw_unified(hunk)
 
-    def _unify(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
-        for removed, added in _runs(hunk):
-            words = _compare(removed, added)
-            for line in (*removed, *added):
+    def _draw_unified(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
+        for old_lines, new_lines in _runs(hunk):
+            words = _compare(old_lines, new_lines)
+            for line in (*old_lines, *new_lines):
                 yield from self._line(line, words.get(id(line), []), self._room)
 
-    def _side_by_side(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
+    def _draw_split(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
         half = (self._room - 1) // 2
-        for removed, added in _runs(hunk):
-            words = _compare(removed, added)
-            for old, new in _pairs(removed, added):
+        for old_lines, new_lines in _runs(hunk):
+            words = _compare(old_lines, new_lines)
+            for old, new in _pairs(old_lines, new_lines):
                 rows = self._side(old, words, half, is_new=False)
                 right = self._side(new, words, half, is_new=True) if new is not old else list(self._copy(rows, old))
                 blank = [Segment(" " * half, self._canvas.styles.of("text"))]
@@ -138,24 +135,24 @@ class DiffRows:
     def _number(self, number: int) -> str:
         return str(number or "").rjust(self._digits) if self._digits else ""
 
-    def _line(self, line: DiffLine, changed: Spans, room: int, number: int = 0) -> Iterator[Row]:
+    def _line(self, line: DiffLine, spans: Spans, room: int, number: int = 0) -> Iterator[Row]:
         styles, side = self._canvas.styles, _SIDES[line.sign]
         background = f"diff_{side}_bg"
         edge = background if side == "context" else f"diff_{side}_line_number_bg"
-        plain = styles.of("text" if self._has_grounds and line.sign != " " else f"diff_{side}", "", background)
+        plain = styles.of("text" if self._has_backgrounds and line.sign != " " else f"diff_{side}", "", background)
         gutter = styles.of("diff_line_number", "", edge)
         mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", background))
         segment = Segment(self._number(number or line.new or line.old), gutter)
-        first, rest = [segment, mark], [Segment(" " * self._digits, gutter), Segment("   ", plain)]
+        first, others = [segment, mark], [Segment(" " * self._digits, gutter), Segment("   ", plain)]
         code = self._colour(line.sign, line.text, plain)
-        if changed:
-            code = _overlay(code, changed, self._emphasis(line.sign))
+        if spans:
+            code = _overlay(code, spans, self._emphasis(line.sign))
         inner = max(room - self._digits - 3, 4)
         for at, row in enumerate(fold(code, inner)):
-            yield pad([*(rest if at else first), *row], room, plain)
+            yield pad([*(others if at else first), *row], room, plain)
 
     def _colour(self, sign: Sign, text: str, plain: Style) -> Row:
-        if not self._has_grounds:
+        if not self._has_backgrounds:
             return [Segment(text, plain)]
         code = self._code["-" if sign == "-" else "+"].line(text)
         if sign == " ":
@@ -168,45 +165,45 @@ class DiffRows:
         """Return the style added to changed words."""
         theme = self._canvas.styles.theme
         colour = theme.diff_highlight_added if sign == "+" else theme.diff_highlight_removed
-        if self._has_grounds and colour:
+        if self._has_backgrounds and colour:
             return Style(bgcolor=colour.removeprefix("ansi_"))
         return Style(reverse=True)
 
 
 def _runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffLine]]]:
     """Yield removed lines with those added in their place; a line of both sides is a run of its own."""
-    removed: list[DiffLine] = []
-    added: list[DiffLine] = []
+    old_lines: list[DiffLine] = []
+    new_lines: list[DiffLine] = []
     for line in hunk:
         if line.sign == "+":
-            added.append(line)
+            new_lines.append(line)
             continue
-        if added or line.sign == " ":
-            if removed or added:
-                yield removed, added
-            removed, added = [], []
+        if new_lines or line.sign == " ":
+            if old_lines or new_lines:
+                yield old_lines, new_lines
+            old_lines, new_lines = [], []
         if line.sign == " ":
             yield [line], []
         else:
-            removed.append(line)
-    if removed or added:
-        yield removed, added
+            old_lines.append(line)
+    if old_lines or new_lines:
+        yield old_lines, new_lines
 
 
-def _compare(removed: list[DiffLine], added: list[DiffLine]) -> dict[int, Spans]:
+def _compare(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> dict[int, Spans]:
     """Return the differing words of paired lines, by the line's identity."""
     spans: dict[int, Spans] = {}
-    for old, new in zip(removed[:_COMPARED], added[:_COMPARED], strict=False):
+    for old, new in zip(old_lines[:_MOST_COMPARED], new_lines[:_MOST_COMPARED], strict=False):
         spans[id(old)], spans[id(new)] = compare_words(old.text, new.text)
     return spans
 
 
-def _pairs(removed: list[DiffLine], added: list[DiffLine]) -> Iterator[Pair]:
-    if not added and len(removed) == 1 and removed[0].sign == " ":
-        yield removed[0], removed[0]
+def _pairs(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterator[Pair]:
+    if not new_lines and len(old_lines) == 1 and old_lines[0].sign == " ":
+        yield old_lines[0], old_lines[0]
         return
-    for at in range(max(len(removed), len(added))):
-        yield removed[at] if at < len(removed) else None, added[at] if at < len(added) else None
+    for at in range(max(len(old_lines), len(new_lines))):
+        yield old_lines[at] if at < len(old_lines) else None, new_lines[at] if at < len(new_lines) else None
 
 
 def _overlay(row: Row, spans: Spans, style: Style) -> Row:

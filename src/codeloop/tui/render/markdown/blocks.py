@@ -92,13 +92,13 @@ class BlockReader:
 
     def copy(self) -> "BlockReader":
         """Return an independent copy of the reader."""
-        other = BlockReader()
-        other._containers = [msgspec.structs.replace(each) for each in self._containers]
+        reader = BlockReader()
+        reader._containers = [msgspec.structs.replace(each) for each in self._containers]
         if self._open is not None:
-            other._open = msgspec.structs.replace(self._open, lines=list(self._open.lines))
-        other._blank, other._is_begun = self._blank, self._is_begun
-        other._numbers = dict(self._numbers)
-        return other
+            reader._open = msgspec.structs.replace(self._open, lines=list(self._open.lines))
+        reader._blank, reader._is_begun = self._blank, self._is_begun
+        reader._numbers = dict(self._numbers)
+        return reader
 
     @property
     def in_fence(self) -> str:
@@ -121,26 +121,26 @@ class BlockReader:
         yield from self._close()
 
     def _line(self, line: str) -> Iterator[Leaf]:
-        matched, rest = self._match(line)
-        is_whole = matched == len(self._containers)
+        continued, content = self._match(line)
+        is_whole = continued == len(self._containers)
         block = self._open
-        if block is not None and block.kind == "fence" and not self._has_quote(matched):
+        if block is not None and block.kind == "fence" and not self._has_quote(continued):
             # Within an item too: what a model forgot to indent is still code.
-            yield from self._read_code(block, rest)
+            yield from self._read_code(block, content)
             return
-        if not rest.strip():
-            yield from self._blank_line(matched)
+        if not content.strip():
+            yield from self._blank_line(continued)
             return
-        if block is not None and block.kind == "indented" and is_whole and rest.startswith("    "):
+        if block is not None and block.kind == "indented" and is_whole and content.startswith("    "):
             for _ in range(block.blanks):
                 yield self._leaf("line", "")
             block.blanks = 0
-            yield self._leaf("line", rest[4:])
+            yield self._leaf("line", content[4:])
             return
-        if block is not None and block.kind == "paragraph" and is_whole and not self._blank and _PLAIN.match(rest):
-            yield from self._text(rest)  # the most frequent line needs no further look
+        if block is not None and block.kind == "paragraph" and is_whole and not self._blank and _PLAIN.match(content):
+            yield from self._text(content)  # the most frequent line needs no further look
             return
-        yield from self._begin(matched, rest)
+        yield from self._begin(continued, content)
 
     def _match(self, line: str) -> tuple[int, str]:
         """Return how many containers the line continues, and its content within them."""
@@ -165,56 +165,56 @@ class BlockReader:
     def _has_quote(self, start: int) -> bool:
         return any(not container.marker for container in self._containers[start:])
 
-    def _blank_line(self, matched: int) -> Iterator[Leaf]:
+    def _blank_line(self, continued: int) -> Iterator[Leaf]:
         block = self._open
         if block is not None and block.kind == "indented":
             block.blanks += 1
         elif block is not None:
             yield from self._close()
-        if any(not container.marker for container in self._containers[matched:]):
+        if any(not container.marker for container in self._containers[continued:]):
             yield from self._close()
-            del self._containers[matched:]
+            del self._containers[continued:]
         self._blank = True
 
-    def _begin(self, matched: int, rest: str) -> Iterator[Leaf]:
+    def _begin(self, continued: int, content: str) -> Iterator[Leaf]:
         """Parse a line that may begin a block."""
         is_lazy = self._open is not None and self._open.kind == "paragraph" and not self._blank
-        depth = matched
+        depth = continued
         while depth < DEEPEST:
-            if (match := _QUOTE.match(rest)) is not None:
+            if (match := _QUOTE.match(content)) is not None:
                 yield from self._shrink(depth)
                 self._containers.append(_Container())
-                rest, depth, is_lazy = rest[match.end() :], depth + 1, False
-            elif (item := self._item(rest, depth, is_within=is_lazy and depth == len(self._containers))) is not None:
+                content, depth, is_lazy = content[match.end() :], depth + 1, False
+            elif (item := self._item(content, depth, is_within=is_lazy and depth == len(self._containers))) is not None:
                 yield from self._shrink(depth)
-                container, rest = item
+                container, content = item
                 self._containers.append(container)
                 depth, is_lazy = depth + 1, False
-                if not rest.strip():
+                if not content.strip():
                     return
             else:
                 break
-        if is_lazy and not self._interrupts(rest):
-            yield from self._text(rest)
+        if is_lazy and not self._interrupts(content):
+            yield from self._text(content)
             return
         if depth < len(self._containers):
             yield from self._shrink(depth)
             self._numbers = {level: last for level, last in self._numbers.items() if level < depth}
         elif not is_lazy:
             self._numbers.pop(depth, None)
-        yield from self._block(rest)
+        yield from self._block(content)
 
     def _shrink(self, depth: int) -> Iterator[Leaf]:
         """Close the containers from `depth` on, and the open block."""
         yield from self._close()
         del self._containers[depth:]
 
-    def _item(self, rest: str, depth: int, *, is_within: bool) -> tuple[_Container, str] | None:
+    def _item(self, content: str, depth: int, *, is_within: bool) -> tuple[_Container, str] | None:
         """Return the list item that a line begins and its content; `is_within`: it would interrupt a paragraph."""
-        match = _ITEM.match(rest)
-        if match is None or _RULE.fullmatch(rest) or (len(match[1]) > 3 and depth == 0):
+        match = _ITEM.match(content)
+        if match is None or _RULE.fullmatch(content) or (len(match[1]) > 3 and depth == 0):
             return None
-        says, number = rest[match.end() :], match[3]
+        says, number = content[match.end() :], match[3]
         if is_within and (not says.strip() or (number and number not in {"0", "1"})):
             return None
         width = match.end() - len(match[1]) - len(match[2])
@@ -233,59 +233,59 @@ class BlockReader:
         indent = len(match[1]) + len(match[2]) + max(width, 1)
         return _Container(indent=indent, column=len(match[1]), marker=marker), says
 
-    def _interrupts(self, rest: str) -> bool:
+    def _interrupts(self, content: str) -> bool:
         """Return whether a line ends a paragraph."""
-        return any(pattern.fullmatch(rest) for pattern in (_RULE, _SETEXT, _HEADING, _FENCE)) or (
-            rest.count("|") > 0 and _DELIMITER.fullmatch(rest) is not None
+        return any(pattern.fullmatch(content) for pattern in (_RULE, _SETEXT, _HEADING, _FENCE)) or (
+            content.count("|") > 0 and _DELIMITER.fullmatch(content) is not None
         )
 
-    def _block(self, rest: str) -> Iterator[Leaf]:
+    def _block(self, content: str) -> Iterator[Leaf]:
         block = self._open
         if block is not None and block.kind == "paragraph" and block.lines:
-            if (match := _SETEXT.fullmatch(rest)) and not block.is_begun:
+            if (match := _SETEXT.fullmatch(content)) and not block.is_begun:
                 self._open = None
                 text = "\n".join(block.lines)
                 yield self._leaf("heading", text, level=1 if match[1][0] == "=" else 2, is_apart=block.is_apart)
                 return
             if (
-                _DELIMITER.fullmatch(rest)
-                and len(split_cells(block.lines[-1])) == len(split_cells(rest))
-                and "|" in rest
+                _DELIMITER.fullmatch(content)
+                and len(split_cells(block.lines[-1])) == len(split_cells(content))
+                and "|" in content
             ):
                 header = block.lines.pop()
                 yield from self._close()
-                self._open = _Open("table", [header, rest], is_apart=block.is_apart and not block.lines)
+                self._open = _Open("table", [header, content], is_apart=block.is_apart and not block.lines)
                 return
-        if block is not None and block.kind == "table" and "|" in rest:
-            yield from self._row(block, rest)
+        if block is not None and block.kind == "table" and "|" in content:
+            yield from self._row(block, content)
             return
-        if (match := _FENCE.fullmatch(rest)) is not None:
+        if (match := _FENCE.fullmatch(content)) is not None:
             yield from self._close()
             info = match[3].strip().partition(" ")[0]
             yield self._leaf("code", "", info=info)
             self._open = _Open("fence", [], fence=match[2], indent=len(match[1]))
-        elif (match := _HEADING.fullmatch(rest)) is not None:
+        elif (match := _HEADING.fullmatch(content)) is not None:
             yield from self._close()
             yield self._leaf("heading", match[2] or "", level=len(match[1]))
-        elif _RULE.fullmatch(rest) is not None:
+        elif _RULE.fullmatch(content) is not None:
             yield from self._close()
             yield self._leaf("rule", "")
-        elif rest.startswith("    ") and block is None:
+        elif content.startswith("    ") and block is None:
             yield self._leaf("code", "")
             self._open = _Open("indented", [])
-            yield self._leaf("line", rest[4:])
+            yield self._leaf("line", content[4:])
         else:
             yield from self._close()
             self._open = _Open("paragraph", [], is_apart=self._blank)
-            yield from self._text(rest)
+            yield from self._text(content)
 
-    def _read_code(self, block: _Open, rest: str) -> Iterator[Leaf]:
-        mark = rest.strip()
-        if mark.startswith(block.fence) and not mark.strip(block.fence[0]) and len(rest) - len(rest.lstrip()) < 4:
+    def _read_code(self, block: _Open, content: str) -> Iterator[Leaf]:
+        mark = content.strip()
+        if mark.startswith(block.fence) and not mark.strip(block.fence[0]) and len(content) - len(content.lstrip()) < 4:
             self._open = None
             return
-        indent = min(len(rest) - len(rest.lstrip(" ")), block.indent)
-        yield self._leaf("line", rest[indent:])
+        indent = min(len(content) - len(content.lstrip(" ")), block.indent)
+        yield self._leaf("line", content[indent:])
 
     def _text(self, line: str) -> Iterator[Leaf]:
         """Add a line to the paragraph; one that is too long continues as another."""

@@ -17,10 +17,10 @@ from codeloop.tui.render.syntax import CodeHighlighter
 
 CODE = "background_panel"
 """The background of code."""
-_UNDECIDED = re.compile(
+_AMBIGUOUS = re.compile(
     r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}|~{3,})\S*|[-*_ =]+|\*{1,3})?"
 )
-"""An incomplete line whose block is not decided yet."""
+"""The start of a line that may still become one block or another, so it is not drawn yet."""
 _BAR_LINE = re.compile(r"\|[-:| ]*")
 
 
@@ -36,7 +36,7 @@ class MarkdownDocument:
         self._is_within = False
         """Whether the start of that line was already passed on."""
         self._rows: list[Row] = []
-        self._shown: list[Row] = []
+        self._open_rows: list[Row] = []
         """The last rows of the open block."""
 
     def follows(self, text: str) -> bool:
@@ -46,9 +46,9 @@ class MarkdownDocument:
     def grow(self, text: str) -> list[Row]:
         """Return the rows of a longer version of the text, which may continue."""
         self._take(text)
-        pairs = zip_longest(self._tail(), self._shown)
-        self._shown = [before if row == before else row for row, before in pairs if row is not None]
-        return [*self._rows, *self._shown]
+        pairs = zip_longest(self._tail(), self._open_rows)
+        self._open_rows = [before if row == before else row for row, before in pairs if row is not None]
+        return [*self._rows, *self._open_rows]
 
     def finish(self, text: str) -> list[Row]:
         """Return the rows of the complete text."""
@@ -89,7 +89,7 @@ class MarkdownDocument:
         reader = self._reader.copy()
         line = self._line.rstrip("\r")
         fence = reader.in_fence
-        is_undecided = fence.startswith(line.strip()[:3]) if fence else _UNDECIDED.fullmatch(line)
+        is_undecided = fence.startswith(line.strip()[:3]) if fence else _AMBIGUOUS.fullmatch(line)
         leaves: list[Leaf] = []
         if line and (self._is_within or not is_undecided):
             leaves += _leaves(reader, line, is_within=self._is_within)
@@ -111,7 +111,7 @@ class _LeafRows:
         self._margin = margin
         self._code = CodeHighlighter("", prose.styles, CODE)
         self._table: TableLayout | None = None
-        self._around: tuple[Frame, ...] = ()
+        self._last_frames: tuple[Frame, ...] = ()
         """The containers of the last block."""
 
     def rows(self, leaf: Leaf) -> list[Row]:
@@ -120,51 +120,51 @@ class _LeafRows:
 
     def preview(self, leaves: list[Leaf]) -> list[Row]:
         """Return the rows of blocks that may still change."""
-        before = self._code, self._table, self._around
+        before = self._code, self._table, self._last_frames
         rows: list[Row] = []
         for number, leaf in enumerate(leaves, 1):
             is_last = number == len(leaves)
             for part in _as_table(leaf) if is_last else [leaf]:
                 rows += self._frame_rows(part, is_open=is_last or leaf.kind == "line")
-        self._code, self._table, self._around = before
+        self._code, self._table, self._last_frames = before
         return [[self._margin, *row] for row in rows]
 
     def _frame_rows(self, leaf: Leaf, *, is_open: bool) -> list[Row]:
-        first, rest = self._frames(leaf.frames)
+        first, others = self._frames(leaf.frames)
         room = max(self._width - width_of(first), 2)
         body = self._body(leaf, room, is_open=is_open)
         rows: list[Row] = [self._blank_row(leaf.frames)] if leaf.is_apart else []
-        self._around = leaf.frames
+        self._last_frames = leaf.frames
         if not first:
             return rows + body
         for number, row in enumerate(body):
-            rows.append([*(rest if number else first), *row])
+            rows.append([*(others if number else first), *row])
         return rows
 
     def _blank_row(self, frames: tuple[Frame, ...]) -> Row:
         """Return the blank row before a block; a quotation goes on through it."""
-        both = zip(frames, self._around, strict=False)
-        shared = list(takewhile(lambda pair: pair[0].marker == pair[1].marker == "", both))
-        return self._frames([frame for frame, _ in shared])[1]
+        both = zip(frames, self._last_frames, strict=False)
+        common_frames = list(takewhile(lambda pair: pair[0].marker == pair[1].marker == "", both))
+        return self._frames([frame for frame, _ in common_frames])[1]
 
     def _frames(self, frames: Iterable[Frame]) -> tuple[Row, Row]:
         """Return the row before a block's first row, and the one before the others."""
         first: Row = []
-        rest: Row = []
+        others: Row = []
         for frame in frames:
             if not frame.marker:
                 bar = Segment("│ ", self._prose.of("markdown_block_quote"))
                 first.append(bar)
-                rest.append(bar)
+                others.append(bar)
                 continue
             is_number = frame.marker[0].isdigit()
             style = self._prose.of("markdown_list_enumeration" if is_number else "markdown_list_item")
             space = Segment(" " * (len(frame.marker) + 1))
             first.append(Segment(f"{frame.marker} ", style) if frame.is_first else space)
-            rest.append(space)
+            others.append(space)
         while width_of(first) > self._width // 2:  # too deep for this width
-            del first[0], rest[0]
-        return first, rest
+            del first[0], others[0]
+        return first, others
 
     def _body(self, leaf: Leaf, room: int, *, is_open: bool) -> list[Row]:
         match leaf.kind:

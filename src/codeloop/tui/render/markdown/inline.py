@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-PLAIN, EMPHASIS, STRONG, STRUCK, CODE, LINK, ADDRESS, IMAGE = 0, 1, 2, 4, 8, 16, 32, 64
+PLAIN, EMPHASIS, STRONG, STRIKE, CODE, LINK, ADDRESS, IMAGE = 0, 1, 2, 4, 8, 16, 32, 64
 """How a piece of text looks; a piece may have several of these."""
 
 
@@ -55,7 +55,7 @@ _OPEN_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
 _BEFORE = "([{\"'>-*_~\u201c\u2014"
 """Characters besides a space that may precede the star of emphasis."""
 _BREAK = re.compile(r" *\n *")
-_WRAPPED = 60
+_WRAP_FROM = 60
 """From this length (characters) a line's end counts as wrapped; shorter lines end on purpose."""
 _MOST = 400
 """The most delimiters and brackets parsed in one paragraph; with more it is not prose."""
@@ -77,7 +77,7 @@ class _Inline:
         self._pieces: list[Piece] = []
         self._delimiters: list[_Delimiter] = []
         self._brackets: list[_Bracket] = []
-        self._unclosed: set[int] = set()
+        self._unmatched_runs: set[int] = set()
         """Lengths of backtick runs without a closing one."""
 
     def result(self) -> list[Piece]:
@@ -103,7 +103,7 @@ class _Inline:
                 self._pieces.append(Piece("\n"))
             case "soft":
                 begin = self._text.rfind("\n", 0, match.start()) + 1
-                self._pieces.append(Piece(" " if match.start() - begin >= _WRAPPED else "\n"))
+                self._pieces.append(Piece(" " if match.start() - begin >= _WRAP_FROM else "\n"))
             case "entity":
                 self._pieces.append(Piece(_character(value)))
             case "ticks":
@@ -126,7 +126,7 @@ class _Inline:
 
     def _code(self, match: re.Match[str]) -> int:
         run, start = match.group(), match.end()
-        if len(run) not in self._unclosed:
+        if len(run) not in self._unmatched_runs:
             for close in re.compile("`+").finditer(self._text, start):
                 if len(close.group()) == len(run):
                     self._pieces.append(Piece(_code_text(self._text[start : close.start()]), CODE))
@@ -134,7 +134,7 @@ class _Inline:
             if self._is_open and len(run) < 3:
                 self._pieces.append(Piece(_code_text(self._text[start:]), CODE))
                 return len(self._text)
-            self._unclosed.add(len(run))
+            self._unmatched_runs.add(len(run))
         self._pieces.append(Piece(run))
         return start
 
@@ -226,7 +226,7 @@ class _Inline:
             if not closer.length:
                 del stack[at]
         if self._is_open and not bottom:
-            self._leave_open()
+            self._close_open_emphasis()
 
     def _opener(self, bottom: int, at: int) -> int | None:
         closer = self._delimiters[at]
@@ -242,7 +242,7 @@ class _Inline:
             return index
         return None
 
-    def _leave_open(self) -> None:
+    def _close_open_emphasis(self) -> None:
         """Treat emphasis opened near the end as closed there."""
         for opener in self._delimiters:
             if opener.opens and 0 < opener.length <= 3 and opener.char != "_":
@@ -252,7 +252,7 @@ class _Inline:
                     self._mark(opener, len(self._pieces), opener.length)
 
     def _mark(self, opener: _Delimiter, end: int, used: int) -> None:
-        look = STRUCK if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[used - 1]
+        look = STRIKE if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[used - 1]
         for piece in self._pieces[opener.at + 1 : end]:
             piece.looks |= look
         opener.length -= used
@@ -261,9 +261,9 @@ class _Inline:
 
 def _merge(pieces: list[Piece]) -> list[Piece]:
     """Join neighbours of the same look, and drop empty pieces."""
-    joined: list[Piece] = []
+    merged: list[Piece] = []
     for piece in pieces:
-        last = joined[-1] if joined else None
+        last = merged[-1] if merged else None
         if (
             last is not None
             and last.looks == piece.looks
@@ -272,8 +272,8 @@ def _merge(pieces: list[Piece]) -> list[Piece]:
         ):
             last.text += piece.text
         elif piece.text:
-            joined.append(piece)
-    return joined
+            merged.append(piece)
+    return merged
 
 
 def _is_mark(char: str) -> bool:

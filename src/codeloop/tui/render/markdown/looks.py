@@ -3,7 +3,7 @@
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.tui.render.markdown.inline import ADDRESS, CODE, EMPHASIS, IMAGE, LINK, STRONG, STRUCK, Piece
+from codeloop.tui.render.markdown.inline import ADDRESS, CODE, EMPHASIS, IMAGE, LINK, STRIKE, STRONG, Piece
 from codeloop.tui.themes.styles import Styles
 
 
@@ -52,7 +52,7 @@ class ProseStyles:
             colour, words = "markdown_strong" if base == "markdown_text" else base, f"{words} bold"
         if looks & EMPHASIS:
             colour, words = "markdown_emph" if base == "markdown_text" else colour, f"{words} italic"
-        if looks & STRUCK:
+        if looks & STRIKE:
             words = f"{words} strike"
         if looks & CODE:
             colour = "markdown_code"

@@ -57,18 +57,18 @@ class TableLayout:
     def _fit_widths(self, rows: Sequence[list[Cell]]) -> list[int]:
         """Return the columns' widths; none if they do not fit."""
         count = len(self._sides)
-        wanted = [max(1, *(width_of(line) for row in rows for line in row[column])) for column in range(count)]
+        natural_widths = [max(1, *(width_of(line) for row in rows for line in row[column])) for column in range(count)]
         room = self._room - len(_BETWEEN) * (count - 1)
-        if sum(wanted) <= room:
-            return wanted
+        if sum(natural_widths) <= room:
+            return natural_widths
         if room < _NARROWEST * count:
             return []
         widths = [0] * count
-        order = sorted(range(count), key=lambda column: wanted[column])
+        order = sorted(range(count), key=lambda column: natural_widths[column])
         while order:
             share = room // len(order)
             column = order.pop(0)
-            widths[column] = min(wanted[column], share)
+            widths[column] = min(natural_widths[column], share)
             room -= widths[column]
         return widths
 
@@ -94,9 +94,9 @@ class TableLayout:
         """Return a row as `name: value` lines, where there is no room for columns."""
         rows: list[Row] = []
         for name, cell in zip(self._names, cells, strict=True):
-            first, *rest = cell
+            first, *others = cell
             rows += wrap([*name[0], Segment(": ", self._prose.of("text_muted")), *first], self._room)
-            rows += [row for line in rest for row in wrap(line, self._room)]
+            rows += [row for line in others for row in wrap(line, self._room)]
         return [*rows, []]
 
 

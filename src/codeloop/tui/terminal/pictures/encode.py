@@ -80,11 +80,11 @@ def _scale(data: bytes, box: PictureBox) -> "Image":
         struct.error,
     )
     try:
-        opened = Image.open(io.BytesIO(data), formats=_FORMATS)
-        size = opened.size
+        source = Image.open(io.BytesIO(data), formats=_FORMATS)
+        size = source.size
         if size[0] * size[1] <= PICTURE_PIXELS.value:
-            opened.draft(None, room)
-            image = opened.convert("RGBA")
+            source.draft(None, room)
+            image = source.convert("RGBA")
             image.thumbnail(room)
             return image
     except (*wrong, Image.DecompressionBombError) as error:
@@ -97,9 +97,9 @@ def _fill_box(data: bytes, box: PictureBox) -> "Image":
     from PIL import Image
 
     image = _scale(data, box)
-    filled = Image.new("RGBA", (box.columns * box.cell[0], box.rows * box.cell[1]))
-    filled.paste(image, (0, 0))
-    return filled
+    padded = Image.new("RGBA", (box.columns * box.cell[0], box.rows * box.cell[1]))
+    padded.paste(image, (0, 0))
+    return padded
 
 
 def _quantise(image: "Image", colours: int) -> tuple["Image", list[int]]:

@@ -14,7 +14,7 @@ from rich.style import Style
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.tui import PICTURES_KEPT
 from codeloop.schema.part import FilePart
-from codeloop.tui.render.pictures import PicturePlace, PictureRow
+from codeloop.tui.render.pictures import PictureRow, PictureSpace
 from codeloop.tui.terminal import images
 from codeloop.tui.terminal.images import PictureBox, data_of
 from codeloop.tui.terminal.pictures import encode, kitty, sixel
@@ -30,11 +30,11 @@ class PictureScreen(Protocol):
         """Return an attachment of a conversation."""
         ...
 
-    def in_sight(self) -> Iterable[PicturePlace]:
+    def list_visible_spaces(self) -> Iterable[PictureSpace]:
         """Return the places that are on the screen."""
         ...
 
-    def begin(self, work: Coroutine[Any, Any, None]) -> object:
+    def start_task(self, work: Coroutine[Any, Any, None]) -> object:
         """Start background work."""
         ...
 
@@ -65,72 +65,71 @@ class Gallery:
         self.room = room
         self._colours = max(min(colours, sixel.COLOURS), 2)
         self._screen = screen
-        self._loaded: dict[Key, LoadedPicture] = {}
-        self._requested = set[Key]()
+        self._pictures: dict[Key, LoadedPicture] = {}
+        self._requested_keys = set[Key]()
         self._turn = asyncio.Lock()
         self._number = 0x100000 + secrets.randbelow(0xE00000)  # other programs may have pictures in the terminal, too
 
-    def request(self, picture_place: PicturePlace) -> None:
+    def request(self, space: PictureSpace) -> None:
         """Request that a visible picture be drawn."""
-        if picture_place.key not in self._loaded and picture_place.key not in self._requested:
-            self._requested.add(picture_place.key)
-            self._screen.begin(self._load(picture_place))
+        if space.key not in self._pictures and space.key not in self._requested_keys:
+            self._requested_keys.add(space.key)
+            self._screen.start_task(self._load(space))
 
     def draw_row(self, row: PictureRow) -> list[Segment]:
         """Return the segments of a row: kitty's placeholder cells; else blanks."""
-        picture_place = row.place
-        loaded = self._loaded.get(picture_place.key) if picture_place is not None else None
-        if picture_place is None or loaded is None or not (loaded.number or loaded.problem):
+        space = row.space
+        picture = self._pictures.get(space.key) if space is not None else None
+        if space is None or picture is None or not (picture.number or picture.problem):
             return row
-        if row.written is None or row.written[0] is not loaded:
-            cells = [
-                _fill(each, picture_place, loaded) if each.style and "image" in each.style.meta else each
-                for each in row
-            ]
-            row.written = (loaded, cells)
-        return row.written[1]
+        if row.cache is None or row.cache[0] is not picture:
+            cells = [_fill(each, space, picture) if each.style and "image" in each.style.meta else each for each in row]
+            row.cache = (picture, cells)
+        return row.cache[1]
 
-    def slice_at(self, picture_place: PicturePlace) -> Slice | None:
+    def slice_at(self, space: PictureSpace) -> Slice | None:
         """Return the slice of a picture for a row; None: not ready, or not drawn by slices."""
-        loaded = self._loaded.get(picture_place.key)
-        if loaded is None or not loaded.rows:
+        picture = self._pictures.get(space.key)
+        if picture is None or not picture.rows:
             return None
-        return Slice((*picture_place.key, picture_place.line), loaded.rows[picture_place.line], picture_place.columns)
+        return Slice((*space.key, space.line), picture.rows[space.line], space.columns)
 
     def forget(self) -> None:
         """Drop all drawn pictures: the terminal has lost them, or they are drawn differently."""
-        self._loaded.clear()
+        self._pictures.clear()
 
     @property
     def farewell(self) -> str:
         """The commands that free the pictures in the terminal."""
-        return "".join(kitty.delete_command(each.number) for each in self._loaded.values() if each.number)
+        return "".join(kitty.delete_command(each.number) for each in self._pictures.values() if each.number)
 
-    async def _load(self, picture_place: PicturePlace) -> None:
+    async def _load(self, space: PictureSpace) -> None:
         async with self._turn:
             room = self.room
             try:
-                if picture_place.key not in {each.key for each in self._screen.in_sight()}:
+                if space.key not in {each.key for each in self._screen.list_visible_spaces()}:
                     return
-                file = self._screen.find(picture_place.part_id)
+                file = self._screen.find(space.part_id)
                 if file is None:
                     return
                 self._number += 1
-                box = PictureBox(picture_place.columns, picture_place.rows, room.cell)
+                box = PictureBox(space.columns, space.rows, room.cell)
                 work = partial(_make, file, self.protocol, box, self._colours, self._number)
-                loaded, commands = await asyncio.to_thread(work)
+                picture, commands = await asyncio.to_thread(work)
             finally:
-                self._requested.discard(picture_place.key)
+                self._requested_keys.discard(space.key)
         if room != self.room:
             return
-        self._loaded[picture_place.key] = loaded
-        self._screen.show([*commands, *self._evict()], as_text=not loaded.rows)
+        self._pictures[space.key] = picture
+        self._screen.show([*commands, *self._evict()], as_text=not picture.rows)
 
     def _evict(self) -> list[str]:
         """Drop the oldest invisible pictures; return the commands that free them in the terminal."""
-        seen = {each.key for each in self._screen.in_sight()}
-        old = [key for key in self._loaded if key not in seen][: max(len(self._loaded) - PICTURES_KEPT.value, 0)]
-        loaded_pictures = [self._loaded.pop(key) for key in old]
+        visible_keys = {each.key for each in self._screen.list_visible_spaces()}
+        old = [key for key in self._pictures if key not in visible_keys][
+            : max(len(self._pictures) - PICTURES_KEPT.value, 0)
+        ]
+        loaded_pictures = [self._pictures.pop(key) for key in old]
         return [kitty.delete_command(each.number) for each in loaded_pictures if each.number]
 
 
@@ -146,8 +145,8 @@ def _make(
         return LoadedPicture(problem=str(error)), ()
 
 
-def _fill(segment: Segment, picture_place: PicturePlace, loaded: LoadedPicture) -> Segment:
-    if loaded.number:
-        return kitty.cells(loaded.number, picture_place.line, picture_place.columns, segment.style or Style())
-    words = one_line(f"Not shown: {loaded.problem}", picture_place.columns) if picture_place.line == 0 else ""
-    return Segment(words + " " * (picture_place.columns - cell_len(words)), segment.style)
+def _fill(segment: Segment, space: PictureSpace, picture: LoadedPicture) -> Segment:
+    if picture.number:
+        return kitty.cells(picture.number, space.line, space.columns, segment.style or Style())
+    words = one_line(f"Not shown: {picture.problem}", space.columns) if space.line == 0 else ""
+    return Segment(words + " " * (space.columns - cell_len(words)), segment.style)

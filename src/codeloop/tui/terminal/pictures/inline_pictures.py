@@ -13,7 +13,7 @@ from textual.timer import Timer
 
 from codeloop.schema.part import FilePart
 from codeloop.tui.actions.pictures import find_pictures
-from codeloop.tui.render.pictures import PicturePlace
+from codeloop.tui.render.pictures import PictureSpace
 from codeloop.tui.terminal.desktop import MUTE, pass_through
 from codeloop.tui.terminal.images import PictureBox, Protocol
 from codeloop.tui.terminal.multiplexer import ask_tmux
@@ -37,7 +37,7 @@ _TEXT_STAYS_BELOW = re.compile(r"konsole")
 _TMUX = "#{client_termtype}\n#{client_termfeatures}\n#{allow-passthrough}"
 
 
-def protocol_of_answers(answers: Mapping[str, str]) -> Protocol:
+def find_protocol(answers: Mapping[str, str]) -> Protocol:
     """Return the drawing protocol of a terminal by its answers; "": none."""
     version = answers.get(VERSION, "").lower()
     if match := _KITTY.match(version):
@@ -49,14 +49,14 @@ def protocol_of_answers(answers: Mapping[str, str]) -> Protocol:
     return "sixel" if "4" in answers.get(LAST, "").split(";")[1:] else ""
 
 
-async def terminal_of_tmux() -> dict[str, str]:
+async def ask_tmux_terminal() -> dict[str, str]:
     """Return the outer terminal's answers, as known by tmux; {} if tmux passes no pictures on."""
     version, features, hands_on, *_ = [*(await ask_tmux(_TMUX)).split("\n"), "", "", ""]
     can = hands_on in {"on", "all", "1"} and "RGB" in features.split(",")
     return {VERSION: version} if can and _KITTY.match(version.lower()) else {}
 
 
-def cell_of(answers: Mapping[str, str], descriptor: int) -> tuple[int, int] | None:
+def find_cell_size(answers: Mapping[str, str], descriptor: int) -> tuple[int, int] | None:
     """Return a cell's width and height in pixels, from the terminal or its driver; None: unknown."""
     height, _, width = answers.get(CELL, "").partition(";")
     if height.isdigit() and width.isdigit() and int(height) and int(width):
@@ -99,8 +99,8 @@ class InlinePictures:
         if question != LAST or self._gallery is not None:
             return
         if self._answers.get(VERSION, "").startswith("tmux") or os.environ.get("TMUX"):
-            self._answers |= {VERSION: "", LAST: ""} | await terminal_of_tmux()
-        protocol = protocol_of_answers(self._answers)
+            self._answers |= {VERSION: "", LAST: ""} | await ask_tmux_terminal()
+        protocol = find_protocol(self._answers)
         cell = self._cell(is_needed=protocol == "sixel")
         if not protocol or cell is None or (protocol == "kitty" and not self._ui.appearance.has_any_colour):
             return  # kitty identifies a picture by a colour
@@ -131,13 +131,13 @@ class InlinePictures:
         file_parts = (file for file in find_pictures(self._ui.tab.view) if file.id == part_id)
         return next(file_parts, None)
 
-    def in_sight(self) -> list[PicturePlace]:
+    def list_visible_spaces(self) -> list[PictureSpace]:
         """Return the places that are on the screen."""
         height = self._ui.tab.transcript.size.height
         rows = self._ui.tab.transcript.pictures.rows.items()
-        return [row.place for y, row in rows if row.place is not None and y < height]
+        return [row.space for y, row in rows if row.space is not None and y < height]
 
-    def begin(self, work: Coroutine[Any, Any, None]) -> object:
+    def start_task(self, work: Coroutine[Any, Any, None]) -> object:
         """Do something that nothing waits for."""
         return self._ui.start_task(work)
 
@@ -158,19 +158,17 @@ class InlinePictures:
         region, slices = transcript.region, dict[Spot, Slice]()
         layers = visible_layers(transcript.screen)
         for y, row in transcript.pictures.rows.items():
-            line, picture_place = region.y + y, row.place
-            if picture_place is None or not (y < region.height and line < len(layers)):
+            line, space = region.y + y, row.space
+            if space is None or not (y < region.height and line < len(layers)):
                 continue
-            drawing = gallery.slice_at(picture_place)
-            x = region.x + MARGIN + picture_place.left
-            if drawing is not None and not _is_covered(
-                layers[line], transcript, Region(x, line, picture_place.columns, 1)
-            ):
+            drawing = gallery.slice_at(space)
+            x = region.x + MARGIN + space.column
+            if drawing is not None and not _is_covered(layers[line], transcript, Region(x, line, space.columns, 1)):
                 slices[line, x] = drawing
         return slices
 
     def _cell(self, *, is_needed: bool) -> tuple[int, int] | None:
-        return cell_of(self._answers, _STDIN) or (None if is_needed else _CELL)
+        return find_cell_size(self._answers, _STDIN) or (None if is_needed else _CELL)
 
     def _room(self, cell: tuple[int, int]) -> PictureBox:
         return PictureBox(kitty.MOST, min(max(self._ui.size.height // _SHARE, 1), kitty.MOST), cell)

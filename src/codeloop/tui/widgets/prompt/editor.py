@@ -19,17 +19,17 @@ from codeloop.tui.keys.bindings import normalise_key
 from codeloop.tui.widgets.base import faint_style
 from codeloop.tui.widgets.prompt.entry import Mode
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
-from codeloop.tui.widgets.prompt.pointing import PointedWidget, Unit
+from codeloop.tui.widgets.prompt.pointing import MouseTextWidget, Unit
 
 _CURSOR = Style(reverse=True)
 SHELL_HINT = "A shell command; esc leaves"
 
 
-class PromptEditor(PointedWidget, can_focus=True):
+class PromptEditor(MouseTextWidget, can_focus=True):
     """Edits `buffer`.
 
     `keys`: the actions of each key. `run` runs one that is not an edit, and returns whether it did
-    anything. `changed` is called after each change of the text or the cursor.
+    anything. `on_change` is called after each change of the text or the cursor.
     """
 
     remark = ""
@@ -54,7 +54,7 @@ class PromptEditor(PointedWidget, can_focus=True):
     """
 
     def __init__(
-        self, keys: Mapping[str, tuple[str, ...]], run: Callable[[str], bool], changed: Callable[[], None]
+        self, keys: Mapping[str, tuple[str, ...]], run: Callable[[str], bool], on_change: Callable[[], None]
     ) -> None:
         super().__init__()
         self.buffer = Buffer()
@@ -62,10 +62,11 @@ class PromptEditor(PointedWidget, can_focus=True):
         self.mode: Mode = "prompt"
         self.placeholder = ""
         self.vim: Vim | None = None
-        self.pasted: Callable[[str], None] = self.buffer.insert
+        self.insert_paste: Callable[[str], None] = self.buffer.insert
+        """Handles a pasted text; the prompt replaces it."""
         self.keys = keys
         self._run = run
-        self._on_change = changed
+        self._on_change = on_change
         self._top = 0
         self._cells = 0
         self._visible_rows = 0
@@ -99,7 +100,8 @@ class PromptEditor(PointedWidget, can_focus=True):
         """Run an action by its id; return whether it did anything."""
         if (edit := EDITS.get(action)) is None:
             return self._run(action)
-        if action in {"input_delete", "input_move_right"} and not self.buffer.text:  # its keys mean other things then
+        # In an empty prompt their keys have other meanings: Ctrl+D leaves the program, Ctrl+F searches.
+        if action in {"input_delete", "input_move_right"} and not self.buffer.text:
             return False
         edit(self.buffer, self.rows)
         self.update()
@@ -112,12 +114,12 @@ class PromptEditor(PointedWidget, can_focus=True):
 
     @property
     def is_writing(self) -> bool:
-        """Return whether typed letters are inserted (not in vi's other modes)."""
+        """Whether typed letters are inserted: always, but in vi's other modes."""
         return self.vim is None or self.vim.mode == "insert"
 
     @property
     def selection(self) -> tuple[int, int]:
-        """The selected places."""
+        """The start and end of the selected text; equal when nothing is."""
         return self.buffer.selection if self.vim is None else self.vim.selection()
 
     @property
@@ -145,7 +147,7 @@ class PromptEditor(PointedWidget, can_focus=True):
             return
         self.rows.update(self.buffer.text, self._cells)
         height = self._fit_height()
-        row, _ = self.rows.place(self.buffer.cursor)
+        row, _ = self.rows.locate(self.buffer.cursor)
         self._top = max(min(self._top, row, self.rows.rows - height), row - height + 1, 0)
         if height != self._visible_rows:
             self._visible_rows = height
@@ -156,7 +158,7 @@ class PromptEditor(PointedWidget, can_focus=True):
     @property
     def cursor_screen_offset(self) -> Offset:
         """The cursor's cell on the screen."""
-        row, column = self.rows.place(self.buffer.cursor)
+        row, column = self.rows.locate(self.buffer.cursor)
         return self.content_region.offset + Offset(column, row - self._top)
 
     def _fit_height(self) -> int:
@@ -177,14 +179,14 @@ class PromptEditor(PointedWidget, can_focus=True):
 
     @on(events.Focus)
     @on(events.Blur)
-    def _focus_moved(self) -> None:
+    def _redraw_cursor(self) -> None:
         """Show the cursor, or hide it."""
         self._lay_out()
 
     def on_paste(self, event: events.Paste) -> None:
         """Handle a paste."""
         event.stop()
-        self.pasted(event.text)
+        self.insert_paste(event.text)
 
     def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
         """Move the cursor to a cell, or select what is there."""
@@ -211,7 +213,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         base, cells = self.rich_style, self.content_size.width
         row = self._top + y
         faint = faint_style(self, "editor--placeholder", base)
-        mode = "" if y else _mode(self)
+        mode = "" if y else _mode_text(self)
         if not self.buffer.text:
             hint = "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder
             return _row(_hint(hint, faint, has_focus=self.has_focus and not y), cells, base, Segment(mode, faint))
@@ -219,45 +221,47 @@ class PromptEditor(PointedWidget, can_focus=True):
             return Strip.blank(cells, base)
         offset, text = self.rows.row(row)
         cursor = self.buffer.cursor - offset if self.has_focus else -1
-        start, end = (place - offset for place in self.selection)
+        start, end = (position - offset for position in self.selection)
         chip = base + self.get_component_rich_style("editor--chip", partial=True)
-        chosen = self.get_component_rich_style("editor--selection", partial=True)
+        selection_style = self.get_component_rich_style("editor--selection", partial=True)
         segments: list[Segment] = []
         for glyph in self.rows.glyphs(text):
             style = chip if is_chip(text[glyph.start : glyph.end]) else base
             if start <= glyph.start < end:
-                style += chosen
+                style += selection_style
             if glyph.start <= cursor < glyph.end:
                 style += _CURSOR
-            segments.append(Segment(glyph.shown, style))
-        if cursor == len(text) and self.rows.place(self.buffer.cursor)[0] == row:
+            segments.append(Segment(glyph.label, style))
+        if cursor == len(text) and self.rows.locate(self.buffer.cursor)[0] == row:
             segments.append(Segment(" ", base + _CURSOR))
         return _row(Segment.simplify(segments), cells, base, Segment(mode, faint))
 
 
-def _mode(editor: PromptEditor) -> str:
-    """Return the remark, or the shell mode and vi's mode."""
+def _mode_text(editor: PromptEditor) -> str:
+    """Return the text at the end of the first row: the remark, else the shell mode and vi's mode."""
     shell = "shell" if editor.mode == "shell" and editor.buffer.text else ""
-    return editor.remark or " ".join(filter(None, (shell, editor.vim.shown if editor.vim is not None else "")))
+    return editor.remark or " ".join(filter(None, (shell, editor.vim.status if editor.vim is not None else "")))
 
 
 def _row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> Strip:
     """Return a row with its end text, if there is room."""
-    strip, left = Strip(segments), cells - len(end.text)
-    if not end.text or strip.cell_length >= left:
+    strip, room = Strip(segments), cells - len(end.text)
+    if not end.text or strip.cell_length >= room:
         return strip.adjust_cell_length(cells, base)
-    return Strip([*strip.adjust_cell_length(left, base), end])
+    return Strip([*strip.adjust_cell_length(room, base), end])
 
 
 def _hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
     """Return the placeholder row of an empty prompt."""
-    first, rest = text[:1] or " ", text[1:]
-    return [Segment(first, style + _CURSOR if has_focus else style), Segment(rest, style)]
+    under_cursor = Segment(text[:1] or " ", style + _CURSOR if has_focus else style)
+    return [under_cursor, Segment(text[1:], style)]
 
 
 def character_of(event: events.Key) -> str | None:
     """Return the character that a key types, including joiners, which some scripts and emoji need."""
     char = event.character
-    if char is None or any(event.key.startswith(f"{held}+") for held in ("alt", "ctrl", "super", "hyper", "meta")):
+    if char is None or any(
+        event.key.startswith(f"{modifier}+") for modifier in ("alt", "ctrl", "super", "hyper", "meta")
+    ):
         return None
     return char if char.isprintable() or category(char) == "Cf" else None

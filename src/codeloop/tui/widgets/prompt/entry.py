@@ -1,4 +1,4 @@
-"""What the prompt submits."""
+"""A prompt as the user has entered it."""
 
 from typing import Literal
 

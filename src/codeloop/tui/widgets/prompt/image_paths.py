@@ -11,10 +11,10 @@ from codeloop.schema.limits import CLIENT_FILE
 from codeloop.tui.editor.chips import Chip
 
 MIMES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
-_ENDING = rf"\.(?:{'|'.join(suffix[1:] for suffix in MIMES)})"
-_TYPED = re.compile(
-    rf"""(?<![^\s(])(?P<quote>['"])(?P<quoted>(?:file://|~)?/[^'"\n]+?{_ENDING})(?P=quote)"""
-    rf"""|(?<![^\s(])(?P<plain>(?:file://|~)?/[^\s'"]+?{_ENDING})(?![^\s).,;:!?])""",
+_SUFFIX = rf"\.(?:{'|'.join(suffix[1:] for suffix in MIMES)})"
+_PATH = re.compile(
+    rf"""(?<![^\s(])(?P<quote>['"])(?P<quoted>(?:file://|~)?/[^'"\n]+?{_SUFFIX})(?P=quote)"""
+    rf"""|(?<![^\s(])(?P<plain>(?:file://|~)?/[^\s'"]+?{_SUFFIX})(?![^\s).,;:!?])""",
     re.IGNORECASE,
 )
 """An absolute or `~` path, as a separate word or in quotes."""
@@ -43,7 +43,7 @@ def image_of(data: bytes, mime: str, name: str) -> Chip:
 
 def find_image_paths(text: str, note: Callable[[str], None]) -> Iterator[tuple[int, int, Chip]]:
     """Yield the range of each image's path in a text, and the image."""
-    for match in _TYPED.finditer(text):
+    for match in _PATH.finditer(text):
         group = "plain" if match["plain"] else "quoted"
         chip = image_at(match[group], note)
         if chip is not None:

@@ -12,10 +12,11 @@ from codeloop.tui.widgets.prompt.image_paths import MIMES, image_at, image_of, i
 from codeloop.tui.widgets.prompt.settings import PromptSettings
 
 _LONGEST_PATHS = 8_000
+"""Characters of a paste that may be the paths of dropped files; a longer one is text."""
 
 
 class Paster:
-    """Inserts texts and images into an editor. `own`: the text last copied in this program."""
+    """Inserts texts and images into an editor. `own`: returns the text last copied in this program."""
 
     def __init__(
         self,
@@ -43,22 +44,22 @@ class Paster:
             self._insert(text)
         self._editor.update()
 
-    def from_clipboard(self) -> bool:
+    def paste_clipboard(self) -> bool:
         """Paste from this machine's clipboard."""
-        self._spawn(self._from_clipboard())
+        self._spawn(self._paste_clipboard())
         return True
 
-    async def _from_clipboard(self) -> None:
-        image = await read_clipboard.image()
+    async def _paste_clipboard(self) -> None:
+        image = await read_clipboard.read_image()
         if image is not None:
             self._editor.buffer.insert_chip(image_of(image, "image/png", "clipboard.png"))
             self._editor.buffer.insert(" ")
             self._editor.update()
             return
-        text = await read_clipboard.text() or self._own()
+        text = await read_clipboard.read_text() or self._own()
         if text:
             self.paste(text)
-        elif not read_clipboard.is_there():
+        elif not read_clipboard.can_read():
             self._note("No program reads the clipboard here (wl-paste, xclip). Paste with the terminal's own key.")
         else:
             self._note("The clipboard is empty.")

@@ -1,16 +1,16 @@
-"""A base of widgets whose text the mouse can point at, select and scroll."""
+"""The base of a widget whose text is pointed at, selected and scrolled with the mouse."""
 
 from typing import Literal
 
 from textual import events
 from textual.geometry import Offset
 
-from codeloop.tui.widgets.base import SteadyWidget, app_of
+from codeloop.tui.widgets.base import CachedWidget, app_of
 
 Unit = Literal["character", "word", "line"]
 
 
-class PointedWidget(SteadyWidget):
+class MouseTextWidget(CachedWidget):
     """Calls `point` for clicks and drags, and `scroll_rows` for the wheel."""
 
     ALLOW_SELECT = False

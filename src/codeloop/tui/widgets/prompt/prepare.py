@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
 
 
 class SlashCall:
-    """A command with the text after its name."""
+    """A command that was typed in the prompt, with the text after its name and the images in it."""
 
     def __init__(self, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
         self.name = name
@@ -30,7 +30,7 @@ class SlashCall:
 
 
 class UnknownCommand(Exception):
-    """Unknown command; the message suggests similar ones."""
+    """There is no such command; the message suggests similar ones."""
 
 
 class PromptPreparer:
@@ -39,11 +39,11 @@ class PromptPreparer:
     def __init__(self, completer: Completer, note: Callable[[str], None]) -> None:
         self._completer = completer
         self._note = note
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def prepare(self, prompt: StoredPrompt) -> PromptEntry | SlashCall:
         """Prepare a prompt for sending: its chips expanded, its command parsed. Raises UnknownCommand."""
-        async with self._turn:
+        async with self._lock:
             text = expand_chips(prompt.chips, prompt.text)
             if prompt.mode == "shell":
                 return PromptEntry(text, "shell")
@@ -67,9 +67,9 @@ class PromptPreparer:
                 files, agents = await self._completer.find_mentions(prompt.text, self._note)
             if "/" in prompt.text:
                 files += await self._find_images(prompt.text)
-            placed = [replace(file, source=_shift_source(prompt, file.source)) for file in files]
-            named = [replace(agent, source=_shift(prompt, agent.source)) for agent in agents]
-            return PromptEntry(text, "prompt", (*placed, *_images(prompt)), tuple(named))
+            attachments = [replace(file, source=_shift_source(prompt, file.source)) for file in files]
+            mentions = [replace(agent, source=_shift_span(prompt, agent.source)) for agent in agents]
+            return PromptEntry(text, "prompt", (*attachments, *_images(prompt)), tuple(mentions))
 
     async def _find_images(self, text: str) -> list[FilePartInput]:
         """Return the images whose paths were typed, each with its path's range."""
@@ -84,7 +84,7 @@ class PromptPreparer:
 
 
 def _find_alias(name: str, commands: Iterable[PromptCommand]) -> str | None:
-    """Return which command has this as another name."""
+    """Return the name of the command that has this as another name; None: none has."""
     return next((row.name for row in commands if name in row.also), None)
 
 
@@ -107,11 +107,11 @@ def _attach(image: Chip, span: FilePartSourceText) -> FilePartInput:
 def _shift_source(prompt: StoredPrompt, source: object) -> FileSource | ResourceSource | None:
     if not isinstance(source, FileSource | ResourceSource):
         return None
-    return replace(source, text=_shift(prompt, source.text))
+    return replace(source, text=_shift_span(prompt, source.text))
 
 
-def _shift(prompt: StoredPrompt, span: FilePartSourceText | None) -> FilePartSourceText | None:
-    """Translate an offset of the typed text to one of the sent text."""
+def _shift_span(prompt: StoredPrompt, span: FilePartSourceText | None) -> FilePartSourceText | None:
+    """Translate a range of the typed text to one of the sent text, in which chips are longer."""
     if span is None:
         return None
     shift = len(expand_chips(prompt.chips, prompt.text[: span.start])) - span.start

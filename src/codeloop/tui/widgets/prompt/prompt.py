@@ -1,8 +1,9 @@
-"""The prompt widget."""
+"""The prompt: the widget that the user types in, and what its keys do besides editing."""
 
 from collections.abc import Awaitable, Callable
 from time import monotonic
 
+from textual import on
 from textual.app import ComposeResult
 
 from codeloop.client.client import Client
@@ -10,7 +11,7 @@ from codeloop.schema.bounds.tui import PROMPT_DRAFT
 from codeloop.tui.editor.chips import expand_chips
 from codeloop.tui.editor.vim.grammar import SCROLLS
 from codeloop.tui.keys.bindings import build_keymap
-from codeloop.tui.terminal.sequences import learn_keys
+from codeloop.tui.terminal.sequences import register_keys
 from codeloop.tui.widgets.base import EmptyWidget, app_of
 from codeloop.tui.widgets.prompt.completion.candidates import Candidates
 from codeloop.tui.widgets.prompt.completion.completer import Completer
@@ -32,7 +33,7 @@ from codeloop.tui.widgets.prompt.vim_mode import copy_from, use_vim
 
 
 class PromptInput(EmptyWidget):
-    """The prompt: an editor, with completions above it."""
+    """The prompt: an editor, with the queued prompts and the completions above it."""
 
     calls_since: float | None = None
     """When a command was submitted that has not started yet (monotonic seconds)."""
@@ -49,51 +50,52 @@ class PromptInput(EmptyWidget):
         use_vim(self.editor, is_wanted=self.settings.vim)
         self._popup = CompletionPopup()
         self.queue = QueuedPrompts(store, self.set_entry, self._spawn, self._note)
-        self._completing = Completions(self.editor, self._popup, Candidates(completer, store), store, self._spawn)
-        self._recalling = HistorySearch(self.editor, self._popup, store)
+        self._completions = Completions(self.editor, self._popup, Candidates(completer, store), store, self._spawn)
+        self._history = HistorySearch(self.editor, self._popup, store)
         self.draft_keeper = DraftKeeper(
             self.editor, store, lambda call: self.set_timer(PROMPT_DRAFT.seconds, call), self._note
         )
-        self._sending = PromptPreparer(completer, self._note)
-        self._pasting = Paster(self.editor, self.settings, self._spawn, self._note, lambda: app_of(self).clipboard)
-        self.editor.pasted = self._pasting.paste
-        self._actions = self._table()
+        self._preparer = PromptPreparer(completer, self._note)
+        self._paster = Paster(self.editor, self.settings, self._spawn, self._note, lambda: app_of(self).clipboard)
+        self.editor.insert_paste = self._paster.paste
+        self._actions = self._list_actions()
 
-    def _table(self) -> dict[str, Callable[[], bool]]:
-        """Return the actions that are not edits, by name."""
-        completing = self._completing.actions()
+    def _list_actions(self) -> dict[str, Callable[[], bool]]:
+        """Return the actions of keys that are not edits, by their id in `keys/bindings.py`."""
+        completing = self._completions.actions()
         searching: dict[str, Callable[[], bool]] = {
-            "completion_enter": lambda: self._recalling.accept(self._popup.chosen),
-            "completion_accept": lambda: self._recalling.accept(self._popup.chosen),
-            "completion_close": self._recalling.cancel,
+            "completion_enter": lambda: self._history.accept(self._popup.cursor),
+            "completion_accept": lambda: self._history.accept(self._popup.cursor),
+            "completion_close": self._history.cancel,
         }
 
-        def either(name: str) -> Callable[[], bool]:
-            return lambda: (searching if self._recalling.is_searching and name in searching else completing)[name]()
+        def choose_action(name: str) -> Callable[[], bool]:
+            """Return the action of the search while it is on, else that of the completions."""
+            return lambda: (searching if self._history.is_searching and name in searching else completing)[name]()
 
-        def call_help() -> bool:
+        def request_help() -> bool:
             self.calls_since = monotonic()
             return self.post_message(CommandPressed("help"))
 
         return {
-            **{name: either(name) for name in completing},
-            **self._recalling.actions(),
+            **{name: choose_action(name) for name in completing},
+            **self._history.actions(),
             **self.draft_keeper.actions(),
             "input_submit": lambda: self.submit(self.settings.delivery),
             "input_queue": lambda: self.submit("queue" if self.settings.delivery == "steer" else "steer"),
             "input_clear": self._clear_or_copy,
             "editor_open": lambda: self._spawn(edit_outside(self.editor, app_of(self), self._note)),
-            "input_paste": self._pasting.from_clipboard,
+            "input_paste": self._paster.paste_clipboard,
             "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
             **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLLS.values()},
-            "help": call_help,
+            "help": request_help,
             "shell_leave": self._leave_shell,
             "shell_erase": lambda: self._leave_shell(at_start=True),
         }
 
     def compose(self) -> ComposeResult:
-        """Compose the list and the editor."""
-        learn_keys()
+        """Yield the queued prompts, the completions, and the editor."""
+        register_keys()
         yield self.queue
         yield self._popup
         yield self.editor
@@ -138,7 +140,7 @@ class PromptInput(EmptyWidget):
 
     def insert(self, text: str) -> None:
         """Insert a text at the cursor, as if it were pasted."""
-        self._pasting.paste(text)
+        self._paster.paste(text)
 
     def clear(self) -> None:
         """Empty the prompt."""
@@ -161,7 +163,7 @@ class PromptInput(EmptyWidget):
             self.store.remember(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         except OSError as error:
             self._note(f"The history can't be written in {self.store.folder}: {error.strerror or error}.")
-        self._recalling.forget()
+        self._history.forget()
         if self.editor.vim is not None:
             self.editor.vim.reset()
         self.clear()
@@ -172,30 +174,30 @@ class PromptInput(EmptyWidget):
 
     async def _send(self, prompt: StoredPrompt, delivery: Delivery) -> None:
         try:
-            ready = await self._sending.prepare(prompt)
+            result = await self._preparer.prepare(prompt)
         except UnknownCommand as error:
             self.calls_since = None
             self._note(str(error))
             self.draft_keeper.give_back(prompt)
             return
-        if isinstance(ready, SlashCall):
-            self.post_message(PromptSlashCommand(ready.name, ready.words, ready.files))
+        if isinstance(result, SlashCall):
+            self.post_message(PromptSlashCommand(result.name, result.words, result.files))
         else:
             self.calls_since = None
-            self.post_message(PromptSubmitted(ready, delivery))
+            self.post_message(PromptSubmitted(result, delivery))
 
     def _on_change(self) -> None:
-        if self._recalling.is_searching:
-            self._recalling.update()
+        if self._history.is_searching:
+            self._history.update()
         else:
-            self._completing.update()
+            self._completions.update()
         self.draft_keeper.schedule_write()
         if not self.editor.buffer.text and self.editor.mode == "prompt":
             self.post_message(PromptEmptied())
 
     def _clear_or_copy(self) -> bool:
-        if self._recalling.is_searching:
-            return self._recalling.cancel()
+        if self._history.is_searching:
+            return self._history.cancel()
         buffer = self.editor.buffer
         start, end = self.editor.selection
         if start < end:
@@ -211,12 +213,12 @@ class PromptInput(EmptyWidget):
         self.editor.enter("prompt")
         return True
 
-    def on_completion_popup_picked(self, event: CompletionPopup.Picked) -> None:
-        """Accept the clicked row."""
-        if self._recalling.is_searching:
-            self._recalling.accept(event.index)
+    @on(CompletionPopup.Picked)
+    def _accept_row(self, event: CompletionPopup.Picked) -> None:
+        if self._history.is_searching:
+            self._history.accept(event.index)
         else:
-            self._completing.take(event.index)
+            self._completions.take(event.index)
 
     def _spawn(self, work: Awaitable[None]) -> bool:
         self.run_worker(work, exit_on_error=True)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.geometry import Size
@@ -15,19 +16,20 @@ from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import MESSAGE_DELETE, SESSION_QUEUED
 from codeloop.schema.part import FilePart, TextPart
-from codeloop.tui.editor.graphemes import width
-from codeloop.tui.widgets.base import SteadyWidget, faint_style
+from codeloop.tui.widgets.base import CachedWidget, faint_style
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 _ROWS = 4
-_STEERED, _HELD = "at the next step", "after this turn"
+"""The most rows that are shown."""
+_NEXT_STEP, _AFTER_TURN = "at the next step", "after this turn"
 
 
-class QueuedPrompts(SteadyWidget):
-    """Rows of prompts for the running turn's next step (held by the server), then of those for after the turn.
+class QueuedPrompts(CachedWidget):
+    """The prompts that wait: `server_prompts` for the running turn's next step, then `local_prompts` for its end.
 
-    The latter are held here and in a file until the app takes them with `release`. `edit` gets a withdrawn one.
+    The latter are kept here and in a file until the app takes them with `release`. `edit` gets a prompt that the user
+    takes back.
     """
 
     ALLOW_SELECT = False
@@ -50,26 +52,26 @@ class QueuedPrompts(SteadyWidget):
         note: Callable[[str], None],
     ) -> None:
         super().__init__()
-        self.steered: list[MessageWithParts] = []
-        self.held: list[PromptEntry] = []
+        self.server_prompts: list[MessageWithParts] = []
+        self.local_prompts: list[PromptEntry] = []
         self._store = store
         self._edit = edit
         self._spawn = spawn
         self._note = note
         self._client: Client | None = None
         self._session = ""
-        self._shown_prompts: list[tuple[str, str]] = []
+        self._drawn_rows: list[tuple[str, str]] = []
 
     def open(self, client: Client, session_id: str) -> None:
         """Show a session's queue: this process's prompts, and those left by an ended process."""
         self._client, self._session = client, session_id
-        self.steered = []
-        self.held = self._store.drafts.load_queue(session_id)
+        self.server_prompts = []
+        self.local_prompts = self._store.drafts.load_queue(session_id)
         self._show()
-        self._spawn(self.look())
+        self._spawn(self.reload())
 
-    async def look(self) -> None:
-        """Refresh the prompts that the running turn has not included yet: after a prompt, a step, and a turn."""
+    async def reload(self) -> None:
+        """Ask the server which prompts wait; called after a prompt, a step, and a turn."""
         if self._client is None:
             return
         session_id = self._session
@@ -78,34 +80,34 @@ class QueuedPrompts(SteadyWidget):
         except CodeloopError:
             messages = []
         if session_id == self._session:
-            self.steered = messages
+            self.server_prompts = messages
             self._show()
 
     def add(self, entry: PromptEntry) -> None:
         """Queue a prompt until the turn is over."""
-        self._set([*self.held, entry])
+        self._set([*self.local_prompts, entry])
 
     def release(self) -> PromptEntry | None:
         """Remove and return the prompt to send next, after a turn."""
-        if not self.held:
+        if not self.local_prompts:
             return None
-        first, *rest = self.held
-        self._set(rest)
-        return first
+        entry = self.local_prompts[0]
+        self._set(self.local_prompts[1:])
+        return entry
 
     def take_back(self, index: int = -1) -> bool:
         """Move a queued prompt (by default the last) back to the editor; return whether there was one."""
-        count = len(self.steered) + len(self.held)
+        count = len(self.server_prompts) + len(self.local_prompts)
         if not count:
             return False
         position = index if index >= 0 else count - 1
-        if position >= len(self.steered):
-            at = position - len(self.steered)
-            entry = self.held[at]
-            self._set([*self.held[:at], *self.held[at + 1 :]])
+        if position >= len(self.server_prompts):
+            at = position - len(self.server_prompts)
+            entry = self.local_prompts[at]
+            self._set([*self.local_prompts[:at], *self.local_prompts[at + 1 :]])
             self._edit(entry)
         else:
-            self._spawn(self._withdraw(self.steered[position]))
+            self._spawn(self._withdraw(self.server_prompts[position]))
         return True
 
     async def give_back(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
@@ -124,8 +126,8 @@ class QueuedPrompts(SteadyWidget):
             files = tuple(file for entry in entries for file in entry.files)
             self._edit(PromptEntry("\n\n".join(entry.text for entry in entries), files=files))
         elif entries:
-            self._set([*entries, *self.held])
-        await self.look()
+            self._set([*entries, *self.local_prompts])
+        await self.reload()
 
     async def _withdraw(self, message: MessageWithParts) -> None:
         if self._client is None:
@@ -137,32 +139,33 @@ class QueuedPrompts(SteadyWidget):
             self._note(f"It can't be taken back any more: {error}")
         else:
             self._edit(entry_of(message))
-        await self.look()
+        await self.reload()
 
-    def _set(self, prompt_entries: list[PromptEntry]) -> None:
-        self.held = prompt_entries
+    def _set(self, entries: list[PromptEntry]) -> None:
+        """Replace the prompts that wait for the end of the turn, here and in their file."""
+        self.local_prompts = entries
         try:
-            self._store.drafts.save_queue(self._session, prompt_entries)
+            self._store.drafts.save_queue(self._session, entries)
         except OSError as error:
             self._note(f"Waiting prompts can't be kept in {self._store.folder}: {error.strerror or error}.")
         self._show()
 
     def _rows(self) -> list[tuple[str, str]]:
         return [
-            *((_STEERED, entry_of(message).text) for message in self.steered),
-            *((_HELD, ("! " if entry.mode == "shell" else "") + entry.text) for entry in self.held),
+            *((_NEXT_STEP, entry_of(message).text) for message in self.server_prompts),
+            *((_AFTER_TURN, ("! " if entry.mode == "shell" else "") + entry.text) for entry in self.local_prompts),
         ]
 
     def _show(self) -> None:
-        if (rows := self._rows()) != self._shown_prompts:
-            self._shown_prompts = rows
+        if (rows := self._rows()) != self._drawn_rows:
+            self._drawn_rows = rows
             self.display = bool(rows)
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of rows, at most four."""
         del container, viewport, width
-        return min(len(self.steered) + len(self.held), _ROWS)
+        return min(len(self.server_prompts) + len(self.local_prompts), _ROWS)
 
     def on_click(self, event: events.Click) -> None:
         """Move the clicked prompt back to the editor."""
@@ -174,7 +177,7 @@ class QueuedPrompts(SteadyWidget):
         """Draw a row: when it takes effect, and its text."""
         base, cells = self.rich_style, self.content_size.width
         faint = faint_style(self, "queued--muted", base)
-        rows = self._shown_prompts
+        rows = self._drawn_rows
         if y >= len(rows):
             return Strip.blank(cells, base)
         if y == _ROWS - 1 and len(rows) > _ROWS:
@@ -182,7 +185,7 @@ class QueuedPrompts(SteadyWidget):
         when, text = rows[y]
         hint = "  ↑ edits" if y == len(rows) - 1 and cells >= 60 else ""
         label = f"{when}  " if cells >= 40 else ""
-        room = cells - width(label) - width(hint)
+        room = cells - cell_len(label) - cell_len(hint)
         words = Strip([Segment(one_line(text, room), base)]).adjust_cell_length(room, base)
         return Strip([Segment(label, faint), *words, Segment(hint, faint)]).adjust_cell_length(cells, base)
 

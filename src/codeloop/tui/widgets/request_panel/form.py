@@ -32,13 +32,13 @@ class FormEntry(Struct, frozen=True):
 class FormText(Struct, frozen=True):
     """`title`: what will happen; `rows`: the details, each with its look.
 
-    `diff`: the change; `rest`: the rows without it, for when it is drawn as a diff.
+    `diff`: the change; `rows_without_diff`: the rows for when that is drawn as a diff.
     """
 
     title: str
     rows: list[tuple[Look | None, str]]
     diff: str = ""
-    rest: tuple[tuple[Look | None, str], ...] = ()
+    rows_without_diff: tuple[tuple[Look | None, str], ...] = ()
 
 
 class FormAnswer(Struct, frozen=True):

@@ -42,9 +42,9 @@ def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) 
 
 def about_rows(text: FormText, canvas: Canvas) -> list[Row]:
     """Draw the content of a request; a change as a diff."""
-    drawn = diff_rows(text.diff, canvas)
-    rows = text.rest if drawn else text.rows
-    return [*drawn, *([Segment(row, canvas.styles.of(*_LOOKS[look]))] for look, row in rows)]
+    diff = diff_rows(text.diff, canvas)
+    rows = text.rows_without_diff if diff else text.rows
+    return [*diff, *([Segment(row, canvas.styles.of(*_LOOKS[look]))] for look, row in rows)]
 
 
 def choice_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:
@@ -63,19 +63,19 @@ def _choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, is_re
     box = "" if choice.is_on is None else "[x] " if choice.is_on else "[ ] "
     room = max(width - _MARK - len(box), 10)
     look = styles.of("text" if is_ready else "text_muted", "bold" if is_here else "")
-    muted = styles.of("text_muted")
+    muted_style = styles.of("text_muted")
     first, *more = wrap(choice.text, room)
     mark = Segment("▸ " if is_here else "  ", styles.of("primary", "bold"))
     key = Segment(f"{choice.key:1} ", styles.of("primary" if is_ready else "text_muted"))
     rows: list[Row] = [[mark, key, Segment(box, look), Segment(first, look)]]
-    margin = Segment(" " * (_MARK - 2 + len(box)) + "┆ ", muted)
+    margin = Segment(" " * (_MARK - 2 + len(box)) + "┆ ", muted_style)
     rows += [[margin, Segment(line, look)] for line in more]
     if choice.detail:
         last = rows[-1]
-        detail: Row = [Segment("  " + choice.detail, muted)]
+        detail: Row = [Segment("  " + choice.detail, muted_style)]
         segments = [*last, *detail]
         if sum(each.cell_length for each in segments) <= width:
             rows[-1] = segments
         else:
-            rows += [[margin, Segment(line, muted)] for line in wrap(choice.detail, room)]
+            rows += [[margin, Segment(line, muted_style)] for line in wrap(choice.detail, room)]
     return rows

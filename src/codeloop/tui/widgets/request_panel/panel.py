@@ -1,7 +1,7 @@
 """The panel that shows a session's requests to the user; its choices always stay visible.
 
 No key typed before the question could be read answers it: until a pause in typing after the panel was drawn, keys are
-handed back (`RequestPanel.Early`) and belong to the prompt. How long the pause is: `state/typing_rhythm.py`.
+handed back (`RequestPanel.Early`) and belong to the prompt. How long the pause is: `keys/typing_rhythm.py`.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from time import monotonic
 from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -24,23 +25,22 @@ from codeloop.tui.render.canvas import Canvas, DiffView, Row
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import app_of
 from codeloop.tui.widgets.line_input import LineInput
-from codeloop.tui.widgets.request_panel.form import Form, FormEntry, Request
+from codeloop.tui.widgets.request_panel.form import Form, FormAnswer, FormEntry, Request
 from codeloop.tui.widgets.request_panel.form_rows import about_rows, choice_rows, head_rows
-from codeloop.tui.widgets.request_panel.messages import Answered, Early
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm
 from codeloop.tui.widgets.rows_view import RowsView
 
-WHOLE = "f"
-"""The key that opens and closes it."""
+WHOLE_SCREEN = "f"
+"""The key that shows the request on the whole screen, and goes back."""
 _WIDTH = 200
-"""Cells of a title; it is cut to the screen where it is draw_request."""
+"""Cells of a title, more than any screen has: it is cut where it is drawn."""
 
 
 class FullRequest(ReadingScreen):
-    """Read-only: the request is answered in the panel, once this is closed."""
+    """The whole request on a screen of its own, for reading: it is answered in the panel once this is closed."""
 
-    closing = ((WHOLE, "back to the question"),)
+    closing = ((WHOLE_SCREEN, "back to the question"),)
 
     def __init__(self, form: Form, diff: DiffView, colours: Colours) -> None:
         def draw_request(width: int) -> list[Row]:
@@ -52,24 +52,47 @@ class FullRequest(ReadingScreen):
 WITHDRAWN = "A question was answered elsewhere, or withdrawn."
 DRAFT = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
 A_COMMAND = "That is a command, not an answer: it stands in the prompt."
-OTHERS = 5
+OTHER_ROWS = 5
 """Screen rows that the panel leaves to other widgets."""
 SMALL, FEWEST = 20, 4
 """The rows of a small screen, and how many the panel leaves to other widgets there."""
 LEAST = 3
 """Rows of the content that are shown on the smallest screen."""
-_LOOK = 0.02
-_LONG = (
+_POLL = 0.02
+"""Seconds between two looks whether the choices are drawn."""
+_CUT_NOTES = (
+    # The longest that fits is shown; {} are the rows shown and all rows.
     "   {} of {:,} rows are shown: pgdn scrolls, f shows them on the whole screen",
     "   {} of {:,} rows: pgdn scrolls",
 )
-_REJECT, _WIDER = ("esc esc", "reject"), ("f", "whole screen")
+_REJECT, _WHOLE_SCREEN = ("esc esc", "reject"), ("f", "whole screen")
 _SEVERAL = ("←→", "questions")
 _HINT = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
 _MARKING = [("space or enter", "mark"), ("enter again", "go on")]
 _COMMANDS = ("/", "!")
 """The prefix of a command, which can run despite the question."""
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
+
+
+class Answered(Message, namespace="request_panel"):
+    """The user answered; `send_answer` delivers it."""
+
+    def __init__(self, request: Request, answer: FormAnswer) -> None:
+        super().__init__()
+        self.request = request
+        self.answer = answer
+
+
+class Early(Message, namespace="request_panel"):
+    """A key or a paste from before the question could be read, so not meant for the panel.
+
+    `is_command`: it starts a command, so later keys are for the prompt, too.
+    """
+
+    def __init__(self, event: events.Key | events.Paste, *, is_command: bool = False) -> None:
+        super().__init__()
+        self.event = event
+        self.is_command = is_command
 
 
 class RequestPanel(Widget, can_focus=True):
@@ -85,9 +108,10 @@ class RequestPanel(Widget, can_focus=True):
     RequestPanel Input:focus { border: none; background-tint: transparent; }
     """
 
-    answered = ""
+    answered_id = ""
     """The request last answered in this program, here or in another tab, for which no notice is shown."""
 
+    # Where handlers find them: @on(RequestPanel.Answered).
     Answered = Answered
     Early = Early
 
@@ -100,7 +124,7 @@ class RequestPanel(Widget, can_focus=True):
         self._waiting = 1
         self._owners: list[int] = []
         self._is_command = False
-        """Whether a command was started here, which is for the prompt."""
+        """Whether a command was begun with `/` or `!`: its keys go to the prompt."""
         self._typing: FormEntry | None = None
         self.diff_view: DiffView = "auto"
 
@@ -141,7 +165,7 @@ class RequestPanel(Widget, can_focus=True):
             if text and isinstance(self._form, QuestionForm):
                 self.post_message(self.Early(events.Paste(text)))
             self.hide()
-            if request_id != self.answered:
+            if request_id != self.answered_id:
                 self.notify(WITHDRAWN)
 
     def hide(self) -> None:
@@ -163,15 +187,15 @@ class RequestPanel(Widget, can_focus=True):
         choices, self._owners = choice_rows(form, styles, width, is_ready=self.is_ready)
         keys = _hint_rows(form, styles, width, is_ready=self.is_ready)
         about = about_rows(text, canvas)
-        others = OTHERS if self.screen.size.height >= SMALL else FEWEST
-        most = self.screen.size.height - others - len(head) - len(keys) - (form.entry is not None)
+        other_rows = OTHER_ROWS if self.screen.size.height >= SMALL else FEWEST
+        most = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
         foot_height = min(len(choices), max(most - min(len(about), LEAST), LEAST))
         if foot_height < len(choices):
             keys = _hint_rows(form, styles, width, is_ready=self.is_ready, cuts=True)
         height = min(len(about), max(most - foot_height, 1))
-        if height < len(about):  # text hidden below blanks must not be missed
+        if height < len(about):  # a request must not be answered because its end, below blanks, was not noticed
             height = max(height - 1, 1)
-            notes = [each.format(height, len(about)) for each in _LONG]
+            notes = [each.format(height, len(about)) for each in _CUT_NOTES]
             note = next((each for each in notes if len(each) <= width), notes[-1][:width])
             head = [*head, [Segment(note, styles.of("warning"))]]
         self.query_one("#request-head", RowsView).show(head, len(head))
@@ -189,7 +213,7 @@ class RequestPanel(Widget, can_focus=True):
         self.draw()
 
     def on_key(self, event: events.Key) -> None:
-        """Answer, choose, scroll; hand back what came too early."""
+        """Answer, choose, scroll; hand a key that came too early back to the prompt."""
         form = self._form
         if form is None:  # just answered: later keys are for the prompt
             event.stop()
@@ -217,7 +241,7 @@ class RequestPanel(Widget, can_focus=True):
             event.stop()
             event.prevent_default()
             self._apply_form(form)
-        elif event.key == WHOLE:
+        elif event.key == WHOLE_SCREEN:
             event.stop()
             app_of(self).push_screen(FullRequest(form, self.diff_view, self._colours))
         elif event.is_printable and event.key != "space" and form.begin_words(event.character or ""):
@@ -246,26 +270,26 @@ class RequestPanel(Widget, can_focus=True):
             self._take_line(Input.Submitted(self._entry, self._entry.value))
 
     def on_paste(self, event: events.Paste) -> None:
-        """Hand back a paste, which answers nothing."""
+        """Hand a paste back to the prompt: it answers nothing."""
         if self._form is not None and self._form.entry is None:
             event.stop()
             self.post_message(self.Early(events.Paste(event.text)))
 
     @on(RowsView.Pressed)
-    def _press_row(self, pressed: RowsView.Pressed) -> None:
-        pressed.stop()
+    def _press_row(self, event: RowsView.Pressed) -> None:
+        event.stop()
         form = self._form
-        if form is None or pressed.view.id != "request-choices" or not self.is_ready:
+        if form is None or event.view.id != "request-choices" or not self.is_ready:
             return
-        if pressed.row < len(self._owners):
-            form.choose(self._owners[pressed.row])
+        if event.row < len(self._owners):
+            form.choose(self._owners[event.row])
             self._apply_form(form)
 
     @on(Input.Submitted)
-    def _take_line(self, submitted: Input.Submitted) -> None:
+    def _take_line(self, event: Input.Submitted) -> None:
         """Handle a typed line. A command is no answer to a permission request: it goes to the prompt."""
-        submitted.stop()
-        form, line = self._form, submitted.value
+        event.stop()
+        form, line = self._form, event.value
         if isinstance(form, PermissionForm) and is_command(line):
             form.leave_entry()
             form.notice = A_COMMAND
@@ -284,7 +308,7 @@ class RequestPanel(Widget, can_focus=True):
         if self.query_one("#request-choices", RowsView).is_drawn:
             self._wait()
         else:
-            self.set_timer(_LOOK, self._wait_for_drawing)
+            self.set_timer(_POLL, self._wait_for_drawing)
 
     def _wait(self) -> None:
         """Start the wait until the question can have been read, now that it is drawn."""
@@ -332,7 +356,7 @@ def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: 
         return [[Segment(line, styles.of("warning", "bold"))] for line in wrap(form.notice, width)]
     if not is_ready:
         return [[]]
-    keys = [*(_MARKING if form.is_marking else _HINT), _SEVERAL if form.tabs else _WIDER, _REJECT]
+    keys = [*(_MARKING if form.is_marking else _HINT), _SEVERAL if form.tabs else _WHOLE_SCREEN, _REJECT]
     position = f"{form.cursor + 1} of {len(form.rows())} ↕  " if cuts else ""
     room = width - len(position)
     rows = next(

@@ -48,8 +48,8 @@ class PermissionForm:
         without_diff = replace(
             request, metadata={key: value for key, value in request.metadata.items() if key != "diff"}
         )
-        rest = in_words(without_diff, self._asking, width, EVERYTHING).rows
-        return FormText(words.title, list(words.rows), diff, tuple(rest))
+        rows_without_diff = in_words(without_diff, self._asking, width, EVERYTHING).rows
+        return FormText(words.title, list(words.rows), diff, tuple(rows_without_diff))
 
     def rows(self) -> list[FormRow]:
         """Return the choices."""
@@ -150,8 +150,8 @@ class PermissionForm:
         self.entry = self._typed_patterns = None
 
     def _ask_pattern(self) -> None:
-        edited, count = tuple(self._request.always), len(self._typed_patterns or [])
-        patterns = edited if len(edited) == len(self._offered_patterns) else self._offered_patterns
+        patterns, count = tuple(self._request.always), len(self._typed_patterns or [])
+        patterns = patterns if len(patterns) == len(self._offered_patterns) else self._offered_patterns
         which = f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
         self.entry = FormEntry(
             f"Allow always{which}:", patterns[count], "* stands for any text, ? for one character", "takes"
@@ -178,9 +178,9 @@ class PermissionForm:
         return not all(is_within(pattern, self._offered_patterns) for pattern in self._request.always)
 
     def _end(self, reply: Reply) -> None:
-        edited = tuple(self._request.always)
-        is_edited = reply == "always" and edited != self._offered_patterns
-        self.answer = FormAnswer(reply, always=edited if is_edited else None, wider=is_edited and self._is_wider)
+        patterns = tuple(self._request.always)
+        is_edited = reply == "always" and patterns != self._offered_patterns
+        self.answer = FormAnswer(reply, always=patterns if is_edited else None, wider=is_edited and self._is_wider)
 
 
 _KEYS = {"y": "once", "a": "always", "n": "reject", "r": "reason"}

@@ -10,11 +10,13 @@ SURE = "Press esc again to answer nothing and stop the {}."
 OWN = "Your own words"
 SEND = "Send these answers"
 _OWN_KEY = "t"
+"""The key of the user's own words."""
 _LABEL = 400
+"""Characters of an option or an answer that are shown."""
 
 
 class QuestionForm:
-    """The choices for each question, and the shown one."""
+    """The choices made for each question, and which question is shown."""
 
     def __init__(self, request: QuestionRequest, asking: Asking) -> None:
         self.cursor = 0
@@ -24,7 +26,7 @@ class QuestionForm:
         self.tab = 0
         self._request = request
         self._asking = asking
-        self._selected: list[list[str]] = [[] for _ in request.questions]
+        self._selections: list[list[str]] = [[] for _ in request.questions]
         self._own = [""] * len(request.questions)
         self._partial_answers: dict[int, str] = {}
         """The unfinished answer from before the user went back to the options."""
@@ -57,11 +59,11 @@ class QuestionForm:
         rows: list[tuple[Look | None, str]] = []
         who = f"The {self._asking.subagent or 'model'} asks"
         if self._question is not None:
-            return FormText(who, _looking("bold", mark_rows(self._question.question, width, EVERYTHING)))
+            return FormText(who, _give_look("bold", mark_rows(self._question.question, width, EVERYTHING)))
         for number, question in enumerate(self._request.questions):
-            rows += _looking(None, mark_rows(question.question, width, 3))
+            rows += _give_look(None, mark_rows(question.question, width, 3))
             answer = ", ".join(self._answer_to(number)) or "(no answer)"
-            rows += _looking("bold", mark_rows(f"  → {answer}", width, 3))
+            rows += _give_look("bold", mark_rows(f"  → {answer}", width, 3))
         return FormText(f"{who}. These are your answers", rows)
 
     def rows(self) -> list[FormRow]:
@@ -69,7 +71,7 @@ class QuestionForm:
         question = self._question
         if question is None:
             return [FormRow("1", SEND)]
-        labels, several = self._selected[self.tab], bool(question.multiple)
+        labels, several = self._selections[self.tab], bool(question.multiple)
         rows = [
             FormRow(
                 str(number) if number < 10 else "",
@@ -101,7 +103,7 @@ class QuestionForm:
             self.choose(self.cursor)
         elif key in {"left", "right", "tab", "shift+tab"} and tabs:
             self._show((self.tab + (1 if key in {"right", "tab"} else -1)) % tabs)
-        elif (at := self._with_key(key)) is not None:
+        elif (at := self._find_row(key)) is not None:
             self.choose(at)
         elif key == "escape" and self._second.of("reject"):
             self.answer = FormAnswer("reject")
@@ -127,7 +129,7 @@ class QuestionForm:
 
     def begin_words(self, text: str) -> bool:
         """Start an answer in the user's own words with text that is no key here."""
-        row = self._with_key(_OWN_KEY)
+        row = self._find_row(_OWN_KEY)
         if row is not None:
             self.cursor = row
             self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab, "") + text)
@@ -140,7 +142,7 @@ class QuestionForm:
         question = self._question
         self._own[self.tab] = text.strip()
         if question is not None and not question.multiple and text.strip():
-            self._selected[self.tab] = []
+            self._selections[self.tab] = []
             self._go_on()
 
     def leave_entry(self, text: str = "") -> None:
@@ -152,13 +154,13 @@ class QuestionForm:
         """Return whether Enter would undo the choice just made among several: then it continues instead."""
         return bool(row.is_on and self.is_marking)
 
-    def _with_key(self, key: str) -> int | None:
+    def _find_row(self, key: str) -> int | None:
         return next((at for at, row in enumerate(self.rows()) if row.key == key), None)
 
     def _take(self, question: QuestionInfo, label: str) -> None:
-        labels = self._selected[self.tab]
+        labels = self._selections[self.tab]
         if not question.multiple:
-            self._selected[self.tab], self._own[self.tab] = [label], ""
+            self._selections[self.tab], self._own[self.tab] = [label], ""
             self._go_on()
         elif label in labels:
             labels.remove(label)
@@ -168,31 +170,33 @@ class QuestionForm:
     def _answer_to(self, number: int) -> list[str]:
         """Return the answer to a question: the options in their order, then the user's words."""
         labels = [option.label for option in self._request.questions[number].options]
-        labels_chosen = sorted(set(self._selected[number]), key=labels.index)
-        return [*labels_chosen, *([self._own[number]] if self._own[number] else [])]
+        selected_labels = sorted(set(self._selections[number]), key=labels.index)
+        return [*selected_labels, *([self._own[number]] if self._own[number] else [])]
 
     def _go_on(self) -> None:
         """Show the next question without an answer, or send if there was only one."""
         if not self.tabs:
             self._send()
             return
-        later = [*range(self.tab + 1, len(self._selected)), *range(self.tab)]
-        self._show(next((number for number in later if not self._answer_to(number)), len(self._selected)))
+        later = [*range(self.tab + 1, len(self._selections)), *range(self.tab)]
+        self._show(next((number for number in later if not self._answer_to(number)), len(self._selections)))
 
     def _send(self) -> None:
-        for number in range(len(self._selected)):
+        for number in range(len(self._selections)):
             if not self._answer_to(number):
                 self._show(number)
                 self.notice = "Choose at least one, or answer in your own words."
                 return
-        self.answer = FormAnswer(answers=tuple(tuple(self._answer_to(number)) for number in range(len(self._selected))))
+        self.answer = FormAnswer(
+            answers=tuple(tuple(self._answer_to(number)) for number in range(len(self._selections)))
+        )
 
     def _show(self, tab: int) -> None:
         self.tab = tab
-        chosen, question = self._selected[tab] if tab < len(self._selected) else [], self._question
+        selection, question = self._selections[tab] if tab < len(self._selections) else [], self._question
         labels = [option.label for option in question.options] if question is not None else []
-        self.cursor = labels.index(chosen[0]) if chosen and not self.is_marking else 0
+        self.cursor = labels.index(selection[0]) if selection and not self.is_marking else 0
 
 
-def _looking(look: Look | None, rows: list[str]) -> list[tuple[Look | None, str]]:
+def _give_look(look: Look | None, rows: list[str]) -> list[tuple[Look | None, str]]:
     return [(look, row) for row in rows]

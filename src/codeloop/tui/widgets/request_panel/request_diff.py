@@ -1,4 +1,4 @@
-"""Renders the change of a request like in the conversation. Pure."""
+"""Draws the change that a request is about, as a conversation shows changes. Pure."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -13,7 +13,7 @@ from codeloop.tui.render.diff.patch import PatchedFile, file_patches
 from codeloop.tui.render.diff.rows import DiffRows
 
 MOST = 5_000
-"""The most rows."""
+"""The most rows of a diff that are drawn."""
 _BAR = "│ "
 
 
@@ -21,7 +21,7 @@ _BAR = "│ "
 def diff_rows(diff: str, canvas: Canvas) -> Sequence[Row]:
     """Return a diff as rows, marked as foreign text; none if some lines would not be shown."""
     patches = list(file_patches(diff))
-    if not _is_whole(diff, patches):
+    if not _is_complete(diff, patches):
         return []
     bar = Segment(_BAR, canvas.styles.of("border"))
     rows = list(islice(_rows(patches, canvas), MOST + 1))
@@ -34,14 +34,14 @@ def _rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
     room = canvas.width - len(_BAR)
     for patch in patches:
         if len(patches) > 1:
-            added, deleted = patch.counts
-            sums = f"  +{added} -{deleted}"
+            additions, deletions = patch.counts
+            sums = f"  +{additions} -{deletions}"
             name = cut_path(one_line(patch.path, 500), max(room - len(sums), 8))
             yield [Segment(name, canvas.styles.of("text", "bold")), Segment(sums, canvas.styles.of("text_muted"))]
         yield from DiffRows(patch, canvas, room).rows()
 
 
-def _is_whole(diff: str, patches: list[PatchedFile]) -> bool:
+def _is_complete(diff: str, patches: list[PatchedFile]) -> bool:
     """Return whether the patches contain every added and deleted line; each file may have two header lines."""
     lines = diff.split("\n")
     for sign, column in (("+", 0), ("-", 1)):

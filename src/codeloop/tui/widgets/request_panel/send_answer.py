@@ -7,10 +7,11 @@ from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTIO
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tui.widgets.request_panel.form import FormAnswer, Request
 
-_GONE = {"PermissionNotFoundError", "QuestionNotFoundError"}
+_NOT_WAITING = {"PermissionNotFoundError", "QuestionNotFoundError"}
+"""The errors of a request that was answered elsewhere, or withdrawn."""
 
 
-async def send(client: Client, request: Request, answer: FormAnswer) -> bool:
+async def send_answer(client: Client, request: Request, answer: FormAnswer) -> bool:
     """Answer a request; return False if it is no longer waiting. Raises OperationError for other refusals."""
     try:
         if isinstance(request, PermissionRequest):
@@ -25,7 +26,7 @@ async def send(client: Client, request: Request, answer: FormAnswer) -> bool:
             answers = [list(each) for each in answer.answers]
             await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
     except OperationError as error:
-        if error.kind not in _GONE:
+        if error.kind not in _NOT_WAITING:
             raise
         return False
     return True

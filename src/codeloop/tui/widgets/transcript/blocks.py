@@ -8,8 +8,8 @@ from codeloop.tui.state.items import Item, ToolItem
 from codeloop.tui.widgets.transcript.block import Block
 from codeloop.tui.widgets.transcript.highlights import Highlights
 
-Draw = Callable[[Item], list[Row]]
-KEPT = 400
+DrawItem = Callable[[Item], list[Row]]
+MOST_DRAWN = 400
 """How many blocks keep their rows; of farther ones only the height is kept."""
 
 EMPTY: Row = []
@@ -18,7 +18,7 @@ EMPTY: Row = []
 class Blocks:
     """The blocks of all messages in their order. Rows are numbered from 0 at the top."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: DrawItem) -> None:
         self._draw = draw
         self._groups: dict[str, list[Block]] = {}
         self._list: list[Block] = []
@@ -29,21 +29,21 @@ class Blocks:
         self.highlights = Highlights()
         """The search highlights."""
 
-    def redraw(self, draw: Draw) -> None:
+    def redraw(self, draw: DrawItem) -> None:
         """Redraw every item, for another width or theme."""
         self._draw = draw
         for block in self._list:
             self._fill(block)
-        self._place(0)
+        self._position(0)
 
-    def sync(self, order: Sequence[str], changed: Iterable[str], items_of: Callable[[str], list[Item]]) -> int:
-        """Update from the messages: `order` names all, `changed` those whose items may differ.
+    def sync(self, order: Sequence[str], changed_ids: Iterable[str], items_of: Callable[[str], list[Item]]) -> int:
+        """Update from the messages: `order` names all, `changed_ids` those whose items may differ.
 
         Return the first row that may differ.
         """
         first = len(self._list)
         is_same = list(self._groups) == list(order)
-        for message_id in changed:
+        for message_id in changed_ids:
             before = self._groups.get(message_id, [])
             after, count = self._update(message_id, before, items_of(message_id))
             self._groups[message_id] = after
@@ -53,18 +53,18 @@ class Blocks:
         groups = {message_id: self._groups.get(message_id, []) for message_id in order}
         self._groups = groups
         self._list = [block for group in groups.values() for block in group]
-        return self._place(first if is_same else 0)
+        return self._position(first if is_same else 0)
 
     def refresh(self, is_stale: Callable[[Item], bool]) -> bool:
         """Redraw time-dependent items; return whether there were any."""
         first = len(self._list)
-        for at, block in enumerate(self._list[-KEPT:], max(len(self._list) - KEPT, 0)):
+        for at, block in enumerate(self._list[-MOST_DRAWN:], max(len(self._list) - MOST_DRAWN, 0)):
             if is_stale(block.item):
                 self._fill(block)
                 first = min(first, at)
         is_any = first < len(self._list)
         if is_any:
-            self._place(first)
+            self._position(first)
         return is_any
 
     def block_at(self, row: int) -> Block | None:
@@ -72,7 +72,7 @@ class Blocks:
         at = bisect_right(self._starts, row) - 1
         return self._list[at] if 0 <= at < len(self._list) and row < self.height else None
 
-    def place_of(self, row: int) -> tuple[Block, int] | None:
+    def locate(self, row: int) -> tuple[Block, int] | None:
         """Return the block that a row belongs to, and the row's number in it; a gap has none."""
         at = bisect_right(self._starts, row) - 1
         block = self._list[at] if 0 <= at < len(self._list) else None
@@ -88,7 +88,7 @@ class Blocks:
         return None
 
     def row(self, row: int) -> Row:
-        """Return one row of the page; outside of it an empty one, or the empty page's."""
+        """Return one row of the page; an empty one outside of it. An empty page has the rows of `blank`."""
         if not self.height:
             return self.blank[row] if row < len(self.blank) else EMPTY
         at = bisect_right(self._starts, row) - 1
@@ -112,9 +112,12 @@ class Blocks:
         return [(block.item.key, start) for block, start in zip(self._list, self._starts, strict=True)]
 
     def forget_rows(self, top: int, bottom: int) -> None:
-        """Keep only the rows near those from `top` to `bottom`."""
-        first, last = bisect_right(self._starts, top) - KEPT // 2, bisect_right(self._starts, bottom) + KEPT // 2
-        if len(self._list) <= KEPT:
+        """Drop the rows of blocks that are far from those from `top` to `bottom`; they are drawn again when needed."""
+        first, last = (
+            bisect_right(self._starts, top) - MOST_DRAWN // 2,
+            bisect_right(self._starts, bottom) + MOST_DRAWN // 2,
+        )
+        if len(self._list) <= MOST_DRAWN:
             return
         for at, block in enumerate(self._list):
             if not first <= at <= last:
@@ -145,7 +148,7 @@ class Blocks:
     def _index(self, block: Block) -> int:
         return next((at for at in range(len(self._list) - 1, -1, -1) if self._list[at] is block), 0)
 
-    def _place(self, first: int) -> int:
+    def _position(self, first: int) -> int:
         """Position every block from `first` on; return the first row that may differ."""
         is_grown = first == len(self._list) - 1 and len(self._starts) == len(self._list)
         del self._starts[first:]

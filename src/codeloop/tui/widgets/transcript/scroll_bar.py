@@ -17,7 +17,7 @@ EIGHTHS = 8
 class PlainScrollBar(ScrollBar):
     """Draws each kind of row once; Textual's own bar draws every row, at more cost than the text."""
 
-    _kept: tuple[tuple[object, ...], list[Strip]] | None = None
+    _cached_rows: tuple[tuple[object, ...], list[Strip]] | None = None
     """The cached rows, by their inputs."""
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -28,8 +28,8 @@ class PlainScrollBar(ScrollBar):
         if not isinstance(bar, ScrollBarRender) or not self.vertical:
             return super().render_lines(crop)
         look = (crop, bar.virtual_size, bar.window_size, bar.position, str(bar.style))
-        if self._kept is not None and self._kept[0] == look:
-            return self._kept[1]
+        if self._cached_rows is not None and self._cached_rows[0] == look:
+            return self._cached_rows[1]
         style = app_of(self).console.get_style(bar.style)
         if style.bgcolor is None or style.color is None:
             return super().render_lines(crop)
@@ -49,8 +49,8 @@ class PlainScrollBar(ScrollBar):
                 for each in self.get_line_filters():
                     strip = strip.apply_filter(each, self.background_colors[1])
                 strips[id(row)] = strip
-        self._kept = look, [strips[id(row)] for row in rows][crop.y : crop.bottom]
-        return self._kept[1]
+        self._cached_rows = look, [strips[id(row)] for row in rows][crop.y : crop.bottom]
+        return self._cached_rows[1]
 
 
 def make_scroll_bar(view: ScrollView) -> ScrollBar:

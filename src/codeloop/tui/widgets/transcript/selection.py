@@ -16,7 +16,7 @@ from textual.timer import Timer
 from codeloop.tui.render.graphemes import clusters
 from codeloop.tui.render.prompts import BAR
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """A row of the page, and a cell in it."""
 Unit = Literal["character", "word", "row"]
 UNITS: tuple[Unit, ...] = ("character", "word", "row")
@@ -39,46 +39,46 @@ class Selection:
         self._view = view
         self._text_of = text_of
         self._scroll_by = scroll
-        self.chosen: tuple[Place, Place] | None = None
+        self.range: tuple[Position, Position] | None = None
         """The selection: its first cell, and its end."""
         self.is_selecting = False
         """Whether the button is held."""
         self.has_dragged = False
         """Whether the mouse has moved since the button was pressed, so that it is no click."""
-        self._pressed: tuple[float, Place] = (0.0, (-1, -1))
+        self._last_press: tuple[float, Position] = (0.0, (-1, -1))
         self._clicks = 0
-        self._began: tuple[Place, Place] = ((0, 0), (0, 0))
+        self._began: tuple[Position, Position] = ((0, 0), (0, 0))
         self._mouse = (0, 0)
         self._edge: Timer | None = None
 
     def forget(self) -> None:
         """Clear the selection."""
-        if self.chosen is not None:
-            self.chosen = None
+        if self.range is not None:
+            self.range = None
             self._view.refresh()
 
     def move(self, rows: int) -> None:
         """Shift the selection by some rows."""
-        if self.chosen is not None:
-            (top, left_column), (bottom, right) = self.chosen
-            self.chosen = (top + rows, left_column), (bottom + rows, right)
+        if self.range is not None:
+            (top, left_column), (bottom, right) = self.range
+            self.range = (top + rows, left_column), (bottom + rows, right)
         (top, left_column), (bottom, right) = self._began
         self._began = (top + rows, left_column), (bottom + rows, right)
 
     def span(self, row: int) -> tuple[int, int] | None:
         """Return the selected cells of a row; -1 for an open end."""
-        if self.chosen is None or not self.chosen[0][0] <= row <= self.chosen[1][0]:
+        if self.range is None or not self.range[0][0] <= row <= self.range[1][0]:
             return None
-        (top, left_column), (bottom, right) = self.chosen
+        (top, left_column), (bottom, right) = self.range
         return left_column if row == top else 0, right if row == bottom else -1
 
     def press(self, event: events.MouseDown) -> None:
         """Start a selection at the pointer."""
         self._mouse = event.x, event.y
-        position, (time, before) = self._place(), self._pressed
+        position, (time, before) = self._position(), self._last_press
         is_again = position == before and event.time - time < AGAIN
         self._clicks = self._clicks % len(UNITS) + 1 if is_again else 1
-        self._pressed = event.time, position
+        self._last_press = event.time, position
         self._began = self._extend(position)
         self.is_selecting, self.has_dragged = True, False
         if self._unit == "character":
@@ -95,9 +95,9 @@ class Selection:
 
     def text(self) -> str:
         """Return the selected text, without the common start of its rows: blanks, and the bar left of a prompt."""
-        if self.chosen is None:
+        if self.range is None:
             return ""
-        (top, left_column), (bottom, right) = self.chosen
+        (top, left_column), (bottom, right) = self.range
         rows = [self._text_of(row).replace(BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
         indent = min((len(row) - len(row.lstrip()) for row in rows if row), default=0)
         strips = [Strip([Segment(row)]) for row in rows]
@@ -118,24 +118,24 @@ class Selection:
         y, began = self._mouse[1], self._began[0][0] - round(self._view.scroll_y)
         return min(y, 0) - 1 if y <= 0 < began else max(y - self._view.size.height + 1, 0)
 
-    def _place(self) -> Place:
+    def _position(self) -> Position:
         x, y = self._mouse
         return min(max(y, 0), self._view.size.height - 1) + round(self._view.scroll_y), max(x, 0)
 
-    def _extend(self, position: Place) -> tuple[Place, Place]:
+    def _extend(self, position: Position) -> tuple[Position, Position]:
         row, cell = position
         start, end = extend_to_unit(self._text_of(row), cell, self._unit)
         return (row, start), (row, end)
 
     def _choose(self) -> None:
-        start, end = self._extend(self._place())
-        self.chosen = min(start, self._began[0]), max(end, self._began[1])
+        start, end = self._extend(self._position())
+        self.range = min(start, self._began[0]), max(end, self._began[1])
         self._view.refresh()
 
     def drag(self, event: events.MouseEvent) -> None:
         """Select up to where the mouse is."""
         self._mouse = event.x, event.y
-        if not self.has_dragged and self._place() == self._pressed[1]:
+        if not self.has_dragged and self._position() == self._last_press[1]:
             return
         self.has_dragged = True
         self._choose()

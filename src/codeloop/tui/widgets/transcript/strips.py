@@ -26,7 +26,7 @@ class RowStrips:
         self._base, self._background = base, None
         self._cache.clear()
 
-    def keep(self, most: int) -> None:
+    def limit(self, most: int) -> None:
         """Drop all strips if there are more than so many."""
         if len(self._cache) > most:
             self._cache.clear()
@@ -40,9 +40,8 @@ class RowStrips:
         segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
         if filters := self._widget.get_line_filters():  # which take segments with a style only
             segments = [Segment(text, style or Style.null()) for text, style, _ in segments]
-            self._background = (
-                self._background or self._widget.background_colors[1]
-            )  # which is worked out anew each time
+            # Kept here, since Textual works it out anew each time.
+            self._background = self._background or self._widget.background_colors[1]
             for each in filters:
                 segments = each.apply(segments, self._background)
         strip = Strip(segments, width)

@@ -6,6 +6,7 @@ from typing import cast
 from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.reactive import Reactive, var
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
@@ -19,7 +20,6 @@ from codeloop.tui.render.renderer import Renderer
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.blocks import Blocks
-from codeloop.tui.widgets.transcript.messages import Clicked, FollowChanged, NearTop, PictureSeen, Selected, Toggled
 from codeloop.tui.widgets.transcript.scroll_bar import make_scroll_bar, move_bar
 from codeloop.tui.widgets.transcript.selection import Selection, highlight
 from codeloop.tui.widgets.transcript.strips import RowStrips
@@ -39,11 +39,13 @@ class PictureRows:
                 self.rows.pop(y, None)
             return row
         if store is None and not self.rows:
-            self._view.post_message(PictureSeen().set_sender(self._view))  # the store draws it, not the caller
+            self._view.post_message(
+                Transcript.PictureSeen().set_sender(self._view)
+            )  # the store draws it, not the caller
         self.rows[y] = row
-        if row.place is None or store is None:
+        if row.space is None or store is None:
             return row
-        store.request(row.place)
+        store.request(row.space)
         return store.draw_row(row)
 
     def draw(self) -> None:
@@ -52,19 +54,57 @@ class PictureRows:
             self._view.refresh(Region(0, y, self._view.size.width, 1))
 
 
-def is_drawn_on(row: Row) -> bool:
+def has_picture(row: Row) -> bool:
     """Return whether a picture is drawn on a row, which highlights would erase."""
-    return isinstance(row, PictureRow) and row.place is not None
+    return isinstance(row, PictureRow) and row.space is not None
 
 
 Greeting = Callable[[Canvas, int], list[Row]]
-"""Returns the greeting, for so many rows, of an empty conversation."""
+"""Returns the rows of an empty conversation: the greeting, in the middle of so many rows."""
 ItemsOf = Callable[[str], list[Item]]
 MARGIN = 2
 """Columns of margin on the left and the right."""
-REVERSED = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
-KEPT = 4
-"""How many screens of rows are cached."""
+REVERSE = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
+SCREENS = 4
+"""How many screens of rows keep their strips."""
+
+
+class Selected(Message, namespace="transcript"):
+    """A text was selected."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class PictureSeen(Message, namespace="transcript"):
+    """A visible picture is not drawn, perhaps because the terminal was not queried yet."""
+
+
+class NearTop(Message, namespace="transcript"):
+    """The oldest message is nearly visible: older ones are needed."""
+
+
+class FollowChanged(Message, namespace="transcript"):
+    """The view stopped or resumed following the conversation's end."""
+
+
+class Toggled(Message, namespace="transcript"):
+    """An item was clicked to be opened or closed."""
+
+    def __init__(self, key: str, message_id: str) -> None:
+        super().__init__()
+        self.key = key
+        self.message_id = message_id
+
+
+class Clicked(Message, namespace="transcript"):
+    """Something was clicked: `kind` is `open` (a session's id), `link` (an address) or `image` (a part's id)."""
+
+    def __init__(self, kind: str, value: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.value = value
 
 
 class Transcript(ScrollView, can_focus=False):
@@ -79,6 +119,7 @@ class Transcript(ScrollView, can_focus=False):
 
     ALLOW_SELECT = False  # Textual's own selection does not know undrawn rows
 
+    # Where handlers find them: @on(Transcript.Selected).
     Selected = Selected
     PictureSeen = PictureSeen
     NearTop = NearTop
@@ -128,7 +169,7 @@ class Transcript(ScrollView, can_focus=False):
         width = max(self.size.width - 2 * MARGIN, 10) if self.size.width else canvas.width
         self.canvas = canvas = replace(canvas, width=width)
         self._renderer = Renderer(canvas)
-        self.selection.chosen = None
+        self.selection.range = None
         self.pictures.rows.clear()
         self._strips.restyle(canvas.styles.of("text", on="background"))
         share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
@@ -138,12 +179,12 @@ class Transcript(ScrollView, can_focus=False):
         if not self.follows:
             self.scroll_to(y=share * self.max_scroll_y, animate=False)
 
-    def sync(self, order: Sequence[str], changed: Iterable[str], items_of: ItemsOf) -> bool:
+    def sync(self, order: Sequence[str], changed_ids: Iterable[str], items_of: ItemsOf) -> bool:
         """Update the messages, keeping the visible rows in place. Return whether it has scrolled."""
         top, before = round(self.scroll_y), self.blocks.height
         anchor = self.blocks.block_at(top)
         at = self.blocks.top_of(anchor.item.key) if anchor is not None and not self.follows else None
-        first = self.blocks.sync(order, changed, items_of)
+        first = self.blocks.sync(order, changed_ids, items_of)
         self._update_size()
         if at is not None and anchor is not None and before:
             now = self.blocks.top_of(anchor.item.key)
@@ -168,7 +209,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def scroll_rows(self, rows: float) -> None:
         """Scroll by some rows; up is negative."""
-        self._go(self.scroll_y + rows)
+        self._scroll_to_row(self.scroll_y + rows)
 
     def render_line(self, y: int) -> Strip:
         """Return one row of the screen, for Textual's lookup of the mouse target."""
@@ -177,17 +218,17 @@ class Transcript(ScrollView, can_focus=False):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen; unchanged ones are the same objects."""
         top = round(self.scroll_y)
-        self._strips.keep(KEPT * max(crop.height, 1))
+        self._strips.limit(SCREENS * max(crop.height, 1))
         width = self.scrollable_content_region.width  # read once: Textual computes it each time
         strips: list[Strip] = []
         is_whole = crop.x == 0 and crop.right >= width
         for number in range(top + crop.y, top + crop.bottom):
             row = self.blocks.row(number)
             strip = self._strips.strip(self.pictures.take(number - top, row, self.canvas.pictures), width)
-            if not is_drawn_on(row) and (span := self.selection.span(number)) is not None:
+            if not has_picture(row) and (span := self.selection.span(number)) is not None:
                 strip = highlight(strip, span, _mark(self.canvas.styles))
             if self.blocks.highlights.is_on:
-                position = self.blocks.place_of(number)
+                position = self.blocks.locate(number)
                 strip = self.blocks.highlights.mark(strip, position, MARGIN, self.canvas.styles)
             strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
         return strips
@@ -242,7 +283,7 @@ class Transcript(ScrollView, can_focus=False):
                 return self.post_message(self.Toggled(block.item.key, block.message_id))
         return False
 
-    def _go(self, row: float) -> None:
+    def _scroll_to_row(self, row: float) -> None:
         self.follows = row >= self.max_scroll_y
         self.scroll_to(y=max(row, 0), animate=False)
 
@@ -259,4 +300,4 @@ class Transcript(ScrollView, can_focus=False):
 
 def _mark(styles: Styles) -> Style:
     """Return the selection's style; reversed with the terminal's own colours, which are unknown."""
-    return styles.of("background", on="primary") if styles.theme.background.startswith("#") else REVERSED
+    return styles.of("background", on="primary") if styles.theme.background.startswith("#") else REVERSE

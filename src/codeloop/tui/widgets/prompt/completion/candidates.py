@@ -1,4 +1,4 @@
-"""The candidates of a completion, best first."""
+"""Which candidates of a completion match what is typed, best first."""
 
 from collections.abc import Iterable
 
@@ -6,11 +6,11 @@ from msgspec import Struct
 
 from codeloop.schema.bounds.tui import PROMPT_FOUND
 from codeloop.tui.widgets.prompt.completion.completer import Completer, CompletionRow, PromptCommand
-from codeloop.tui.widgets.prompt.completion.trigger import Trigger, mention
+from codeloop.tui.widgets.prompt.completion.trigger import Trigger, format_mention
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
-def fit(query: str, name: str) -> float | None:
+def score(query: str, name: str) -> float | None:
     """Return a name's score, higher is better; None: it does not contain the query's letters in order."""
     query_text, text = query.lower(), name.lower()
     if not query_text:
@@ -34,38 +34,40 @@ def fit(query: str, name: str) -> float | None:
 
 def rank(query: str, names: Iterable[str]) -> list[str]:
     """Return the matching names, best first; ties keep their order."""
-    fitting = [(score, name) for name in names if (score := fit(query, name)) is not None]
+    fitting = [(points, name) for name in names if (points := score(query, name)) is not None]
     return [name for _, name in sorted(fitting, key=lambda pair: -pair[0])]
 
 
 _SYMBOL = 2
 """The fewest letters for a search of symbols."""
-_USED = 5
-"""How many earlier mentions are offered first."""
+_EARLIER = 5
+"""How many earlier mentions are offered, first of all."""
 
 
 class ArgumentValues(Struct, frozen=True):
-    """The values of a command's argument. `typed`: the text after its name; `base`: all before the value."""
+    """The values of a command's argument. `arguments`: the text after its name; `base`: all before the value."""
 
     command: str = ""
-    typed: str = ""
+    arguments: str = ""
     base: str = ""
     argument: str = ""
     values: tuple[str, ...] = ()
 
     def rows(self, now: Trigger) -> list[CompletionRow]:
-        """Return the values for the current text; until a new answer comes, those that still match."""
-        if now.query != self.command or not now.typed.startswith(self.base):
+        """Return the values for the current text; until the source has answered again, those that still match."""
+        if now.query != self.command or not now.arguments.startswith(self.base):
             return []
-        more = now.typed[len(self.base) :]
-        fitting = self.values if now.typed == self.typed else [each for each in self.values if each.startswith(more)]
+        more = now.arguments[len(self.base) :]
+        fitting = (
+            self.values if now.arguments == self.arguments else [each for each in self.values if each.startswith(more)]
+        )
         return [
             CompletionRow(f"/{self.command} {self.base}{value}", "argument", value, self.argument) for value in fitting
         ]
 
 
 class Candidates:
-    """Caches a completer's last answers, to show something at once."""
+    """The last answers of a completer, so that something is shown at once while it is asked again."""
 
     def __init__(self, completer: Completer, store: PromptStore) -> None:
         self.commands: list[PromptCommand] = []
@@ -78,14 +80,14 @@ class Candidates:
         self._values = ArgumentValues()
 
     def rows(self, now: Trigger) -> tuple[list[CompletionRow], int]:
-        """Return the matching rows and the row chosen at first: none where only a usage is shown."""
+        """Return the matching rows, and which of them the cursor is on at first (-1: none; a usage is only shown)."""
         if now.kind == "arguments" and (values := self._values.rows(now)):
             return values, -1
         if now.kind == "arguments":
             return [_command(row) for row in self.commands if row.name == now.query and row.arguments], -1
         if now.kind == "command":
-            prompt_commands = {row.name: row for row in self.commands}
-            return [_command(prompt_commands[name]) for name in rank(now.query, prompt_commands)], 0
+            commands_by_name = {row.name: row for row in self.commands}
+            return [_command(commands_by_name[name]) for name in rank(now.query, commands_by_name)], 0
         return self._mentions(now), 0
 
     async def load(self, now: Trigger) -> None:
@@ -102,9 +104,9 @@ class Candidates:
 
     async def values(self, now: Trigger, *, is_wanted: bool = False) -> None:
         """Load the values of the typed argument; `is_wanted`: also from a server that is not connected."""
-        completion = await self._completer.arguments(now.query, now.typed, is_wanted=is_wanted)
-        base = now.typed[: len(now.typed) - len(completion.replaces)]
-        self._values = ArgumentValues(now.query, now.typed, base, completion.argument, tuple(completion.values))
+        completion = await self._completer.arguments(now.query, now.arguments, is_wanted=is_wanted)
+        base = now.arguments[: len(now.arguments) - len(completion.replaces)]
+        self._values = ArgumentValues(now.query, now.arguments, base, completion.argument, tuple(completion.values))
 
     async def search(self, query: str) -> None:
         """Ask for files and symbols."""
@@ -118,24 +120,24 @@ class Candidates:
         self._values = ArgumentValues()
 
     def _mentions(self, now: Trigger) -> list[CompletionRow]:
-        completion_rows = {row.label: row for row in self._agents}
-        agents = [completion_rows[name] for name in rank(now.query, completion_rows)]
-        names = list(dict.fromkeys([*self._list_used(now.query, completion_rows), *self._files]))
-        order = {name: at - 2 * min(self._store.weight(name), _USED) for at, name in enumerate(names)}
+        agents_by_label = {row.label: row for row in self._agents}
+        agents = [agents_by_label[name] for name in rank(now.query, agents_by_label)]
+        names = list(dict.fromkeys([*self._list_earlier_mentions(now.query, agents_by_label), *self._files]))
+        order = {name: at - 2 * min(self._store.weight(name), _EARLIER) for at, name in enumerate(names)}
         files = [
-            CompletionRow(mention(name, now.range), "folder" if name.endswith("/") else "file", name)
+            CompletionRow(format_mention(name, now.range), "folder" if name.endswith("/") else "file", name)
             for name in sorted(names, key=order.__getitem__)
-            if fit(now.query, name) is not None
+            if score(now.query, name) is not None
         ]
-        symbols = [row for row in self._symbols if fit(now.query, row.label) is not None]
-        offered = {row.label: row for row in self._resources}
-        resources = [offered[name] for name in rank(now.query, offered)]
+        symbols = [row for row in self._symbols if score(now.query, row.label) is not None]
+        resources_by_label = {row.label: row for row in self._resources}
+        resources = [resources_by_label[name] for name in rank(now.query, resources_by_label)]
         rows = [*agents, *files, *symbols, *resources] if now.query else [*files, *agents, *resources]
         return rows[: PROMPT_FOUND.value]
 
-    def _list_used(self, query: str, agents: dict[str, CompletionRow]) -> list[str]:
-        used = [name for name in self._store.mentions() if name not in agents and fit(query, name) is not None]
-        return sorted(used, key=self._store.weight, reverse=True)[:_USED]
+    def _list_earlier_mentions(self, query: str, agents: dict[str, CompletionRow]) -> list[str]:
+        mentions = [name for name in self._store.mentions() if name not in agents and score(query, name) is not None]
+        return sorted(mentions, key=self._store.weight, reverse=True)[:_EARLIER]
 
 
 def _command(row: PromptCommand) -> CompletionRow:

@@ -1,4 +1,4 @@
-"""The sources of completions in the prompt."""
+"""Asks for what can be completed in the prompt: files, symbols, agents, resources, commands, arguments."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ from codeloop.schema.operation import (
     RESOURCE_LIST,
     NoArguments,
 )
-from codeloop.tui.widgets.prompt.completion.trigger import mention
+from codeloop.tui.widgets.prompt.completion.trigger import format_mention
 
 Kind = Literal["file", "folder", "agent", "symbol", "resource", "command", "argument", "prompt"]
 
@@ -52,7 +52,7 @@ class PromptCommand(Struct, frozen=True):
 
 
 class Completer(Protocol):
-    """A source of completions. Methods never raise; failures return nothing."""
+    """A source of completions. Its methods never raise: what fails returns nothing."""
 
     async def files(self, query: str) -> list[str]:
         """Return the paths that fit, best first; a folder's ends in `/`."""
@@ -74,7 +74,7 @@ class Completer(Protocol):
         """Return the commands, those of the program first."""
         ...
 
-    async def arguments(self, command: str, typed_text: str, *, is_wanted: bool) -> McpPromptCompletion:
+    async def arguments(self, command: str, text: str, *, is_wanted: bool) -> McpPromptCompletion:
         """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
         ...
 
@@ -107,7 +107,7 @@ class ClientCompleter:
         """Return the symbols that fit; a mention names the lines of the file where one is."""
         with suppress(CodeloopError):
             symbols = await self._client.call(FIND_SYMBOLS, FindSymbols(query=query))
-            rows = (_symbol(symbol.name, symbol.location, self._directory) for symbol in symbols)
+            rows = (_symbol_row(symbol.name, symbol.location, self._directory) for symbol in symbols)
             return [row for row in rows if row is not None]
         return []
 
@@ -127,7 +127,7 @@ class ClientCompleter:
         with suppress(CodeloopError):
             mcp_resources = await self._client.call(RESOURCE_LIST, NoArguments())
             return [
-                CompletionRow(mention(name), "resource", name, each.description or each.name)
+                CompletionRow(format_mention(name), "resource", name, each.description or each.name)
                 for name, each in mcp_resources.items()
             ]
         return []
@@ -144,10 +144,10 @@ class ClientCompleter:
             return [*self._own, *(row for row in theirs if row.name not in names)]
         return list(self._own)
 
-    async def arguments(self, command: str, typed_text: str, *, is_wanted: bool) -> McpPromptCompletion:
+    async def arguments(self, command: str, text: str, *, is_wanted: bool) -> McpPromptCompletion:
         """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
         with suppress(CodeloopError):
-            complete_mcp_prompt = CompleteMcpPrompt(command=command, typed=typed_text, connect=is_wanted)
+            complete_mcp_prompt = CompleteMcpPrompt(command=command, typed=text, connect=is_wanted)
             return await self._client.call(MCP_COMPLETE, complete_mcp_prompt)
         return McpPromptCompletion()
 
@@ -164,11 +164,13 @@ class ClientCompleter:
         return files, [part for part in parts if isinstance(part, AgentPartInput)]
 
 
-def _symbol(name: str, location: object, directory: str) -> CompletionRow | None:
+def _symbol_row(name: str, location: object, directory: str) -> CompletionRow | None:
     """Return a symbol as a mention of its lines, from its location."""
     match location:
         case {"uri": str(uri), "range": {"start": {"line": int(first)}, "end": {"line": int(last)}}}:
             path = unquote(uri.removeprefix("file://")).removeprefix(f"{directory.rstrip('/')}/")
-            return CompletionRow(mention(path, f"#{first + 1}-{last + 1}"), "symbol", name, f"{path}:{first + 1}")
+            return CompletionRow(
+                format_mention(path, f"#{first + 1}-{last + 1}"), "symbol", name, f"{path}:{first + 1}"
+            )
         case _:
             return None

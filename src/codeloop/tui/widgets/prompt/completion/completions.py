@@ -8,7 +8,7 @@ from codeloop.schema.bounds.tui import PROMPT_DEBOUNCE
 from codeloop.tui.widgets.prompt.completion.candidates import Candidates
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
 from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
-from codeloop.tui.widgets.prompt.completion.trigger import Trigger, trigger
+from codeloop.tui.widgets.prompt.completion.trigger import Trigger, find_trigger
 from codeloop.tui.widgets.prompt.editor import PromptEditor
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
@@ -33,7 +33,7 @@ class Completions:
         self._last_trigger: Trigger | None = None
         self._is_waiting = self._is_closed = self._is_moved = False
         self._takes_first = False
-        """Whether Tab was pressed before an answer came."""
+        """Whether Tab was pressed before an answer came: then its first candidate is inserted."""
 
     def actions(self) -> dict[str, Callable[[], bool]]:
         """Return the actions by name."""
@@ -50,7 +50,7 @@ class Completions:
         buffer = self._editor.buffer
         now = None
         if self._editor.mode == "prompt" and self._editor.is_writing and buffer.anchor is None and buffer.text:
-            now = trigger(buffer.text, buffer.cursor)
+            now = find_trigger(buffer.text, buffer.cursor)
         before, self._trigger = self._trigger, now
         if now is not None:
             if before is None or (before.kind, before.start) != (now.kind, now.start):
@@ -58,7 +58,7 @@ class Completions:
                 self._last_trigger = None
                 self._candidates.forget()
                 self._spawn(self._load(now))
-            elif (now.query, now.typed) != (before.query, before.typed):
+            elif (now.query, now.arguments) != (before.query, before.arguments):
                 self._is_moved = False
             if now.kind == "arguments" and now != self._last_trigger:
                 self._last_trigger = now
@@ -73,9 +73,9 @@ class Completions:
             self._popup.show(())
             return
         rows, index = self._candidates.rows(self._trigger)
-        if self._is_moved and self._popup.rows and self._popup.chosen >= 0:
-            selected_row = self._popup.rows[self._popup.chosen]
-            index = rows.index(selected_row) if selected_row in rows else 0
+        if self._is_moved and self._popup.rows and self._popup.cursor >= 0:
+            row = self._popup.rows[self._popup.cursor]
+            index = rows.index(row) if row in rows else 0
         self._popup.show(rows, index)
 
     async def _load(self, now: Trigger) -> None:
@@ -94,7 +94,7 @@ class Completions:
         if self._trigger is not None and self._trigger.kind == "mention":
             self._show()
             if self._takes_first and self._popup.rows:
-                self._put(self._popup.rows[0])
+                self._insert(self._popup.rows[0])
 
     async def _complete(self, now: Trigger, *, is_wanted: bool = False) -> None:
         """Load the values of the typed argument."""
@@ -105,7 +105,7 @@ class Completions:
                 self._show()
 
     def _move(self, step: int) -> bool:
-        if not self._popup.rows or (self._popup.chosen < 0 and self._popup.rows[0].kind != "argument"):
+        if not self._popup.rows or (self._popup.cursor < 0 and self._popup.rows[0].kind != "argument"):
             return False
         self._is_moved = True
         self._popup.move(step)
@@ -119,8 +119,8 @@ class Completions:
         return True
 
     def _accept(self) -> bool:
-        if self._popup.rows and self._popup.chosen >= 0:
-            return self.take(self._popup.chosen)
+        if self._popup.rows and self._popup.cursor >= 0:
+            return self.take(self._popup.cursor)
         if self._trigger is not None and self._trigger.kind == "arguments" and not self._is_closed:
             if self._popup.rows and self._popup.rows[0].kind == "argument":
                 return self.take(0)
@@ -134,7 +134,7 @@ class Completions:
 
     def _enter(self) -> bool:
         """Accept the choice; a fully typed one, or a command without required arguments, is sent."""
-        now, index = self._trigger, self._popup.chosen
+        now, index = self._trigger, self._popup.cursor
         if now is None or not self._popup.rows or index < 0:
             return False
         row = self._popup.rows[index]
@@ -146,16 +146,16 @@ class Completions:
 
     def take(self, index: int) -> bool:
         """Insert a row of the list."""
-        self._put(self._popup.rows[index])
+        self._insert(self._popup.rows[index])
         return True
 
-    def _put(self, row: CompletionRow) -> None:
+    def _insert(self, row: CompletionRow) -> None:
         now, buffer = self._trigger, self._editor.buffer
         if now is None:
             return
         text = row.text
         if row.kind == "folder":
-            text = text.removesuffix('"')  # what is in it comes next
+            text = text.removesuffix('"')  # its files are completed next, before the closing quote
         elif not buffer.text[now.end : now.end + 1].isspace():
             text += " "
         buffer.replace(now.start, now.end, text)

@@ -1,7 +1,8 @@
-"""The list above the prompt: completions, or results of the history search."""
+"""The list above the prompt: completions, or the prompts that a search of the history has found."""
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.geometry import Size
@@ -10,18 +11,21 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from codeloop.kit.terminal_text import one_line
-from codeloop.tui.editor.graphemes import width
+from codeloop.tui.render.cells import cut_path
 from codeloop.tui.widgets.base import faint_style
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
 
 ROWS = 8
+"""Rows that are shown at once."""
+_LONGEST = 2_000
+"""Characters of a label that are looked at; a longer path would be slow to measure."""
 
 
 class CompletionPopup(Widget):
-    """Shows at most eight rows at once, the chosen one marked. `chosen`: its index; -1: none."""
+    """Shows at most eight rows at once, the one under the cursor marked. `cursor`: its index; -1: none."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES = {"popup--chosen", "popup--muted"}
+    COMPONENT_CLASSES = {"popup--cursor", "popup--muted"}
     DEFAULT_CSS = """
     CompletionPopup {
         display: none;
@@ -29,7 +33,7 @@ class CompletionPopup(Widget):
         width: 1fr;
         padding: 0 1 0 2;
         background: $surface;
-        & > .popup--chosen {
+        & > .popup--cursor {
             background: $block-cursor-background;
             color: $block-cursor-foreground;
             text-style: $block-cursor-text-style;
@@ -48,28 +52,28 @@ class CompletionPopup(Widget):
     def __init__(self) -> None:
         super().__init__()
         self.rows: tuple[CompletionRow, ...] = ()
-        self.chosen = -1
+        self.cursor = -1
         self._top = 0
 
     def show(self, rows: Sequence[CompletionRow], index: int = 0) -> None:
         """Show rows; none closes the list."""
-        if tuple(rows) == self.rows and index == self.chosen:
+        if tuple(rows) == self.rows and index == self.cursor:
             return
         is_as_high = min(len(rows), ROWS) == min(len(self.rows), ROWS)
-        self.rows, self.chosen = tuple(rows), min(index, len(rows) - 1)
+        self.rows, self.cursor = tuple(rows), min(index, len(rows) - 1)
         self._top = 0
         self._follow()
         self.display = bool(rows)
         self.refresh(layout=not is_as_high)
 
     def move(self, step: int) -> None:
-        """Choose another row; behind the last one comes the first."""
-        self.chosen = (max(self.chosen, -1 if step > 0 else 0) + step) % len(self.rows)
+        """Move the cursor to another row; behind the last one comes the first."""
+        self.cursor = (max(self.cursor, -1 if step > 0 else 0) + step) % len(self.rows)
         self._follow()
         self.refresh()
 
     def _follow(self) -> None:
-        self._top = max(min(self._top, self.chosen), self.chosen - ROWS + 1, 0)
+        self._top = max(min(self._top, self.cursor), self.cursor - ROWS + 1, 0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return as many rows as there are, up to eight."""
@@ -90,17 +94,17 @@ class CompletionPopup(Widget):
             return Strip.blank(cells, base)
         row = self.rows[index]
         style, faint = base, faint_style(self, "popup--muted", base)
-        if index == self.chosen:
-            style = faint = base + self.get_component_rich_style("popup--chosen", partial=True)
+        if index == self.cursor:
+            style = faint = base + self.get_component_rich_style("popup--cursor", partial=True)
         label = _label(row, cells)
-        column = min(max((width(_label(each, cells)) for each in self._visible_rows()), default=0) + 2, cells // 2)
-        segments = [Segment(label, style), Segment(" " * max(column - width(label), 2), style)]
-        room = cells - sum(width(each.text) for each in segments)
+        column = min(max((cell_len(_label(each, cells)) for each in self._visible_rows()), default=0) + 2, cells // 2)
+        segments = [Segment(label, style), Segment(" " * max(column - cell_len(label), 2), style)]
+        room = cells - sum(cell_len(each.text) for each in segments)
         if row.detail and room > 8:
             segments.append(Segment(one_line(row.detail, room), faint))
         strip = Strip(segments)
-        if y == ROWS - 1 and len(self.rows) > ROWS:  # which of how many is chosen, at the end of the last row
-            position = f" {max(self.chosen, 0) + 1} of {len(self.rows)} {self._arrows}"
+        if y == ROWS - 1 and len(self.rows) > ROWS:  # the last row ends with the cursor's position in the list
+            position = f" {max(self.cursor, 0) + 1} of {len(self.rows)} {self._arrows}"
             strip = strip.adjust_cell_length(max(cells - len(position), 0), style)
             strip = Strip([*strip, Segment(position, faint)])
         return strip.adjust_cell_length(cells, style)
@@ -117,9 +121,6 @@ class CompletionPopup(Widget):
 
 def _label(row: CompletionRow, cells: int) -> str:
     """Return the label of a row, cut to fit: a long path keeps its end."""
-    label = one_line(row.label, 2_000)
-    if width(label) <= cells or row.kind not in {"file", "folder"}:
-        return one_line(row.label, cells)
-    while width(label) > cells - 1:
-        label = label[1:]
-    return "…" + label
+    if row.kind in {"file", "folder"}:
+        return cut_path(one_line(row.label, _LONGEST), cells)
+    return one_line(row.label, cells)

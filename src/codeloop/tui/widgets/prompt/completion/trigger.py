@@ -11,12 +11,13 @@ _RANGE = re.compile(r"#\d*(-\d*)?\Z")
 _COMMAND = re.compile(r"/([^\s/]*)\Z")
 _ARGUMENTS = re.compile(r"/([^\s/]+)[ \t]")
 _WINDOW = 400
+"""Characters before the cursor that are looked at: longer words are not completed."""
 
 
 class Trigger(Struct, frozen=True):
-    """A completable range of the text. `query`: the typed part; `range`: `#10-20` after it.
+    """A range of the text that can be completed. `query`: what is typed of it; `range`: lines after it, as `#10-20`.
 
-    For arguments, `query` is the command's name and `typed` the text after it.
+    For arguments, `query` is the command's name and `arguments` the text after it.
     """
 
     kind: Literal["command", "arguments", "mention"]
@@ -24,27 +25,27 @@ class Trigger(Struct, frozen=True):
     end: int
     query: str
     range: str = ""
-    typed: str = ""
+    arguments: str = ""
 
 
-def trigger(text: str, cursor: int) -> Trigger | None:
+def find_trigger(text: str, cursor: int) -> Trigger | None:
     """Return the text at the cursor that can be completed, with its kind; None: there is none."""
     if text.startswith("/"):
         head = text[:cursor] if cursor < _WINDOW else text[:_WINDOW]
         if (match := _COMMAND.match(head)) is not None:
             return Trigger("command", 0, cursor, match[1])
         if (match := _ARGUMENTS.match(head)) is not None and "\n" not in head and "@" not in head:
-            return Trigger("arguments", 0, cursor, match[1], typed=text[match.end() : cursor])
+            return Trigger("arguments", 0, cursor, match[1], arguments=text[match.end() : cursor])
     start = max(cursor - _WINDOW, 0)
     if (match := _MENTION.search(text[start:cursor])) is None:
         return None
-    typed_text = match[1] if match[1] is not None else match[2]
-    span = _RANGE.search(typed_text)
-    query, lines = (typed_text[: span.start()], span[0]) if span else (typed_text, "")
+    query = match[1] if match[1] is not None else match[2]
+    span = _RANGE.search(query)
+    query, lines = (query[: span.start()], span[0]) if span else (query, "")
     return Trigger("mention", start + match.start(), cursor, query, lines)
 
 
-def mention(path: str, lines: str = "") -> str:
+def format_mention(path: str, lines: str = "") -> str:
     """Return a path as a mention, in quotes where the parser of mentions needs them."""
     name = path + lines
     plain = _PLAIN.fullmatch(name) is not None and not name.endswith(".")

@@ -14,10 +14,11 @@ from codeloop.tui.editor.chips import Chip
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 _INLINE = 8 * 1024
+"""Characters of a chip that are stored with the prompt; a larger one gets a file of its own."""
 
 
 class ChipContents:
-    """Files in `folder`."""
+    """The files in `folder`: contents of chips, each named by its hash, so that equal ones are stored once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -28,7 +29,7 @@ class ChipContents:
         return msgspec.structs.replace(prompt, chips=chips)
 
     def unpack(self, prompt: StoredPrompt) -> StoredPrompt:
-        """Return a prompt with the contents of its chips; one whose file is gone is what its label says."""
+        """Return a prompt with the contents of its chips; a chip whose file is gone becomes its label as text."""
         chips = {char: self._load(chip) for char, chip in prompt.chips.items()}
         return msgspec.structs.replace(prompt, chips=chips)
 

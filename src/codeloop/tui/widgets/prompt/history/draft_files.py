@@ -20,13 +20,13 @@ class DraftFiles:
         self._folder = folder
         self._contents = contents
         self._own = f"{os.getpid():x}{os.urandom(4).hex()}"
-        self._life = ExitStack()
-        self._is_alive = False
+        self._lock_stack = ExitStack()
+        self._has_lock = False
 
     def save(self, key: str, draft: StoredPrompt | None) -> None:
-        """Keep what is being typed in a session (its id, or a name for a new one); None: nothing. Raises OSError."""
-        is_kept = draft is not None and (draft.text or draft.mode == "shell")
-        self._write(key, msgspec.json.encode(self._contents.pack(draft)) if draft is not None and is_kept else b"")
+        """Store the draft of a session (by its id, or a name for a new one); None removes it. Raises OSError."""
+        has_content = draft is not None and (draft.text or draft.mode == "shell")
+        self._write(key, msgspec.json.encode(self._contents.pack(draft)) if draft is not None and has_content else b"")
 
     def load(self, key: str) -> StoredPrompt | None:
         """Return the draft of a session in this process; None: there is none."""
@@ -37,7 +37,7 @@ class DraftFiles:
         return self._contents.unpack(prompt)
 
     def save_queue(self, key: str, prompts: list[PromptEntry]) -> None:
-        """Keep the prompts that wait in a session for the end of its turn. Raises OSError."""
+        """Store the prompts that wait for the end of a session's turn. Raises OSError."""
         self._write(f"{key}-queue", msgspec.json.encode(prompts) if prompts else b"")
 
     def load_queue(self, key: str) -> list[PromptEntry]:
@@ -57,21 +57,21 @@ class DraftFiles:
         own = self._path(key)
         if own.exists() or not self._folder.is_dir():
             return False
-        paths = [path for path in self._folder.glob(f"{key}.*.json") if _is_left(path)]
+        paths = [path for path in self._folder.glob(f"{key}.*.json") if _is_abandoned(path)]
         for path in sorted(paths, key=_modification_time, reverse=True):
             with suppress(OSError):
-                self._show_life()
+                self._hold_lock()
                 path.rename(own)
                 return True
         return False
 
     def close(self) -> None:
         """Release the remaining files for other processes."""
-        self._life.close()
-        if self._is_alive:
-            with suppress(OSError):  # a file without a lock proves nothing
+        self._lock_stack.close()
+        if self._has_lock:
+            with suppress(OSError):  # without a lock the file only shows that no process lives
                 (self._folder / f"{self._own}.alive").unlink(missing_ok=True)
-        self._is_alive = False
+        self._has_lock = False
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}.{self._own}.json"
@@ -82,16 +82,17 @@ class DraftFiles:
                 self._path(key).unlink()
             return
         make_private(self._folder)
-        self._show_life()
+        self._hold_lock()
         write_atomically(self._path(key), data)
 
-    def _show_life(self) -> None:
-        if not self._is_alive:
-            self._life.enter_context(lock(self._folder / f"{self._own}.alive", 1))
-            self._is_alive = True
+    def _hold_lock(self) -> None:
+        """Hold the lock that tells other processes that the files have an owner."""
+        if not self._has_lock:
+            self._lock_stack.enter_context(lock(self._folder / f"{self._own}.alive", 1))
+            self._has_lock = True
 
 
-def _is_left(path: Path) -> bool:
+def _is_abandoned(path: Path) -> bool:
     """Return whether the process that wrote a draft has ended."""
     alive = path.with_name(f"{path.name.split('.')[-2]}.alive")
     try:

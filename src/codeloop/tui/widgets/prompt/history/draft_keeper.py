@@ -11,11 +11,14 @@ from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 NEW = "new"
 """The key of the draft of a session that does not exist yet."""
 _EMPTY = StoredPrompt("")
-RESTORED = "What you were typing when the program ended is back."
+RESTORE_NOTE = "What you were typing when the program ended is back."
 
 
 class DraftKeeper:
-    """The draft of the shown session. `later` calls a function a moment from now; `note` shows a message."""
+    """Keeps the draft of the shown session in a file.
+
+    `later` calls a function a moment from now; `note` shows a message.
+    """
 
     def __init__(
         self,
@@ -29,7 +32,10 @@ class DraftKeeper:
         self._store = store
         self._later = later
         self._note = note
-        self._saved = self._loaded = _EMPTY
+        self._written_draft = _EMPTY
+        """What the file holds."""
+        self._initial_draft = _EMPTY
+        """What the editor held when the session was shown."""
         self._is_due = False
         self._has_failed = False
 
@@ -47,11 +53,11 @@ class DraftKeeper:
         """Write the draft now, if it changed."""
         self._is_due = False
         prompt = self._editor.stored_prompt
-        if prompt == self._saved:
+        if prompt == self._written_draft:
             return
         try:
             self._store.drafts.save(self.session, prompt)
-            self._saved = prompt
+            self._written_draft = prompt
         except OSError as error:
             if not self._has_failed:
                 self._note(f"What you type can't be kept in {self._store.folder}: {error.strerror or error}.")
@@ -63,31 +69,31 @@ class DraftKeeper:
         Text typed before a session existed (while one is opened at the start) is carried over.
         """
         prompt = self._editor.stored_prompt
-        is_new = (prompt.text, prompt.mode) != (self._loaded.text, self._loaded.mode)
+        is_new = (prompt.text, prompt.mode) != (self._initial_draft.text, self._initial_draft.mode)
         is_carried = is_new and session != self.session == NEW
         if is_carried:
-            self._editor.load(self._loaded)
+            self._editor.load(self._initial_draft)
         self.write()
         self.session = session
-        is_left = self._store.drafts.adopt(session)
+        was_left = self._store.drafts.adopt(session)
         draft = self._store.drafts.load(session)
-        self._saved = _EMPTY
-        self._loaded = draft or _EMPTY
-        self._editor.load(self._loaded)
-        if is_left and draft is not None:
-            self._note(RESTORED)
+        self._written_draft = _EMPTY
+        self._initial_draft = draft or _EMPTY
+        self._editor.load(self._initial_draft)
+        if was_left and draft is not None:
+            self._note(RESTORE_NOTE)
         if is_carried:
             self.push()
             self._editor.load(prompt)
 
     def rename(self, session: str) -> None:
-        """Keep the draft for a session that has just got its id."""
+        """Keep the draft under the id of the session that was just created."""
         if session != self.session:
             try:
                 self._store.drafts.save(self.session, None)
             except OSError:
                 self._has_failed = True
-            self.session, self._saved = session, _EMPTY
+            self.session, self._written_draft = session, _EMPTY
             self.write()
 
     def push(self) -> bool:
@@ -95,7 +101,7 @@ class DraftKeeper:
         prompt = self._editor.stored_prompt
         if not prompt.text.strip():
             return False
-        if self._put_aside(prompt):
+        if self._stash(prompt):
             self._editor.load(_EMPTY)
         return True
 
@@ -124,15 +130,16 @@ class DraftKeeper:
         """Return an unsent prompt to the editor; if there is a draft, the prompt is stashed."""
         if not self._editor.buffer.text.strip():
             self._editor.load(prompt)
-        elif not self._put_aside(prompt):
+        elif not self._stash(prompt):
             self._precede(prompt)
 
     def _precede(self, prompt: StoredPrompt) -> None:
+        """Put a prompt before the draft, on a line of its own."""
         buffer = self._editor.buffer
         buffer.replace(0, 0, adopt_chips(buffer.chips, prompt.text, prompt.chips) + "\n")
         self._editor.update()
 
-    def _put_aside(self, prompt: StoredPrompt) -> bool:
+    def _stash(self, prompt: StoredPrompt) -> bool:
         """Stash a prompt; return whether it was stored."""
         try:
             self._store.push(prompt)

@@ -11,11 +11,12 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 SEARCHING, NOTHING = "history", "nothing in the history fits"
-_SHOWN = 50
+_MOST_HITS = 50
+"""How many prompts a search lists."""
 
 
 class HistorySearch:
-    """The position in the history. Edits of recalled prompts are kept until one is sent."""
+    """Which earlier prompt the editor shows, and the search. Edits of earlier prompts are kept until one is sent."""
 
     def __init__(self, editor: PromptEditor, popup: CompletionPopup, store: PromptStore) -> None:
         self.is_searching = False
@@ -25,9 +26,11 @@ class HistorySearch:
         self._history: list[StoredPrompt] = []
         self._at = 0
         """How many prompts back; 0: the draft."""
-        self._changed: dict[int, StoredPrompt] = {}
+        self._edits: dict[int, StoredPrompt] = {}
+        """The prompts as the editor was left with them, by how many back they are."""
         self._hits: list[StoredPrompt] = []
         self._before: StoredPrompt | None = None
+        """The draft from before the search."""
 
     def actions(self) -> dict[str, Callable[[], bool]]:
         """Return the keys' actions, by name."""
@@ -40,13 +43,13 @@ class HistorySearch:
     def forget(self) -> None:
         """Reset to the end, after sending."""
         self._at = 0
-        self._changed.clear()
+        self._edits.clear()
         self.end_search()
 
     def _is_on_edge(self, *, top: bool) -> bool:
         """Return whether the cursor is in the first row, or in the last one."""
         rows = self._editor.rows
-        row = rows.place(self._editor.buffer.cursor)[0]
+        row = rows.locate(self._editor.buffer.cursor)[0]
         return row == 0 if top else row == rows.rows - 1
 
     def _step(self, step: int) -> bool:
@@ -56,9 +59,9 @@ class HistorySearch:
             self._history = self._store.history()
         if not 0 <= self._at + step <= len(self._history):
             return False
-        self._changed[self._at] = self._editor.stored_prompt
+        self._edits[self._at] = self._editor.stored_prompt
         self._at += step
-        prompt = self._changed.get(self._at) or self._store.contents.unpack(self._history[-self._at])
+        prompt = self._edits.get(self._at) or self._store.contents.unpack(self._history[-self._at])
         self._editor.load(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         return True
 
@@ -78,17 +81,17 @@ class HistorySearch:
         """Show the matching prompts."""
         query_text = self._editor.buffer.text.lower()
         words = query_text.split()
-        seen: dict[str, StoredPrompt] = {}
+        hits: dict[str, StoredPrompt] = {}
         for prompt in reversed(self._history):
             text = expand_chips(_labels(prompt), prompt.text)
-            if text not in seen and all(word in text.lower() for word in words):
-                seen[text] = prompt
-                if len(seen) == _SHOWN:
+            if text not in hits and all(word in text.lower() for word in words):
+                hits[text] = prompt
+                if len(hits) == _MOST_HITS:
                     break
-        self._hits = list(seen.values())
+        self._hits = list(hits.values())
         rows = [
-            CompletionRow("", "prompt", ("! " if each.mode == "shell" else "") + _line(shown))
-            for shown, each in seen.items()
+            CompletionRow("", "prompt", ("! " if each.mode == "shell" else "") + _line(text))
+            for text, each in hits.items()
         ]
         self._popup.show(rows)
         self._editor.remark = SEARCHING if rows else NOTHING

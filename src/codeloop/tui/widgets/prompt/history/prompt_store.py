@@ -30,10 +30,11 @@ from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _HALF_LIFE = 7 * 86_400_000.0
+"""Milliseconds after which a mention counts half."""
 
 
 class PromptStore:
-    """Files in `folder`, which many processes of the user share."""
+    """The files in `folder`, which all processes of the user in this project share."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -47,7 +48,7 @@ class PromptStore:
         path = self.folder / "history.jsonl"
         state = file_state(path)
         if state != self._history[0]:
-            self._history = state, _lines(path)[-PROMPT_HISTORY.value :]
+            self._history = state, _read_prompts(path)[-PROMPT_HISTORY.value :]
         return self._history[1]
 
     def remember(self, prompt: StoredPrompt) -> None:
@@ -59,12 +60,12 @@ class PromptStore:
         path = self.folder / "history.jsonl"
         with self._lock():
             _append(path, msgspec.json.encode(self.contents.pack(_with_time(prompt))))
-            if len(prompts := _lines(path)) > PROMPT_HISTORY.value * 5 // 4:
+            if len(prompts := _read_prompts(path)) > PROMPT_HISTORY.value * 5 // 4:
                 _write_lines(path, prompts[-PROMPT_HISTORY.value :])
 
     def stash(self) -> list[StoredPrompt]:
         """Return the stashed prompts, the latest last."""
-        return _lines(self.folder / "stash.jsonl")
+        return _read_prompts(self.folder / "stash.jsonl")
 
     def push(self, prompt: StoredPrompt) -> None:
         """Push a prompt onto the stash. Raises OSError."""
@@ -99,7 +100,7 @@ class PromptStore:
         self._mentions = (None, {})
 
     def weight(self, name: str) -> float:
-        """Return how often and how lately something was mentioned; it halves every week."""
+        """Return how often something was mentioned; each mention counts half after a week, a quarter after two."""
         count, at = self.mentions().get(name, (0.0, 0))
         return count * 0.5 ** (max(now_ms() - at, 0) / _HALF_LIFE) if count else 0.0
 
@@ -108,7 +109,7 @@ class PromptStore:
         path = self.folder / "mentions.json"
         state = file_state(path)
         if state != self._mentions[0]:
-            self._mentions = state, _mentions(path)
+            self._mentions = state, _read_mentions(path)
         return self._mentions[1]
 
     def close(self) -> None:
@@ -116,7 +117,7 @@ class PromptStore:
         self.drafts.close()
 
     def _lock(self):
-        """Return a lock on the folder, which is given up on after a while."""
+        """Return a lock on the folder. After a while it goes on without: a stuck process must not block typing."""
         stack = ExitStack()
         with suppress(TimeoutError):
             stack.enter_context(lock(self.folder, PROMPT_LOCK.seconds))
@@ -127,14 +128,14 @@ def _with_time(prompt: StoredPrompt) -> StoredPrompt:
     return msgspec.structs.replace(prompt, at=prompt.at or now_ms())
 
 
-def _is_same_prompt(one: StoredPrompt, other: StoredPrompt) -> bool:
+def _is_same_prompt(first: StoredPrompt, second: StoredPrompt) -> bool:
     def labels(prompt: StoredPrompt) -> list[tuple[str, str]]:
         return [(char, chip.label) for char, chip in prompt.chips.items()]
 
-    return (one.text, one.mode) == (other.text, other.mode) and labels(one) == labels(other) == []
+    return (first.text, first.mode) == (second.text, second.mode) and labels(first) == labels(second) == []
 
 
-def _lines(path: Path) -> list[StoredPrompt]:
+def _read_prompts(path: Path) -> list[StoredPrompt]:
     """Return the prompts of a file, skipping incomplete lines."""
     try:
         lines = read_start(path, PROMPT_BLOB.value).split(b"\n")
@@ -172,7 +173,7 @@ def _write_lines(path: Path, prompts: list[StoredPrompt]) -> None:
     write_atomically(path, b"".join(msgspec.json.encode(each) + b"\n" for each in prompts))
 
 
-def _mentions(path: Path) -> dict[str, tuple[float, int]]:
+def _read_mentions(path: Path) -> dict[str, tuple[float, int]]:
     try:
         return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=dict[str, tuple[float, int]])
     except (OSError, msgspec.MsgspecError):

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.vim.changes import operate, put
-from codeloop.tui.editor.vim.motions import MotionEnd, line_start, simple, vertical
+from codeloop.tui.editor.vim.motions import MotionEnd, find_target, line_start, move_vertically
 from codeloop.tui.editor.vim.registers import CLIPBOARD, Registers
-from codeloop.tui.editor.vim.search import RepeatState, VimSearch
+from codeloop.tui.editor.vim.search import LastSearch, VimMemory
 from codeloop.tui.editor.vim.spans import OperatorSpan, span_of_cw, span_of_motion
 from codeloop.tui.editor.vim.text_objects import text_object
 
@@ -14,14 +14,14 @@ _BACK = {"b", "B", "ge", "gE", "("}
 """Motions that fail at the start of the text."""
 
 
-class Operating:
+class VimOperators:
     """Computes the targets of motions, and applies operators."""
 
     def __init__(self, buffer: Buffer, run: Callable[[str], bool]) -> None:
         self.buffer = buffer
         self.run = run
         self.registers = Registers()
-        self.memory = RepeatState(VimSearch())
+        self.memory = VimMemory(LastSearch())
         self.column: int | None = None
         """The column (characters) that the cursor keeps when it moves up and down."""
 
@@ -33,22 +33,22 @@ class Operating:
         """Return where a motion ends; None: it is impossible."""
         text, at = self.buffer.text, self.buffer.cursor
         if keys in {"j", "k"}:
-            index = self.vertical(keys, count)
+            index = self.move_vertically(keys, count)
             return None if index is None else MotionEnd(index, "lines")
         if keys[0] in "fFtT;,":
-            return self.memory.looking.find_character(text, at, keys, count or 1)
+            return self.memory.search.find_character(text, at, keys, count or 1)
         if keys[0] in "/?nN*#":
-            return self.memory.looking.find_text(text, at, keys, count or 1)
-        return simple(text, at, keys, count)
+            return self.memory.search.find_text(text, at, keys, count or 1)
+        return find_target(text, at, keys, count)
 
-    def vertical(self, keys: str, count: int | None) -> int | None:
+    def move_vertically(self, keys: str, count: int | None) -> int | None:
         """Return the offset below or above, as far as there are lines."""
         text, at = self.buffer.text, self.buffer.cursor
         if self.column is None:
             self.column = at - line_start(text, at)
         step = 1 if keys == "j" else -1
-        places = (vertical(text, at, lines * step, self.column) for lines in range(count or 1, 0, -1))
-        return next((index for index in places if index is not None), None)  # as many lines as there are
+        targets = (move_vertically(text, at, lines * step, self.column) for lines in range(count or 1, 0, -1))
+        return next((index for index in targets if index is not None), None)  # as many lines as there are
 
     def operate(self, operator: str, keys: str | None, twice: str | None, count: int | None, register: str) -> None:
         """Apply an operator: up to a motion's target, on a text object, or on whole lines."""
@@ -56,15 +56,15 @@ class Operating:
         span: OperatorSpan | None = None
         if keys is None:
             if twice in {operator, operator[-1]}:
-                below = self.vertical("j", count - 1) if count is not None and count > 1 else at
+                below = self.move_vertically("j", count - 1) if count is not None and count > 1 else at
                 span = OperatorSpan(at, at if below is None else below, is_lines=True)
                 self.column = None
         elif keys[0] in "ia" and len(keys) == 2:
-            place = text_object(text, at, keys[1], around=keys[0] == "a")
-            if place is not None and keys[1] == "p":
-                span = OperatorSpan(*place, is_lines=True)
-            elif place is not None:
-                span = OperatorSpan(*place)
+            bounds = text_object(text, at, keys[1], around=keys[0] == "a")
+            if bounds is not None and keys[1] == "p":
+                span = OperatorSpan(*bounds, is_lines=True)
+            elif bounds is not None:
+                span = OperatorSpan(*bounds)
         elif operator == "c" and keys in {"w", "W"} and at < len(text) and not text[at].isspace():
             span = span_of_cw(text, at, count or 1, big=keys == "W")
         else:
@@ -84,7 +84,7 @@ class Operating:
         """Insert what is in a register behind the cursor or before it."""
         if name in CLIPBOARD:
             if after:
-                self.buffer.move(min(self.buffer.offset_right(), self.buffer.line_end()))
+                self.buffer.move(min(self.buffer.next_offset(), self.buffer.line_end()))
             self.run("input_paste")
         else:
             put(self.buffer, self.registers.of(name), times, after=after)
