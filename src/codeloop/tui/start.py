@@ -36,6 +36,8 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
     defaults = {command.id: command.keys for command in COMMANDS}
     keys = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
     appearance = Appearance(settings, launch.theme_folders, terminal)
+    if launch.thinking is not None:  # an option of the command line precedes the settings
+        appearance.thinking = launch.thinking
     appearance.child_key = keys.key_of("session_child_first")
     appearance.open_key = keys.key_of("call_toggle")
     own = [PromptCommand(name, row.arguments, row.title, also=row.also) for name, row in BY_SLASH.items()]
