@@ -117,15 +117,17 @@ class CallSession:
         """Replace the session's task list."""
         self._store.append(TodoUpdated(properties=Todos(session_id=self._id, todos=todos)))
 
-    def lines_read(self, path: str) -> dict[int, str]:
-        """Return the lines of a file, by number, that earlier calls of `read` gave and the next request still carries.
+    def lines_read(self, *paths: str) -> dict[str, dict[int, str]]:
+        """Return the lines of files, by number, that earlier calls of `read` gave and the next request still carries.
 
         Derived from what is stored, so it holds after a restart, an undo and in a fork, and a subagent begins with
         nothing. A result that was cut, compacted, superseded or only a reference to an earlier one does not count.
         """
-        lines: dict[int, str] = {}
+        lines: dict[str, dict[int, str]] = {path: {} for path in paths}
         for tool, state in self._list_carried():
-            lines.update(_lines_of(state, path) if tool == "read" else {})
+            shown: JSON = (state.metadata.get("display") or {}) if tool == "read" else {}
+            if (path := shown.get("path")) in lines:
+                lines[path].update(_lines_of(state, path))
         return lines
 
     def find_instructions(self, name: str, file: Path) -> str | None:

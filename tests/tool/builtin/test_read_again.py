@@ -280,3 +280,25 @@ async def test_a_read_after_a_refused_edit_shows_the_lines(tmp_path: Path) -> No
         first, _, shown, again = await ask(it, 4)
     assert shown == first
     assert again == SAME.format("1-80")
+
+
+async def test_lines_that_an_edit_above_them_moved_are_not_sent_again(tmp_path: Path) -> None:
+    write(tmp_path)
+    edit = calls(call("edit", filePath="a.py", oldString="value_1 = 1\n", newString="import os\n\nvalue_1 = 1\n"))
+    async with rig(tmp_path, turns(read(), edit, read(offset=42, limit=20), read(offset=1, limit=20))) as it:
+        *_, moved, changed = await ask(it, 4)
+    assert moved.startswith("a.py lines 42-61 of 82 have not changed since you read them above, as 40-59.")
+    assert changed.startswith("1: import os")
+
+
+async def test_a_search_names_the_lines_of_a_block_that_were_read(tmp_path: Path) -> None:
+    body = "".join(f"    value_{n} = {n}\n" for n in range(1, 31))
+    write(tmp_path, f"def sums():\n{body}    return value_3\n")
+    search = calls(call("grep", pattern="value_9 =", block=True))
+    edit = calls(call("edit", filePath="a.py", oldString="value_20 = 20", newString="value_20 = 21"))
+    async with rig(tmp_path, turns(read(), search, edit, search)) as it:
+        _, found, _, again = await ask(it, 4)
+    assert found.endswith("a.py\n(1-9 as you read them above)\n10:     value_9 = 9\n(11-32 as you read them above)"), (
+        found
+    )
+    assert "(11-20 as you read them above)\n21-     value_20 = 21\n(22-32 as" in again

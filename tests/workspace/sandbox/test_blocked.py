@@ -57,6 +57,27 @@ def test_what_tools_print_is_told_as_what_was_blocked(
         assert note.endswith(ASK_OUTSIDE)
 
 
+@pytest.mark.parametrize(
+    ("command", "printed", "is_told"),
+    [
+        ("pytest tests/test_rc.py", "FIXTURE = HERE / 'data/.netrc'\nE   KeyError: 'example.com'", True),
+        ("python load.py data/.netrc", "nothing to load", True),
+        ("pytest", "E   assert 1 == 2", False),
+        ("pytest", "E   no file .netrc.bak, nor my.netrc", False),
+        ("pytest", "bad credentials were given", False),
+        ("cat tests/credentials", "nothing", True),
+    ],
+)
+def test_a_failure_that_names_a_hidden_file_of_the_project_says_that_it_looks_empty(
+    tmp_path: Path, policy: SandboxPolicy, command: str, printed: str, *, is_told: bool
+) -> None:
+    folder = tmp_path / "project/tests"
+    policy = replace(policy, hidden=(folder / "data/.netrc", folder / "credentials"))
+    notes = find_blocked(printed, 1, policy, tmp_path / "project", tmp_path, [], command)
+    assert ["looks empty" in note for note in notes] == [True] * is_told
+    assert not find_blocked(printed, 0, policy, tmp_path / "project", tmp_path, [], command)
+
+
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="which ports are served can't be seen here")
 @pytest.mark.parametrize(
     "printed",

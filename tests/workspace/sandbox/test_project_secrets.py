@@ -1,5 +1,6 @@
 """The secret files of a project are found again as soon as it changes, and only what changed is read."""
 
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,19 @@ def test_a_secret_that_appears_is_found(project: Path, make: Callable[[Path], Pa
     assert path in secrets.find()
     path.unlink()
     assert not secrets.find()
+
+
+def test_a_tests_file_that_git_has_is_none_until_it_differs(project: Path) -> None:
+    fixture, other = write("tests/fixtures/.netrc")(project), write("deploy/.env")(project)
+    secrets = ProjectSecrets(project)
+    assert secrets.find() == {fixture, other}, "nothing is tracked"
+    for words in (("init", "--quiet"), ("add", "tests", "deploy")):
+        subprocess.run(("git", *words), cwd=project, check=True)
+    assert secrets.find() == {other}, "a tracked file elsewhere may be meant for one machine"
+    fixture.write_text("machine example.com password mine")
+    assert secrets.find() == {fixture, other}
+    subprocess.run(("git", "update-index", "--assume-unchanged", fixture), cwd=project, check=True)
+    assert secrets.find() == {fixture, other}, "what the index says of times does not count"
 
 
 def test_a_project_that_did_not_change_is_not_read_again(project: Path) -> None:

@@ -85,6 +85,7 @@ def find_blocked(
     """
     notes = [] if code == 0 else list(_find_refused_paths(output, code, policy, directory, home))
     notes += _find_unseen_arguments(command, output, policy, home) if code else []
+    notes += _find_emptied(f"{command}\n{output[-_TAIL:]}", policy, home) if code else []
     notes = list(dict.fromkeys(notes))[: SANDBOX_BLOCKED.value]
     notes += [line.removeprefix("blocked: ") for line in (connections or ())[: SANDBOX_BLOCKED.value]]
     if code != 0:
@@ -171,6 +172,20 @@ def _find_unseen_arguments(command: str, output: str, policy: SandboxPolicy, hom
             yield _say_unseen(path, home)
 
 
+def _find_emptied(text: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
+    """Yield the policy's reason for each secret file of the project that a command or its output names."""
+    for path in policy.hidden:
+        if not path.is_relative_to(policy.writable[0]) or path.is_dir():
+            continue
+        name = path.name if "." in path.name else f"{path.parent.name}/{path.name}"
+        if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", text):
+            yield _say_hidden(path, home)
+
+
+def _say_hidden(path: Path, home: Path) -> str:
+    return f"read of {_shorten(path, home)}, which is hidden from sandboxed commands: it looks empty to them"
+
+
 def find_proxy_mention(output: str, code: int | None, variables: Mapping[str, str]) -> list[str]:
     """Return a note when the output of a command that failed names the sandbox's proxy.
 
@@ -217,7 +232,11 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
         return []
     path_shown = _shorten(path, home)
     if is_below_any(path, policy.hidden):
-        return [f"read of {path_shown}, which is hidden from sandboxed commands"]
+        return [
+            _say_hidden(path, home)
+            if path.is_file()
+            else f"read of {path_shown}, which is hidden from sandboxed commands"
+        ]
     if any(path.is_relative_to(each) for each in policy.protected):
         return [f"write to {path_shown}, which is protected"]
     if any(path.is_relative_to(each) for each in policy.foreign):

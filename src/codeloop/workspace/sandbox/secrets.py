@@ -1,9 +1,11 @@
 """Files that hold secrets, by name, place and content."""
 
 import fnmatch
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +13,7 @@ from codeloop.kit.guarded_paths import PLAIN_NAMES, SECRET_FOLDERS, SECRET_NAMES
 from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
+from codeloop.workspace.git.index import read_tracked_files
 from codeloop.workspace.sandbox.home_rows import TOKEN
 from codeloop.workspace.sandbox.locations import SKIPPED, TEST_FOLDERS, TOKEN_FILES, TOOL_SETTINGS
 
@@ -25,6 +28,8 @@ _KEY = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
 """Contents of key files that certificates lack; the last one is the key of Rails credentials."""
 _SECRET_TOPS = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
 _SETTINGS_HEAD = 64 * 1024
+_FIXTURE = 64 * 1024
+"""The most bytes of a test's file that git may show."""
 
 
 class _Folder(NamedTuple):
@@ -58,7 +63,38 @@ class ProjectSecrets:
                 remembered = _read_folder(folder)
             self._folders[folder] = remembered
             waiting += remembered.folders[: max(SANDBOX_FOLDERS.value - len(waiting), 0)]
-        return frozenset(secret for known in self._folders.values() for secret in known.secrets)
+        secrets = (secret for known in self._folders.values() for secret in known.secrets)
+        return frozenset(secret for secret in secrets if not _is_tracked_fixture(secret, self._root))
+
+
+def _is_tracked_fixture(path: Path, root: str) -> bool:
+    """Return whether a file in a folder of tests is just what git has of it, which is in `.git/objects` anyway.
+
+    Its content is compared and not what the index says of its times: commands can write to the index.
+    """
+    if not path.is_relative_to(root):
+        return False
+    folder, _, name = path.relative_to(root).as_posix().rpartition("/")
+    if not TEST_FOLDERS & set(folder.split("/")):
+        return False
+    tracked = read_tracked_files(Path(root)).get(folder, {}).get(name)
+    try:
+        info = path.lstat()
+    except OSError:
+        return False
+    if tracked is None or info.st_size > _FIXTURE:
+        return False
+    return _hash_blob(path, info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino) == tracked.blob
+
+
+@lru_cache(maxsize=64)
+def _hash_blob(path: Path, *_stamp: int) -> bytes:
+    """Return git's name of a file's content; "" where it can't be read."""
+    try:
+        data = read_start(path, _FIXTURE)
+    except OSError:
+        return b""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()
 
 
 def _read_folder(folder: str) -> _Folder:

@@ -4,7 +4,8 @@ import asyncio
 import base64
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -64,6 +65,8 @@ _ADVICE = 30
 """How many symbols of a file are suggested for a missing one."""
 _REPEATED = 200
 """Characters; a shorter text is repeated instead of a reference to the earlier result."""
+_PLACES_TRIED = 50
+"""How many lines that were read and equal a result's first one are tried as its earlier place."""
 
 
 class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -193,11 +196,13 @@ def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange) -> ToolResul
     text = "\n".join(found.lines)
     output = "\n".join(f"{number}: {line}" for number, line in enumerate(found.lines, found.first))
     was_refused = ctx.workspace.read_log.take_refusal(ctx.session_id, target.real)
-    known = ctx.session.lines_read(path) if len(output) > _REPEATED and not was_refused else {}
-    is_known = bool(known) and all(known.get(number) == line for number, line in enumerate(found.lines, found.first))
+    known = ctx.session.lines_read(path)[path] if len(output) > _REPEATED and not was_refused else {}
+    before = _find_before(known, found)
+    is_known = before is not None
     if is_known:
         total = f" of {found.total}" if found.total is not None else ""
-        output = f"{name} lines {found.first}-{last}{total} have not changed since you read them above."
+        moved = "" if before == found.first else f", as {before}-{before + last - found.first}"
+        output = f"{name} lines {found.first}-{last}{total} have not changed since you read them above{moved}."
     closing = [] if is_known and not found.cut else _closing(found, last)
     output = "\n\n".join([output or "(The file is empty)", *closing])
     instructions = _instructions(ctx, target)
@@ -219,6 +224,19 @@ def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange) -> ToolResul
     }
     metadata |= {UNCHANGED: True} if is_known else {}
     return ToolResult(readable(workspace.relative(target.path)), output, metadata, is_bounded=True)
+
+
+def _find_before(known: Mapping[int, str], found: LineRange) -> int | None:
+    """Return the number that the first line had when all of the lines were read before; None: some are new.
+
+    An edit above them changes their numbers.
+    """
+    start = found.lines[0] if found.lines else ""
+    numbers = islice((number for number, line in known.items() if line == start), _PLACES_TRIED)
+    firsts = (found.first, *numbers) if known else ()
+    return next(
+        (first for first in firsts if all(known.get(n) == line for n, line in enumerate(found.lines, first))), None
+    )
 
 
 def _closing(found: LineRange, last: int) -> list[str]:

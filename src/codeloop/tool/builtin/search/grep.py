@@ -19,6 +19,7 @@ from codeloop.tool.file_access import (
     check_unmoved,
     filter_free,
     read_need,
+    readable,
     resolve,
     search_target,
 )
@@ -72,7 +73,9 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     found, how = await _search(target.path, query, ctx)
     found = found if is_named else _drop_lock_files(await _plain(found, ctx), params, ctx)
     if params.block and params.mode == "content":
-        found = await asyncio.to_thread(show_blocks, found)
+        names = {hits.path: readable(str(hits.path)) for hits in found.files}
+        lines_read = ctx.session.lines_read(*names.values())
+        found = await asyncio.to_thread(show_blocks, found, {path: lines_read[name] for path, name in names.items()})
     result = _result(params, found, ctx)
     return replace(result, output="\n\n".join(text for text in (result.output, note, how) if text))
 
@@ -223,7 +226,7 @@ def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine
     for line in lines:
         if grouped and last and line.number > last + 1:
             yield MatchLine(0, "--", is_match=False)
-        last = line.number
+        last = line.number  # 0: the line stands for others, which were read
         yield line
 
 

@@ -1,6 +1,7 @@
 """Chooses the lines of a search to show: whole functions around matches, and a fair share for each file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from codeloop.schema.bounds.reading import READ_PARSED, SEARCH_BLOCK, SEARCH_BYTES
 from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
@@ -12,16 +13,22 @@ from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchL
 
 _ROW = 8
 """Bytes of a line besides its text: its number and separators."""
+_RUN = 4
+"""The fewest lines that are named instead of shown again."""
 _NAME = 100
 """Bytes of a file's heading."""
 
 
-def show_blocks(found: GrepResult) -> GrepResult:
-    """Widen each match to its whole function, where there is one and it is not too long."""
-    return replace(found, files=[_with_blocks(each) for each in found.files[: SEARCH_RESULTS.value]])
+def show_blocks(found: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]) -> GrepResult:
+    """Widen each match to its whole function, where there is one and it is not too long.
+
+    `lines_read`: the lines of each file that the session has read, by number; those are only named.
+    """
+    files = [_with_blocks(each, lines_read.get(each.path, {})) for each in found.files[: SEARCH_RESULTS.value]]
+    return replace(found, files=files)
 
 
-def _with_blocks(hits: FileMatches) -> FileMatches:
+def _with_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMatches:
     try:
         if hits.path.stat().st_size > READ_PARSED.value:
             return hits
@@ -37,7 +44,22 @@ def _with_blocks(hits: FileMatches) -> FileMatches:
             inner = range(block.first, min(block.last, len(lines)) + 1)
             wanted = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in inner} | wanted
     rows = [MatchLine(number, wanted[number], number in matches) for number in sorted(wanted)]
-    return FileMatches(hits.path, hits.matches, rows)
+    return FileMatches(hits.path, hits.matches, [*_name_lines_read(rows, lines_read)])
+
+
+def _name_lines_read(rows: Sequence[MatchLine], lines_read: Mapping[int, str]) -> Iterator[MatchLine]:
+    """Yield the lines; a longer run without matches that was read and is unchanged becomes one line, of number 0."""
+    run: list[MatchLine] = []
+    for row in (*rows, None):
+        is_known = row is not None and not row.is_match and lines_read.get(row.number) == row.text
+        if run and not (is_known and row is not None and row.number == run[-1].number + 1):
+            named = MatchLine(0, f"({run[0].number}-{run[-1].number} as you read them above)", is_match=False)
+            yield from [named] if len(run) >= _RUN else run
+            run = []
+        if is_known and row is not None:
+            run.append(row)
+        elif row is not None:
+            yield row
 
 
 def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
