@@ -58,7 +58,7 @@ def test_each_known_runner_gives_failures_and_counts_passes(name: str) -> None:
 
 
 NODE_PASSES = "".join(
-    f"# Subtest: adds {n}\nok {n} - adds {n}\n  ---\n  duration_ms: 0.08{n}\n  ...\n" for n in range(1, 13)
+    f"# Subtest: adds {n}\nok {n} - adds {n}\n  ---\n  duration_ms: 0.08{n}\n  ...\n" for n in range(1, 33)
 )
 NODE_NESTED = "".join(
     f"    # Subtest: does {n}\n    ok {n} - does {n}\n"
@@ -99,15 +99,56 @@ def test_of_the_tap_that_node_20_prints_failures_stay_whole() -> None:
     text, has_gaps = condense(printed)
     assert not has_gaps
     counts = [f"... {part.count(chr(10))} lines of what passed or was skipped\n" for part in (passes, suite)]
-    assert text == (
-        f"TAP version 13\n# it prints\n{counts[0]}{NODE_FAILED}{counts[1]}1..15\n# tests 20\n# pass 19\n"
-        "... 5 lines of npm's notice of an update\n"
-    )
+    assert text == (f"TAP version 13\n# it prints\n{counts[0]}{NODE_FAILED}{counts[1]}1..15\n# tests 20\n# pass 19\n")
 
 
 def test_what_npm_would_publish_is_shown() -> None:
     text = "".join(f"npm notice {n}.2kB dist/part-{n}.js\n" for n in range(100))
     assert condense(text) == (text, False)
+
+
+def test_what_npm_and_pip_print_about_themselves_is_left_out_of_a_short_output_too() -> None:
+    deprecated = "".join(f"npm warn deprecated part-{n}@1.0.{n}: use another\n" for n in range(7))
+    fund = "12 packages are looking for funding\n  run `npm fund` for details\n"
+    text, has_gaps = condense(f"{deprecated}\nadded 300 packages in 4s\n\n{fund}{NPM_UPDATE}")
+    assert text == "npm warn deprecated: 7 packages\n\nadded 300 packages in 4s\n\n"
+    assert not has_gaps
+    pip = "Installed x\n\n[notice] A new release of pip is available: 1 -> 2\n[notice] To update, run: pip install x\n"
+    assert condense(pip)[0] == "Installed x\n\n"
+    one = "npm warn deprecated part@1: use another\nnpm error code E404\n"
+    assert condense(one)[0] == one
+
+
+FAILED = """\
+___________________ test_adds[{n}] ____________________
+
+n = {n}
+
+    def test_adds(n):
+>       assert add(n) == n
+
+tests/test_sum.py:7:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
+
+    def add(n):
+>       raise KeyError(n)
+E       KeyError: {n}
+
+src/sum.py:3: KeyError
+"""
+
+
+def test_after_five_failures_at_one_place_headings_and_messages_remain() -> None:
+    start = "=========== FAILURES ===========\n"
+    other = FAILED.format(n="other").replace("src/sum.py:3", "src/other.py:9")
+    end = "=========== 21 failed in 2.1s ==========="
+    text, has_gaps = condense(start + "".join(FAILED.format(n=n) for n in range(20)) + other + end)
+    assert has_gaps, "the whole is in a file"
+    assert text.count("src/sum.py:3: KeyError") == 5
+    assert [f"E       KeyError: {n}\n" in text for n in range(20)] == [True] * 20
+    assert "test_adds[19] ____________________\nE       KeyError: 19\n" in text
+    assert "src/other.py:9: KeyError" in text
+    assert text.endswith(f"KeyError\n{end}")
 
 
 @pytest.mark.parametrize(

@@ -58,38 +58,67 @@ RUNNERS = {
 Output of tools that list problems only (tsc, ruff) stays whole.
 """
 
-_NPM_UPDATE = re.compile(
-    r"npm notice *(?:New \w+ version of npm available!.*|Changelog: .*|To update run: .*)?$", re.MULTILINE
+_NOTICES = re.compile(
+    r"^(?:npm notice *(?:New \w+ version of npm available!.*|Changelog: .*|To update run: .*)?"
+    r"|\d+ packages? (?:is|are) looking for funding| +run `npm fund` for details"
+    r"|\[notice\] (?:A new release of pip is available.*|To update, run: .*))(?:\n|\Z)",
+    re.MULTILINE,
 )
+"""What package managers print about themselves and about money."""
+_DEPRECATED = re.compile(r"^(?:npm (?:warn|WARN) deprecated .*(?:\n|\Z)){2,}", re.MULTILINE)
+_HEADING = re.compile(r"_{2,} .+ _{2,}$")
+_RULE = re.compile(r"=+ .+ =+$")
+_PLACE = re.compile(r"\S+:\d+: \w+")
+_ALIKE = 5
+"""How many of pytest's failures at one place are shown whole."""
+_MESSAGE = 6
+"""Lines of the message of each further one."""
 
 
 def condense(text: str) -> tuple[str, bool]:
     """Return the text without lines of passed tests and without repeated blocks, and whether a block was dropped."""
+    if "\nnpm " in text or "npm fund" in text or text.startswith("npm ") or "[notice] " in text:
+        text = _DEPRECATED.sub(lambda run: f"npm warn deprecated: {run[0].count(chr(10))} packages\n", text)
+        text = _NOTICES.sub("", text)
     if len(text) < _SHORT:
         return text, False
-    counted = _count_passes(text, text.split("\n"))
-    lines_left = _drop_repeats(counted)
+    runner = next((each for each in RUNNERS.values() if each.sign.search(text)), None)
+    counted = _count_passes(text, runner.passed) if runner is not None else text.split("\n")
+    shorter = _shorten_alike(counted) if runner is RUNNERS["pytest"] else counted
+    lines_left = _drop_repeats(shorter)
     return "\n".join(lines_left), len(lines_left) < len(counted)
 
 
-def _count_passes(text: str, lines: Sequence[str]) -> list[str]:
-    """Replace each run of lines that a known runner prints for passed tests by one line; npm's notices, too."""
-    runner = next((each for each in RUNNERS.values() if each.sign.search(text)), None)
-    kinds = [(_NPM_UPDATE, "npm's notice of an update")]
-    kinds += [(runner.passed, "what passed or was skipped")] if runner is not None else []
+def _shorten_alike(lines: Sequence[str]) -> list[str]:
+    """Leave of pytest's failures that ended at the same place, after the first five, the heading and the message."""
+    kept: list[str] = []
+    section: list[str] = []
+    counts = dict[str, int]()
+    for line in (*lines, "= end ="):
+        if not _HEADING.match(line) and not _RULE.match(line):
+            section.append(line)
+            continue
+        place = next((each for each in reversed(section) if _PLACE.match(each)), "")
+        counts[place] = counts.get(place, 0) + 1
+        if place and counts[place] > _ALIKE and _HEADING.match(section[0]):
+            message = [each for each in section if each.startswith("E ")]
+            section = [section[0], *message[:_MESSAGE], *(["E   ..."] if len(message) > _MESSAGE else [])]
+        kept += section
+        section = [line]
+    return kept
+
+
+def _count_passes(text: str, passed: re.Pattern[str]) -> list[str]:
+    """Replace each run of lines that a runner prints for passed tests by one line."""
+    lines = text.split("\n")
     kept: list[str] = []
     run: list[str] = []
-    run_kind = ""
     at = start = 0
     while at <= len(lines):
-        found, kind = None, ""
-        if at < len(lines):
-            found, kind = next(
-                ((match, kind) for pattern, kind in kinds if (match := pattern.match(text, start))), (None, "")
-            )
-        if kind != run_kind or found is None:
-            kept += [f"... {len(run)} lines of {run_kind}"] if len(run) >= _LEAST else run
-            run, run_kind = [], kind
+        found = passed.match(text, start) if at < len(lines) else None
+        if found is None:
+            kept += [f"... {len(run)} lines of what passed or was skipped"] if len(run) >= _LEAST else run
+            run = []
         if at == len(lines):
             break
         count = found[0].count("\n") + 1 if found is not None else 1
