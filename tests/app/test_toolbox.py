@@ -69,6 +69,22 @@ def test_a_language_server_is_offered_for_what_lies_below_the_top(tmp_path: Path
     assert has_language_server(settings) is is_there
 
 
+@pytest.mark.parametrize(
+    ("program", "file", "is_there"),
+    [("ruff", "a.py", False), ("vscode-eslint-language-server", "eslint.config.js", False), ("ty", "a.py", True)],
+)
+def test_a_linter_alone_answers_no_questions(tmp_path: Path, program: str, file: str, is_there: bool) -> None:
+    """It has no definitions or references, and what it reports comes with each edit."""
+    work = tmp_path / "work"
+    (work / ".venv" / "bin").mkdir(parents=True)
+    (work / ".venv" / "bin" / program).touch(0o755)
+    (work / file).touch()
+    start = startup(tmp_path / "home", work)
+    settings = find_settings(replace(start, trust=True, environment={**start.environment, "PATH": "/nowhere"}))
+    assert any(each.state == "found" for each in choose_servers(settings))
+    assert has_language_server(settings) is is_there
+
+
 def test_no_more_folders_are_looked_at_for_a_language_server_than_the_limit_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

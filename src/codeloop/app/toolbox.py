@@ -113,15 +113,19 @@ class _Row(Struct, frozen=True):
     needs: list[str] = []
     packages: dict[str, str] = {}
     runs_project_code: bool = False
+    is_linter: bool = False
 
 
 def has_language_server(settings: ProjectSettings) -> bool:
-    """Return whether a server can run for what lies in a project, in its upper folders. Only looks: none is started."""
+    """Return whether a server that knows definitions can run for what lies in a project, in its upper folders.
+
+    Only looks: none is started. What a linter reports comes with each edit; it answers no other question.
+    """
     configured, project_root = settings.config.lsp, settings.project_root
     if configured is False:
         return False
     tops = dict.fromkeys((project_root.directory, project_root.root))
-    rows = msgspec.json.decode(_SERVERS.read_bytes(), type=list[_Row])
+    rows = [row for row in msgspec.json.decode(_SERVERS.read_bytes(), type=list[_Row]) if not row.is_linter]
     if configured and configured is not True:
         own = {name: each for name, each in configured.items() if each.command or each.disabled}
         rows = [row for row in rows if row.name not in own or not own[row.name].disabled]

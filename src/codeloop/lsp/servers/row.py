@@ -22,6 +22,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     of an npm package. `install`: the package manager, then the packages. `settle`, `repeats`, `pull_method`:
     see ServerSetup. `warnings`: they are reported like errors. `shared`: one process serves all roots of a project,
     which are added as workspace folders, or need not be; "": each root has its own process. `sandbox`: as configured.
+    `is_linter`: it only reports errors, and knows no definitions.
     """
 
     name: str
@@ -42,6 +43,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     warnings: bool = False
     shared: Literal["", "folders", "any"] = ""
     sandbox: bool | ProgramSandboxConfig = True
+    is_linter: bool = False
 
     def language(self, path: Path) -> str | None:
         """Return the id of the language of a file; None: it does not serve this file."""
