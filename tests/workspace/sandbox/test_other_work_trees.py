@@ -68,6 +68,23 @@ async def test_a_tree_commits_to_its_own_branch_and_writes_nothing_into_the_othe
     assert git(it, main, "rev-parse", "HEAD") == commit
 
 
+async def test_a_branch_of_another_tree_stays_where_it_is_when_git_has_packed_it(it: Attacked, trees: Trees) -> None:
+    if it.backend == "landlock":
+        pytest.skip("Landlock knows no exceptions below a folder that may be written")
+    main, (_, second, inside) = it.root, trees
+    commit, branch = git(it, main, "rev-parse", "HEAD"), git(it, main, "branch", "--show-current").strip()
+    git(it, main, "pack-refs", "--all", "--prune")
+    own = await inside.run("echo two > a.txt && git add -A && git commit -qm mine && git log --oneline | wc -l")
+    assert own.output.strip() == "2", own.output
+    for name in (branch, "second"):
+        for line in ("git update-ref refs/heads/{0} HEAD", "echo {1} > {2}/.git/refs/heads/{0}"):
+            await inside.run(line.format(name, "0" * 40, main))
+    await inside.run(f"sed -i 's/^[0-9a-f]\\{{40\\}}/{'0' * 40}/' {main}/.git/packed-refs")
+    assert git(it, main, "rev-parse", "HEAD") == git(it, second, "rev-parse", "HEAD") == commit
+    assert git(it, main, "status", "--porcelain") == git(it, second, "status", "--porcelain") == ""
+    assert not list((main / ".git/refs").rglob("*.lock"))
+
+
 async def test_what_another_tree_does_meanwhile_stays(it: Attacked, trees: Trees) -> None:
     _, second, inside = trees
     await inside.run("true")

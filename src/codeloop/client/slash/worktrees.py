@@ -62,7 +62,9 @@ def made_lines(tree: Worktree, *, is_new: bool) -> list[str]:
     lines += tree.notes
     if tree.asks:
         files = " ".join(tree.asks[:_SHOWN])
-        lines.append(f"Not copied, as it may hold secrets: {files}. To copy: worktree copy {tree.name} {files}")
+        lines.append(
+            f"Not copied, as it may hold secrets: {files}. To copy: codeloop worktree copy {tree.name} {files}"
+        )
     return lines
 
 

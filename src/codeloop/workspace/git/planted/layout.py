@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import from_home, read_start
@@ -44,20 +45,40 @@ def git_folders(root: Path) -> Iterator[Path]:
 def list_foreign_state(root: Path) -> list[Path]:
     """Return the files in a linked work tree's repository that belong to its other work trees; none for the main one.
 
-    These are the HEAD, index and log of each, and the references checked out there that are files.
+    These are the HEAD, index and log of each, and the branches checked out there.
     """
     own, shared, *_ = (*git_folders(root), root, root)
     if shared == root or own.parent != shared / "worktrees":
         return []
     others = [each for each in work_trees(shared) if each != own]
-    heads = [pointer_text(each / "HEAD") for each in (shared, *others)]
-    branches = [shared / head for head in heads if head.startswith("refs/heads/") and ".." not in head]
-    mine = pointer_text(own / "HEAD")
+    heads = {pointer_text(each / "HEAD") for each in (shared, *others)} - {pointer_text(own / "HEAD")}
+    branches = [shared / head for head in sorted(heads) if head.startswith("refs/heads/") and ".." not in head]
+    for branch in branches:
+        if not os.path.lexists(branch):  # after `git gc`: what has no file can't be protected
+            _unpack_branch(shared, branch)
     return [
         *others,
         *(shared / name for name in ("HEAD", "index", "logs/HEAD")),
-        *(branch for branch in branches if branch.is_file() and str(branch) != str(shared / mine)),
+        *(branch for branch in branches if branch.is_file()),
     ]
+
+
+def _unpack_branch(shared: Path, branch: Path) -> None:
+    """Write the file of a branch that is in `packed-refs` alone, as git does when it changes one; git prefers it."""
+    end = f" {branch.relative_to(shared)}\n".encode()
+    lock = branch.with_name(f"{branch.name}.lock")
+    with suppress(OSError):
+        branch.parent.mkdir(parents=True, exist_ok=True)
+        with lock.open("xb") as file:  # git itself waits, or fails, while this is there
+            try:
+                with (shared / "packed-refs").open("rb") as packed:
+                    commit = next((line.split()[0] for line in packed if line.endswith(end)), b"")
+                file.write(commit + b"\n")
+                file.flush()
+                if commit and not os.path.lexists(branch):
+                    lock.rename(branch)
+            finally:
+                lock.unlink(missing_ok=True)
 
 
 def pointer_text(head: Path) -> str:
