@@ -15,7 +15,7 @@ from bench.measure import Command, Failed
 from bench.script import Call
 from bench.subject import Place
 from codeloop.permission.rules import decide
-from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.schema.permission import Action, PermissionRule
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.workspace.process.shells import ShellContext
@@ -48,7 +48,7 @@ def permission(bench: Bench) -> None:
     for _ in range(max(bench.rounds, 3) * 100):
         start = time.process_time()
         analysis = analyse(LINE, facts_of(LINE, folder, place, workspace))
-        decide(need_of(LINE, analysis), rules)
+        decide(make_need(LINE, analysis), rules)
         taken.append((time.process_time() - start) * 1000)
     for measured in bench.places:
         if measured.subject.name == "codeloop":

@@ -7,7 +7,7 @@ import msgspec
 from codeloop.extend.agents import agents_of, naming_subagents
 from codeloop.model.chat import TextPiece, UserTurn
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.permission.defaults import base_rules
+from codeloop.permission.defaults import make_base_rules
 from codeloop.permission.rules import decide
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
@@ -16,7 +16,7 @@ from codeloop.schema.permission import Need, PermissionRule
 from tests.extend.settings import write
 from tests.support.project import Rig, call, calls, rig
 
-BASE = base_rules("auto", Path("/scratch"))
+BASE = make_base_rules("auto", Path("/scratch"))
 
 
 def agents(**own: AgentConfig) -> dict[str, Agent]:

@@ -12,7 +12,7 @@ from codeloop.extend import template
 from codeloop.kit import diff, frontmatter, glob, suggest, terminal_text, wildcard
 from codeloop.kit.text import terminal_output
 from codeloop.net.sse import SseParser
-from codeloop.permission.defaults import base_rules
+from codeloop.permission.defaults import make_base_rules
 from codeloop.schema.permission import PermissionRequest, PermissionRule
 from codeloop.tool.web.charset import decode
 from codeloop.workspace.git.ignore_patterns import parse
@@ -45,7 +45,7 @@ def headed(head: str) -> object:
 
 def restricted(patterns: list[str]) -> object:
     rules = [PermissionRule(permission="bash", pattern=pattern, action="ask") for pattern in patterns]
-    return restricting(base_rules("auto", Path("/tmp/scratch")), rules)
+    return restricting(make_base_rules("auto", Path("/tmp/scratch")), rules)
 
 
 def styled(text: str) -> str:

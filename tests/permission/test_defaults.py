@@ -5,9 +5,15 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.wildcard import ANY
-from codeloop.permission.defaults import agent_rules, base_rules, firm_agent_rules, firm_rules, guards
-from codeloop.permission.rules import decide, is_offered, strictest
-from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.permission.defaults import (
+    make_agent_rules,
+    make_base_rules,
+    make_fixed_agent_rules,
+    make_fixed_rules,
+    make_guards,
+)
+from codeloop.permission.rules import decide, find_strictest, is_offered
+from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.schema.permission import TRAITS, Action, Need, PermissionRule, Profile, Ruleset
 from codeloop.schema.wire import replace
 
@@ -16,7 +22,7 @@ SKILLS = Path("/data/skills")
 
 
 def rules_of(agent: str, *readable: Path, profile: Profile = "auto") -> Ruleset:
-    return (*base_rules(profile, SCRATCH, *readable), *agent_rules(agent))
+    return (*make_base_rules(profile, SCRATCH, *readable), *make_agent_rules(agent))
 
 
 def wanted(permission: str, pattern: str) -> Need:
@@ -111,28 +117,28 @@ def test_the_built_in_agents(agent: str, permission: str, pattern: str, expected
     ],
 )
 def test_the_profiles(profile: Profile, permission: str, pattern: str, expected: Action) -> None:
-    rules = (*base_rules(profile, SCRATCH, SKILLS), *agent_rules("build"))
-    verdicts = [decide(wanted(permission, pattern), each) for each in (rules, firm_rules(profile)) if each]
-    assert strictest(verdicts).action == expected
+    rules = (*make_base_rules(profile, SCRATCH, SKILLS), *make_agent_rules("build"))
+    verdicts = [decide(wanted(permission, pattern), each) for each in (rules, make_fixed_rules(profile)) if each]
+    assert find_strictest(verdicts).action == expected
 
 
 @pytest.mark.parametrize(
     ("firm", "permission", "pattern", "expected"),
     [
-        (firm_rules("plan"), "bash", "make", "deny"),
-        (firm_rules("plan"), "bash", "<read-only>", "allow"),
-        (firm_rules("plan"), "edit", "a", "deny"),
-        (firm_rules("plan"), "mcp_tool", "*", "deny"),
-        (firm_rules("plan"), "read", ".env", "allow"),
-        (firm_rules("plan"), "external_directory", "/etc/*", "allow"),
-        (firm_rules("yolo"), "bash", "make", "allow"),
-        (firm_rules("yolo"), "sandbox", "make", "deny"),
-        (firm_agent_rules("plan"), "bash", "make", "deny"),
-        (firm_agent_rules("plan"), "edit", "a", "deny"),
-        (firm_agent_rules("plan"), "webfetch", "https://a.example", "allow"),
-        (firm_agent_rules("explore"), "bash", "make", "deny"),
-        (firm_agent_rules("explore"), "bash", "<read-only>", "allow"),
-        (firm_agent_rules("explore"), "edit", ".codeloop/plans/a.md", "deny"),
+        (make_fixed_rules("plan"), "bash", "make", "deny"),
+        (make_fixed_rules("plan"), "bash", "<read-only>", "allow"),
+        (make_fixed_rules("plan"), "edit", "a", "deny"),
+        (make_fixed_rules("plan"), "mcp_tool", "*", "deny"),
+        (make_fixed_rules("plan"), "read", ".env", "allow"),
+        (make_fixed_rules("plan"), "external_directory", "/etc/*", "allow"),
+        (make_fixed_rules("yolo"), "bash", "make", "allow"),
+        (make_fixed_rules("yolo"), "sandbox", "make", "deny"),
+        (make_fixed_agent_rules("plan"), "bash", "make", "deny"),
+        (make_fixed_agent_rules("plan"), "edit", "a", "deny"),
+        (make_fixed_agent_rules("plan"), "webfetch", "https://a.example", "allow"),
+        (make_fixed_agent_rules("explore"), "bash", "make", "deny"),
+        (make_fixed_agent_rules("explore"), "bash", "<read-only>", "allow"),
+        (make_fixed_agent_rules("explore"), "edit", ".codeloop/plans/a.md", "deny"),
     ],
 )
 def test_what_a_blanket_permission_does_not_lift(
@@ -144,14 +150,14 @@ def test_what_a_blanket_permission_does_not_lift(
 def test_what_nobody_means_by_allowing_everything_is_asked_unless_it_is_named() -> None:
     everything = (PermissionRule(permission="*", pattern="*", action="allow"),)
     for permission in ("sandbox", "webfetch_private"):
-        assert decide(wanted(permission, "x"), guards(everything)).action == "ask"
+        assert decide(wanted(permission, "x"), make_guards(everything)).action == "ask"
         named = PermissionRule(permission=permission, pattern="*", action="allow")
-        assert decide(wanted(permission, "x"), guards((*everything, named))).action == "allow"
+        assert decide(wanted(permission, "x"), make_guards((*everything, named))).action == "allow"
 
 
 def test_a_plain_session_runs_any_line_in_the_sandbox_without_a_question() -> None:
     for line in ('for f in *; do echo "$f"; done', 'eval "$x"', "$cmd", "(("):
-        need = need_of(line, analyse(line))
+        need = make_need(line, analyse(line))
         assert decide(replace(need, traits=("sandboxed",)), rules_of("build")).action == "allow"
         assert decide(need, rules_of("build")).action == "ask"
 
@@ -186,7 +192,7 @@ BLANKET = (
     ],
 )  # fmt: skip
 def test_a_blanket_rule_lifts_no_question_about_guarded_files(permission: str, path: str) -> None:
-    assert decide(Need(permission=permission, patterns=(path,)), guards(BLANKET)).action == "ask"
+    assert decide(Need(permission=permission, patterns=(path,)), make_guards(BLANKET)).action == "ask"
 
 
 @pytest.mark.parametrize(
@@ -201,7 +207,7 @@ def test_a_blanket_rule_lifts_no_question_about_guarded_files(permission: str, p
 def test_a_rule_that_names_guarded_files_lifts_the_question(permission: str, pattern: str, path: str) -> None:
     own = (*BLANKET, PermissionRule(permission=permission, pattern=pattern, action="allow"))
     need = Need(permission="read" if permission == "*" else permission, patterns=(path,))
-    assert decide(need, guards(own)).action == "allow"
+    assert decide(need, make_guards(own)).action == "allow"
 
 
 def test_rules_about_a_kind_of_file_may_also_deny_it() -> None:
@@ -212,7 +218,7 @@ def test_rules_about_a_kind_of_file_may_also_deny_it() -> None:
 
 def test_what_is_possible_is_asked_about_for_a_path_and_not_for_a_kind_of_file() -> None:
     maybe = Need(permission="read", patterns=(), possible=(ANY,))
-    assert decide(maybe, BLANKET, guards(BLANKET)).action == "allow"
+    assert decide(maybe, BLANKET, make_guards(BLANKET)).action == "allow"
     for pattern in ("secrets/*", "*"):
         for action in ("ask", "deny"):
             rule = PermissionRule(permission="read", pattern=pattern, action=action)

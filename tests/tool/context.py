@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit.wildcard import matches
-from codeloop.permission.defaults import base_rules, guards
+from codeloop.permission.defaults import make_base_rules, make_guards
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.permission.rules import RuleLayer, Verdict, decide, list_denied_patterns, strictest
+from codeloop.permission.rules import RuleLayer, Verdict, decide, find_strictest, list_denied_patterns
 from codeloop.schema.event import session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionTime
@@ -65,7 +65,9 @@ class TestContext:
     def verdict(self, need: Need) -> Verdict:
         """Decide a need by the built-in rules of the profile auto, then `rules`; nobody is there to be asked."""
         own = self.rules or ()
-        return strictest([decide(need, base_rules("auto", self.workspace.scratch), own), decide(need, guards(own))])
+        return find_strictest(
+            [decide(need, make_base_rules("auto", self.workspace.scratch), own), decide(need, make_guards(own))]
+        )
 
     def _denials(self, permission: str) -> tuple[str, ...]:
         return list_denied_patterns(permission, [(RuleLayer("test", self.rules or ()),)])

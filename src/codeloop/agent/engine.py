@@ -14,7 +14,7 @@ from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest
-from codeloop.permission.defaults import guards
+from codeloop.permission.defaults import make_guards
 from codeloop.permission.gate import CallRules, Gate
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent
@@ -267,7 +267,7 @@ class Engine(Struct, frozen=True):
 
     def _lists(self, session: RuleLayer, agent: Agent, profile: Profile) -> list[RuleLayers]:
         own = self._layers(session, agent, profile)
-        blanket = RuleLayer("built-in", guards(*(layer.rules for layer in own[1:])))
+        blanket = RuleLayer("built-in", make_guards(*(layer.rules for layer in own[1:])))
         return [own, (blanket,), *self.rulebook.ceilings(agent.name, profile)]
 
     def _layers(self, session: RuleLayer, agent: Agent, profile: Profile) -> RuleLayers:

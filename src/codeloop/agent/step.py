@@ -28,7 +28,7 @@ from codeloop.model.chat import (
     TextDelta,
     UsageUpdate,
 )
-from codeloop.permission.defaults import UNATTENDED
+from codeloop.permission.defaults import UNATTENDED_RULES
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import StoredEvent, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
@@ -134,7 +134,7 @@ def _make_request(
     view = engine.store.context_view(session_id)
     rulesets, *ceilings = engine.rulesets(session_id, agent)
     if not engine.policy.attended:
-        ceilings.append((UNATTENDED,))
+        ceilings.append((UNATTENDED_RULES,))
     options = {**model.info.options, **agent.options}
     if info.variant is not None:
         from codeloop.model.catalog.variants import with_variant

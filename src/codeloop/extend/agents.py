@@ -8,8 +8,8 @@ from msgspec import Struct
 from codeloop.config.trust.restrict import Overlaps, change_rule, restricting
 from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import matches
-from codeloop.permission.defaults import agent_rules
-from codeloop.permission.rules import last_match
+from codeloop.permission.defaults import make_agent_rules
+from codeloop.permission.rules import find_last_match
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import SUBAGENT_LISTING
@@ -105,7 +105,7 @@ def _agent(name: str, config: Config, base: Ruleset, overlaps: Overlaps) -> Agen
     return Agent(
         name=name,
         mode=own.mode or (native.mode if native else "all"),
-        permission=list(build_rules(config, name, base, agent_rules(name), overlaps)),
+        permission=list(build_rules(config, name, base, make_agent_rules(name), overlaps)),
         options=own.options,
         description=own.description or (native.description if native else None),
         native=True if native else None,
@@ -130,7 +130,7 @@ def naming_subagents(description: str, agents: dict[str, Agent]) -> Describe:
         lines: list[str] = []
         value = SUBAGENT_LISTING.value
         for agent in subagents:
-            rule = last_match("task", agent.name, rules)
+            rule = find_last_match("task", agent.name, rules)
             if rule is not None and rule.action == "deny":
                 continue
             line = f"- {agent.name}: {one_line(agent.description or 'an agent of this project', SUBAGENT_WIDTH)}"

@@ -7,7 +7,7 @@ from codeloop.config.load import Loaded
 from codeloop.config.sources import format_keys
 from codeloop.extend.agents import agents_of, build_rules
 from codeloop.kit.jsonc import Keys
-from codeloop.permission.defaults import agent_rules, base_rules, firm_agent_rules, firm_rules
+from codeloop.permission.defaults import make_agent_rules, make_base_rules, make_fixed_agent_rules, make_fixed_rules
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig
@@ -18,7 +18,7 @@ from codeloop.schema.permission import Profile
 class Rulebook:
     """Answers from the current configuration; `take` replaces it.
 
-    `scratch` and `readable`: see `base_rules`.
+    `scratch` and `readable`: see `make_base_rules`.
     """
 
     def __init__(self, loaded: Loaded, scratch: Path, readable: tuple[Path, ...] = ()) -> None:
@@ -34,14 +34,14 @@ class Rulebook:
 
     def agents(self, newest: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
         """Return the agents by name, with their rules under the configured profile. `newest`: see `agents_of`."""
-        return agents_of(self._loaded.config, base_rules(self.profile, *self._folders), newest)
+        return agents_of(self._loaded.config, make_base_rules(self.profile, *self._folders), newest)
 
     def layers(self, agent: str, profile: Profile) -> RuleLayers:
         """Return the rules of an agent in order: the profile's, then its own with the user's."""
         rule_layers = self._cache.get((agent, profile))
         if rule_layers is None:
-            base = base_rules(profile, *self._folders)
-            rules = build_rules(self._loaded.config, agent, base, agent_rules(agent))
+            base = make_base_rules(profile, *self._folders)
+            rules = build_rules(self._loaded.config, agent, base, make_agent_rules(agent))
             own = RuleLayer(f"agent {agent}", rules, lambda index: self._origin(agent, index))
             rule_layers = self._cache[agent, profile] = (RuleLayer(f"profile {profile}", base), own)
         return rule_layers
@@ -52,9 +52,9 @@ class Rulebook:
         An agent's firm rules yield to its own rules in the configuration.
         """
         lists: list[RuleLayers] = []
-        if firm := firm_rules(profile):
+        if firm := make_fixed_rules(profile):
             lists.append((RuleLayer(f"profile {profile}", firm),))
-        if firm := firm_agent_rules(agent):
+        if firm := make_fixed_agent_rules(agent):
             own = tuple(self._config(agent).permission)
             keys = ("agent", agent, "permission")
             rule_layer = RuleLayer(f"agent {agent}", own, lambda index: self._describe_origin((*keys, index)))
@@ -67,7 +67,7 @@ class Rulebook:
     def _origin(self, agent: str, index: int) -> str:
         """Return where a rule of `build_rules` is written."""
         parts = (
-            (len(agent_rules(agent)), ()),
+            (len(make_agent_rules(agent)), ()),
             (len(self._loaded.config.permission), ("permission",)),
             (len(self._config(agent).permission), ("agent", agent, "permission")),
         )

@@ -16,7 +16,7 @@ from codeloop.extend.folders import Home, files_below, leads_out
 from codeloop.kit.frontmatter import FrontmatterError, split
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.terminal_text import escape_controls, one_line
-from codeloop.permission.rules import last_match
+from codeloop.permission.rules import find_last_match
 from codeloop.schema.api.command import Skill
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
@@ -180,7 +180,7 @@ def format_skill(skill: Skill, format_path: Callable[[Path], str]) -> str:
 def filter_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
     """Return the skills that the rules do not deny."""
     rules = [rule for ruleset in rulesets for rule in ruleset]
-    verdicts = ((skill, last_match("skill", skill.name, rules)) for skill in skills.found.values())
+    verdicts = ((skill, find_last_match("skill", skill.name, rules)) for skill in skills.found.values())
     return [skill for skill, rule in verdicts if rule is None or rule.action != "deny"]
 
 

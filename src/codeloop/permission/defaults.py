@@ -5,56 +5,56 @@ from functools import lru_cache
 from pathlib import Path
 
 from codeloop.kit.wildcard import expand_home
-from codeloop.permission.rules import KINDS
+from codeloop.permission.rules import FILE_KINDS
 from codeloop.schema.permission import REMOTE, Action, PermissionRule, Profile, Ruleset
 
 
-def _rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
+def _make_rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
     return [PermissionRule(permission=permission, pattern=pattern, action=action) for pattern in patterns or ("*",)]
 
 
-def _rules_for_each(action: Action, permissions: str) -> Ruleset:
-    return tuple(rule for permission in permissions.split() for rule in _rules(permission, action))
+def _make_rules_for_each(action: Action, permissions: str) -> Ruleset:
+    return tuple(rule for permission in permissions.split() for rule in _make_rules(permission, action))
 
 
-SECRETS: Ruleset = tuple(_rules("read", "ask", "<secret>"))
-PROTECTED: Ruleset = tuple(_rules("edit", "ask", "<protected>"))
+SECRETS: Ruleset = tuple(_make_rules("read", "ask", "<secret>"))
+PROTECTED_FILES: Ruleset = tuple(_make_rules("edit", "ask", "<protected>"))
 """Paths that need permission even under a blanket rule; the rows are in `kit/guarded_paths.py`."""
 
 
-_LOOKS = (*_rules("bash", "deny"), *_rules("bash", "allow", "<read-only>"))
-_FIRM: dict[str, Ruleset] = {
-    "plan": (*_LOOKS, *_rules("edit", "deny"), *_rules("edit", "allow", ".codeloop/plans/*.md")),
-    "explore": (*_LOOKS, *_rules("edit", "deny")),
+_READ_ONLY_BASH = (*_make_rules("bash", "deny"), *_make_rules("bash", "allow", "<read-only>"))
+_FIXED: dict[str, Ruleset] = {
+    "plan": (*_READ_ONLY_BASH, *_make_rules("edit", "deny"), *_make_rules("edit", "allow", ".codeloop/plans/*.md")),
+    "explore": (*_READ_ONLY_BASH, *_make_rules("edit", "deny")),
 }
-"""Permissions that read-only agents never have, whatever the rules for all agents allow."""
-_FREE = _rules_for_each("allow", "read grep glob list todowrite skill task")
+"""Rules of the read-only agents, which rules for all agents can't loosen."""
+_FREE = _make_rules_for_each("allow", "read grep glob list todowrite skill task")
 _STARTS: dict[Profile, Ruleset] = {
-    "ask": (*_rules("*", "ask"), *_FREE),
-    "auto": tuple(_rules("*", "allow")),
+    "ask": (*_make_rules("*", "ask"), *_FREE),
+    "auto": tuple(_make_rules("*", "allow")),
     "plan": (
-        *_rules("*", "deny"),
-        *_rules("*", "allow", "<read-only>"),
+        *_make_rules("*", "deny"),
+        *_make_rules("*", "allow", "<read-only>"),
         *_FREE,
-        *_rules_for_each("allow", "webfetch websearch"),
+        *_make_rules_for_each("allow", "webfetch websearch"),
     ),
-    "yolo": tuple(_rules("*", "allow")),
+    "yolo": tuple(_make_rules("*", "allow")),
 }
 _ENDS: dict[Profile, Ruleset] = {
-    "ask": (*_rules("bash", "ask"), *_rules("bash", "allow", "<read-only>"), *_rules("edit", "ask")),
+    "ask": (*_make_rules("bash", "ask"), *_make_rules("bash", "allow", "<read-only>"), *_make_rules("edit", "ask")),
     "auto": (
-        *_rules("bash", "ask"),
-        *_rules("bash", "allow", "<read-only>", "<sandboxed>"),
-        *_rules("bash", "ask", REMOTE),
-        *_rules("external_directory", "allow", "<sandboxed>"),
+        *_make_rules("bash", "ask"),
+        *_make_rules("bash", "allow", "<read-only>", "<sandboxed>"),
+        *_make_rules("bash", "ask", REMOTE),
+        *_make_rules("external_directory", "allow", "<sandboxed>"),
     ),
-    "plan": _FIRM["plan"],
+    "plan": _FIXED["plan"],
     "yolo": (),
 }
 """A profile's rules before and after those that all profiles share."""
 
 
-def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
+def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
     """Return the rules of every agent under a profile.
 
     The tools multiedit, batch and todoread cost more tokens than they save: parallel calls and the conversation itself
@@ -64,80 +64,84 @@ def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
     """
     return (
         *_STARTS[profile],
-        *_rules("doom_loop", "ask"),
-        *_rules("subagents", "ask"),
-        *_rules("external_directory", "ask"),
-        *_rules("external_directory", "allow", *_patterns_inside((scratch, *readable))),
-        *_rules("question", "deny"),
-        *_rules("plan_enter", "deny"),
-        *_rules("plan_exit", "deny"),
-        *_rules("multiedit", "deny"),
-        *_rules("batch", "deny"),
-        *_rules("todoread", "deny"),
-        *_rules("webfetch_private", "ask"),
-        *_rules("sandbox", "ask"),
-        *_rules("mcp_changed", "ask"),
-        *_rules("mcp_sampling", "ask"),
+        *_make_rules("doom_loop", "ask"),
+        *_make_rules("subagents", "ask"),
+        *_make_rules("external_directory", "ask"),
+        *_make_rules("external_directory", "allow", *_patterns_inside((scratch, *readable))),
+        *_make_rules("question", "deny"),
+        *_make_rules("plan_enter", "deny"),
+        *_make_rules("plan_exit", "deny"),
+        *_make_rules("multiedit", "deny"),
+        *_make_rules("batch", "deny"),
+        *_make_rules("todoread", "deny"),
+        *_make_rules("webfetch_private", "ask"),
+        *_make_rules("sandbox", "ask"),
+        *_make_rules("mcp_changed", "ask"),
+        *_make_rules("mcp_sampling", "ask"),
         *SECRETS,
-        *_rules("edit", "ask", "<protected>", *_patterns_inside(readable)),
+        *_make_rules("edit", "ask", "<protected>", *_patterns_inside(readable)),
         *_ENDS[profile],
     )
 
 
 def list_named_permissions() -> frozenset[str]:
-    """Return the permissions that our rules name: a server's tool of such a name would get its rules."""
-    return frozenset(rule.permission for rule in base_rules("auto", Path("/"))) - {"*"}
+    """Return the permissions that our own rules name: an MCP tool with such a name would be judged by those rules."""
+    return frozenset(rule.permission for rule in make_base_rules("auto", Path("/"))) - {"*"}
 
 
-def firm_rules(profile: Profile) -> Ruleset:
-    """Return the rules of a profile that hold whatever a user's rules allow."""
+def make_fixed_rules(profile: Profile) -> Ruleset:
+    """Return the rules of a profile that a user's rules can't loosen."""
     match profile:
         case "plan":
             elsewhere = "external_directory webfetch_private doom_loop subagents question plan_enter plan_exit"
-            return (*_STARTS["plan"], *_rules_for_each("allow", elsewhere), *_FIRM["plan"])
+            return (*_STARTS["plan"], *_make_rules_for_each("allow", elsewhere), *_FIXED["plan"])
         case "yolo":
-            return (*_rules("*", "allow"), *_rules("sandbox", "deny"))
+            return (*_make_rules("*", "allow"), *_make_rules("sandbox", "deny"))
         case _:
             return ()
 
 
-def firm_agent_rules(agent: str) -> Ruleset:
-    """Return the rules of a built-in agent that hold unless a rule of its own allows more."""
-    return (*_rules("*", "allow"), *_FIRM[agent]) if agent in _FIRM else ()
+def make_fixed_agent_rules(agent: str) -> Ruleset:
+    """Return the rules of a built-in agent that only a rule for this agent can loosen."""
+    return (*_make_rules("*", "allow"), *_FIXED[agent]) if agent in _FIXED else ()
 
 
-NAMED = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
-"""The permissions that only a rule of their own grants."""
+EXPLICIT_PERMISSIONS = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
+"""Permissions that `*` does not grant: only a rule that names one does."""
 
 
-def guards(*rulesets: Ruleset) -> Ruleset:
+def make_guards(*rulesets: Ruleset) -> Ruleset:
     """Return the rules that a call must pass in addition to its own.
 
-    Secrets, protected files, private networks, leaving the sandbox, changed MCP servers and those that use the model
-    are asked about. A user's `*: allow` or
-    `edit: allow` does not mean those; a rule that names them does: `"read": {".env": "allow"}`,
-    `"edit": {"<protected>": "allow"}`, any rule for `webfetch_private`, `sandbox` or a server's changes and sampling.
+    The user is asked about secrets, protected files, private networks, commands outside the sandbox, and MCP servers
+    that changed or use the model. A user's `*: allow` or `edit: allow` does not cover those; a rule that names them
+    does: `"read": {".env": "allow"}`, `"edit": {"<protected>": "allow"}`, or one for a permission of
+    EXPLICIT_PERMISSIONS.
     """
     rules = [rule for ruleset in rulesets for rule in ruleset]
     permissions = {rule.permission for rule in rules}
-    asked = [rule for name in NAMED if name not in permissions for rule in _rules(name, "ask")]
-    kept = (*SECRETS, *PROTECTED, *_rules("edit", "allow", ".codeloop/plans/*.md"))
-    return (*_rules("*", "allow"), *asked, *kept, *filter(_names_guarded, rules))
+    questions = [rule for name in EXPLICIT_PERMISSIONS if name not in permissions for rule in _make_rules(name, "ask")]
+    file_rules = (*SECRETS, *PROTECTED_FILES, *_make_rules("edit", "allow", ".codeloop/plans/*.md"))
+    return (*_make_rules("*", "allow"), *questions, *file_rules, *filter(_mentions_guarded_file, rules))
 
 
-def _names_guarded(rule: PermissionRule) -> bool:
+def _mentions_guarded_file(rule: PermissionRule) -> bool:
     """Return whether a rule names secrets or protected files, instead of matching them by a wildcard."""
-    if rule.pattern in KINDS:
+    if rule.pattern in FILE_KINDS:
         return True
     return _is_guarded(expand_home(rule.pattern).replace("*", "x").replace("?", "x"))
 
 
 @lru_cache(1_000)
 def _is_guarded(path: str) -> bool:
-    return any(kind(path) for kind in KINDS.values())
+    return any(kind(path) for kind in FILE_KINDS.values())
 
 
-UNATTENDED: Ruleset = (*_rules("*", "allow"), *_rules("question", "deny"), *_rules("plan_exit", "deny"))
+UNATTENDED_RULES: Ruleset = (
+    *_make_rules("*", "allow"),
+    *_make_rules("question", "deny"),
+    *_make_rules("plan_exit", "deny"),
+)
 """Added to a session's rules when nobody can answer: tools that would wait for the user are not offered."""
 
 
@@ -145,27 +149,33 @@ def _patterns_inside(folders: Iterable[Path]) -> list[str]:
     return [pattern for folder in folders for pattern in (str(folder), f"{folder}/*")]
 
 
-def agent_rules(agent: str) -> Ruleset:
+def make_agent_rules(agent: str) -> Ruleset:
     """Return the rules that a built-in agent adds to the base rules; none for any other name."""
-    if agent in READERS:
-        return tuple(_rules("*", "deny"))
+    if agent in AGENTS_WITHOUT_TOOLS:
+        return tuple(_make_rules("*", "deny"))
     match agent:
         case "build":
-            return (*_rules("question", "allow"), *_rules("plan_enter", "allow"))
+            return (*_make_rules("question", "allow"), *_make_rules("plan_enter", "allow"))
         case "plan":
             return (
-                *_rules("question", "allow"),
-                *_rules("plan_exit", "allow"),
-                *_rules("task", "deny", "general"),
-                *_FIRM["plan"],
+                *_make_rules("question", "allow"),
+                *_make_rules("plan_exit", "allow"),
+                *_make_rules("task", "deny", "general"),
+                *_FIXED["plan"],
             )
         case "general":
-            return tuple(_rules("todowrite", "deny"))
+            return tuple(_make_rules("todowrite", "deny"))
         case "explore":
-            return (*_rules("*", "deny"), *_rules_for_each("allow", EXPLORES), *_FIRM["explore"], *SECRETS)
+            return (
+                *_make_rules("*", "deny"),
+                *_make_rules_for_each("allow", EXPLORE_PERMISSIONS),
+                *_FIXED["explore"],
+                *SECRETS,
+            )
         case _:
             return ()
 
 
-READERS = frozenset({"compaction", "sampling", "summary", "title"})
-EXPLORES = "grep glob list webfetch websearch read"
+AGENTS_WITHOUT_TOOLS = frozenset({"compaction", "sampling", "summary", "title"})
+"""Built-in agents that only write a text."""
+EXPLORE_PERMISSIONS = "grep glob list webfetch websearch read"

@@ -1,10 +1,10 @@
-"""Where a permission question waits for its answer, from this process's terminal or from another process."""
+"""The gate that every tool call passes: decides its needs by rules, and waits for the answer where a user is asked."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
-from codeloop.permission.rules import KINDS, RuleLayers, Verdict, decide, judge_need, last_match
+from codeloop.permission.rules import FILE_KINDS, RuleLayers, Verdict, decide, find_last_match, judge_need
 from codeloop.schema.errors import GapError, HookRefused
 from codeloop.schema.event import (
     PermissionAnswer,
@@ -31,18 +31,19 @@ from codeloop.schema.wire import replace
 from codeloop.store.permission_records import place_of
 from codeloop.store.store import Store
 
-ALSO = "also"
+ALSO_KEY = "also"
 """Metadata key: the further needs of the call that the answer decides."""
-KEPT = "kept"
+KEPT_KEY = "kept"
 """Metadata key: once allowed, the same need is not asked about again in the session."""
-PERSON = "person"
-EXTENSION = "extension"
-DOUBTFUL = "uncertain"
+BY_USER = "person"
+BY_EXTENSION = "extension"
+"""Who decided, as stored in decisions."""
+DOUBTFUL_KEY = "uncertain"
 """Metadata key: the effect is not fully known, so no other grant settles the question."""
 
 
 class Denied(Exception):
-    """A rule forbids it, or an extension with its own `words`; nobody was asked."""
+    """A rule or an extension forbids it; nobody was asked. `words`: an extension's own reason."""
 
     advice = "Do not try to achieve the same by other means."
     """An addition for the model that users are not shown."""
@@ -82,7 +83,7 @@ class CallRules(Struct, frozen=True):
     answers_itself: bool = False
 
 
-Extensions = Callable[[PermissionRequest], Awaitable[Status]]
+AskExtensions = Callable[[PermissionRequest], Awaitable[Status]]
 """Asks extensions about a question: they allow it, deny it, or leave it to the user."""
 
 
@@ -97,18 +98,18 @@ class Gate(Struct, frozen=True):
         session_id: str,
         tool: QuestionTool | None,
         rules: CallRules,
-        extensions: Extensions | None = None,
+        extensions: AskExtensions | None = None,
     ) -> bool:
-        """Return when all are allowed, and whether somebody was asked, which may have taken days.
+        """Return once all needs are allowed; True when the user was asked, which may have taken days.
 
-        There is one question for all needs of a call: that of the first one that is asked about, with the others in
-        `also` of its metadata. Its "always" is about the first one alone. Every decision is stored with its reason.
+        All needs of a call share one question: about the first one that must be asked, with the others in `also` of its
+        metadata. Its "always" covers the first one alone. Every decision is stored with its reason.
         A need that offers no "always" is asked every time: no earlier "always" covers it.
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
         `extensions` may allow or deny what would be asked; they are not asked about what a rule denies.
         Raises Denied when a rule or an extension forbids one, Rejected when the user does.
         """
-        judgements = [self._judgement(need, session_id, tool, rules) for need in needs]
+        judgements = [self._judge(need, session_id, tool, rules) for need in needs]
         for each in judgements:
             if each.verdict.action == "deny":
                 self.store.permissions.note(replace(each.decision, action="deny", by="rule"))
@@ -117,7 +118,7 @@ class Gate(Struct, frozen=True):
         open_judgements = [each for each in judgements if each.verdict.action == "ask"]
         answer: PermissionAnswer | None = None
         if open_judgements and not (rules.answers_itself and all(each.need.hooked is None for each in open_judgements)):
-            answer = await self._question(open_judgements, session_id, tool)
+            answer = await self._ask_user(open_judgements, session_id, tool)
         by = _describe_answer(answer) if answer is not None else "profile yolo"
         is_rejected = answer is not None and answer.reply == "reject"
         for each in open_judgements if is_rejected else judgements:
@@ -126,14 +127,14 @@ class Gate(Struct, frozen=True):
             self.store.permissions.note(replace(each.decision, action=action, by=by if is_asked else each.by))
         if answer is not None and is_rejected:
             raise Rejected(open_judgements[0].need, answer.message)
-        if answer is not None and answer.reply == "once" and by.startswith(PERSON):
+        if answer is not None and answer.reply == "once" and by.startswith(BY_USER):
             self._remember_once(open_judgements, answer)
         return answer is not None
 
     async def _ask_extensions(
-        self, judgement: "_Judgement", session_id: str, tool: QuestionTool | None, extensions: Extensions | None
+        self, judgement: "_Judgement", session_id: str, tool: QuestionTool | None, extensions: AskExtensions | None
     ) -> "_Judgement":
-        """Return a judgement after extensions changed it. Raises Denied."""
+        """Let extensions allow or deny what would be asked; return the judgement after that. Raises Denied."""
         need, verdict, words = judgement.need, judgement.verdict, ""
         if verdict.action == "allow" and need.hooked == "ask":
             verdict = replace(verdict, action="ask", patterns=need.patterns)
@@ -142,24 +143,24 @@ class Gate(Struct, frozen=True):
             status = need.hooked or status
             if status == "ask" and extensions is not None:
                 try:
-                    status = await extensions(_request(need, verdict, session_id, tool))
+                    status = await extensions(_make_request(need, verdict, session_id, tool))
                 except HookRefused as error:
                     if error.ends:
-                        self.store.permissions.note(replace(judgement.decision, action="deny", by=EXTENSION))
+                        self.store.permissions.note(replace(judgement.decision, action="deny", by=BY_EXTENSION))
                         raise
                     status, words = "deny", str(error)
         if status == "deny":
-            self.store.permissions.note(replace(judgement.decision, action="deny", by=EXTENSION))
+            self.store.permissions.note(replace(judgement.decision, action="deny", by=BY_EXTENSION))
             words = words or f"An extension denied this: {need.permission} {', '.join(need.patterns)}."
             raise Denied(need, verdict, words)
         if status != verdict.action:
-            return replace(judgement, verdict=replace(verdict, action=status), by=EXTENSION)
+            return replace(judgement, verdict=replace(verdict, action=status), by=BY_EXTENSION)
         return replace(judgement, verdict=verdict)
 
     def _remember_once(self, judgements: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
-        """Remember an allowed need for the rest of the session, where it is asked about once."""
+        """Remember allowed needs for the rest of the session, those that are asked about once a session."""
         for number, each in enumerate(judgements):
-            if each.is_kept:
+            if each.holds_for_session:
                 grant = Grant(
                     id=f"{answer.request_id}.{number}",
                     session_id=answer.session_id,
@@ -170,12 +171,12 @@ class Gate(Struct, frozen=True):
                 )
                 self.store.permissions.remember_for_session(grant)
 
-    def _judgement(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> "_Judgement":
+    def _judge(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> "_Judgement":
         grants = self.grants(session_id, need)
         verdict, origin = judge_need(need, rules.lists, tuple(rule for grant in grants for rule in _to_rules(grant)))
         is_by_rule = verdict.rule is None or verdict.rule.action == "allow"
-        by = "rule" if is_by_rule else _granting(need, grants)
-        return _Judgement(need, verdict, _decision(need, verdict, origin, session_id, tool), by)
+        by = "rule" if is_by_rule else _find_granting(need, grants)
+        return _Judgement(need, verdict, _make_decision(need, verdict, origin, session_id, tool), by)
 
     def grants(self, session_id: str, need: Need) -> list[Grant]:
         """Return the earlier "always" answers that may cover a need: those for its location."""
@@ -191,26 +192,26 @@ class Gate(Struct, frozen=True):
         those of `always` if it has any; "reject" without words rejects all others of the session.
         """
         pending = self.store.pending_permissions()
-        request_answered = next((request for request in pending if request.id == answer.request_id), None)
-        if request_answered is None:
+        answered_request = next((request for request in pending if request.id == answer.request_id), None)
+        if answered_request is None:
             return False
-        request_answered = replace(request_answered, always=list(always)) if always else request_answered
+        answered_request = replace(answered_request, always=list(always)) if always else answered_request
         answer = PermissionAnswer(
-            session_id=request_answered.session_id,
-            request_id=request_answered.id,
+            session_id=answered_request.session_id,
+            request_id=answered_request.id,
             reply=answer.reply,
             message=answer.message,
         )
         others = [
             other
             for other in pending
-            if other.id != request_answered.id and self._follows(other, request_answered, answer)
+            if other.id != answered_request.id and self._follows(other, answered_request, answer)
         ]
-        replies = (PermissionReplied(properties=answer), *(_same_reply(other, answer) for other in others))
+        replies = (PermissionReplied(properties=answer), *(_copy_reply(other, answer) for other in others))
 
         def make_events() -> Sequence[StoredEvent]:
             if answer.reply == "always":
-                self.store.permissions.remember(request_answered)
+                self.store.permissions.remember(answered_request)
             return replies
 
         self.store.append_made(make_events)
@@ -226,45 +227,45 @@ class Gate(Struct, frozen=True):
                 return _covers(request, other) and self._is_within(other.session_id, request.session_id)
 
     def _is_within(self, session_id: str, ancestor: str) -> bool:
-        seen: set[str] = set()
+        visited: set[str] = set()
         current: str | None = session_id
-        while current is not None and current not in seen:
+        while current is not None and current not in visited:
             if current == ancestor:
                 return True
-            seen.add(current)
+            visited.add(current)
             session = self.store.find_session(current)
             current = session.parent_id if session else None
         return False
 
-    async def _question(
+    async def _ask_user(
         self, judgements: Sequence["_Judgement"], session_id: str, tool: QuestionTool | None
     ) -> PermissionAnswer:
         need, verdict = judgements[0].need, judgements[0].verdict
         others = [each for each in judgements[1:] if each.verdict.patterns != ("*",)]  # `uncertain` marks those
         also = [f"{each.need.permission}: {', '.join(each.verdict.patterns)}" for each in others]
-        metadata = {**need.metadata, ALSO: also} if also else need.metadata
-        if any(each.is_kept for each in judgements):
-            metadata = {**metadata, KEPT: True}
+        metadata = {**need.metadata, ALSO_KEY: also} if also else need.metadata
+        if any(each.holds_for_session for each in judgements):
+            metadata = {**metadata, KEPT_KEY: True}
         if any(each.verdict.is_doubtful for each in judgements):
-            metadata = {**metadata, DOUBTFUL: True}
-        request = replace(_request(need, verdict, session_id, tool), metadata=metadata)
+            metadata = {**metadata, DOUBTFUL_KEY: True}
+        request = replace(_make_request(need, verdict, session_id, tool), metadata=metadata)
         seq = self.store.append(PermissionAsked(properties=request))
         try:
             while True:
                 try:
-                    return await self._answer(request, seq)
+                    return await self._wait_for_answer(request, seq)
                 except GapError:
                     seq = self.store.last_seq()
                     if not self._is_pending(request):
-                        return _rejection(request)
+                        return _make_rejection(request)
         finally:
             if self._is_pending(request):
-                self.store.append(PermissionReplied(properties=_rejection(request)))
+                self.store.append(PermissionReplied(properties=_make_rejection(request)))
 
     def _is_pending(self, request: PermissionRequest) -> bool:
         return any(pending.id == request.id for pending in self.store.pending_permissions(request.session_id))
 
-    async def _answer(self, request: PermissionRequest, after: int) -> PermissionAnswer:
+    async def _wait_for_answer(self, request: PermissionRequest, after: int) -> PermissionAnswer:
         """Wait for the answer among the events after the question. Raises GapError when they are no longer kept."""
         stream = self.store.follow(after, session=request.session_id)
         try:
@@ -273,12 +274,12 @@ class Gate(Struct, frozen=True):
                     case PermissionReplied(properties=answer) if answer.request_id == request.id:
                         return answer
                     case SessionDeleted(properties=session_info) if session_info.session_id == request.session_id:
-                        return _rejection(request)
+                        return _make_rejection(request)
                     case _:
                         pass
         finally:
             await _close(stream)
-        return _rejection(request)
+        return _make_rejection(request)
 
 
 async def _close(stream: AsyncIterator[Stamped]) -> None:
@@ -286,11 +287,11 @@ async def _close(stream: AsyncIterator[Stamped]) -> None:
         await stream.aclose()
 
 
-def _rejection(request: PermissionRequest) -> PermissionAnswer:
+def _make_rejection(request: PermissionRequest) -> PermissionAnswer:
     return PermissionAnswer(session_id=request.session_id, request_id=request.id, reply="reject")
 
 
-def _request(need: Need, verdict: Verdict, session_id: str, tool: QuestionTool | None) -> PermissionRequest:
+def _make_request(need: Need, verdict: Verdict, session_id: str, tool: QuestionTool | None) -> PermissionRequest:
     return PermissionRequest(
         id=new_id("per"),
         session_id=session_id,
@@ -302,13 +303,13 @@ def _request(need: Need, verdict: Verdict, session_id: str, tool: QuestionTool |
     )
 
 
-def _same_reply(request: PermissionRequest, answer: PermissionAnswer) -> PermissionReplied:
+def _copy_reply(request: PermissionRequest, answer: PermissionAnswer) -> PermissionReplied:
     return PermissionReplied(
         properties=PermissionAnswer(session_id=request.session_id, request_id=request.id, reply=answer.reply)
     )
 
 
-def _decision(need: Need, verdict: Verdict, origin: str, session_id: str, tool: QuestionTool | None) -> Decision:
+def _make_decision(need: Need, verdict: Verdict, origin: str, session_id: str, tool: QuestionTool | None) -> Decision:
     """Make the record of a decision, before it is known who answers."""
     patterns = (verdict.patterns if verdict.action == "deny" else need.patterns)[: DECISION_PATTERNS.value]
     return Decision(
@@ -335,35 +336,37 @@ class _Judgement(Struct, frozen=True):
     by: str
 
     @property
-    def is_kept(self) -> bool:
+    def holds_for_session(self) -> bool:
         """Return whether a yes holds for the session: when a rule for the kind of file asked, not a general one."""
         rule = self.verdict.rule
-        return self.need.once and rule is not None and rule.pattern in KINDS
+        return self.need.once and rule is not None and rule.pattern in FILE_KINDS
 
 
 def _describe_answer(answer: PermissionAnswer) -> str:
     """Return who answered a question, and how."""
-    return {AUTO: "--auto", NOBODY: "nobody"}.get(answer.message or "", f"{PERSON}, {answer.reply}")
+    return {AUTO: "--auto", NOBODY: "nobody"}.get(answer.message or "", f"{BY_USER}, {answer.reply}")
 
 
 def _to_rules(grant: Grant) -> tuple[PermissionRule, ...]:
     return tuple(PermissionRule(permission=grant.permission, pattern=p, action="allow") for p in grant.patterns)
 
 
-def _granting(need: Need, grants: Sequence[Grant]) -> str:
+def _find_granting(need: Need, grants: Sequence[Grant]) -> str:
     """Return the "always" that allowed a need."""
     for grant in grants:
-        if any(last_match(need.permission, pattern, _to_rules(grant)) for pattern in need.patterns):
+        if any(find_last_match(need.permission, pattern, _to_rules(grant)) for pattern in need.patterns):
             return f"grant {grant.id}"
     return "grant"
 
 
 def _covers(request: PermissionRequest, other: PermissionRequest) -> bool:
     """Return whether the "always" of one question answers another, which must offer "always" at the same location."""
-    if other.metadata.get(DOUBTFUL) or other.metadata.get(ALSO) or not other.always:
+    if other.metadata.get(DOUBTFUL_KEY) or other.metadata.get(ALSO_KEY) or not other.always:
         return False
     if place_of(other.metadata) != place_of(request.metadata):
         return False
     need = Need(permission=other.permission, patterns=tuple(other.patterns))
-    allowed = tuple(PermissionRule(permission=request.permission, pattern=p, action="allow") for p in request.always)
-    return decide(need, grants=allowed).action == "allow"
+    always_rules = tuple(
+        PermissionRule(permission=request.permission, pattern=p, action="allow") for p in request.always
+    )
+    return decide(need, grants=always_rules).action == "allow"

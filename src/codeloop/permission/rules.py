@@ -1,4 +1,4 @@
-"""Permission rules: in layers, and the last match counts. Pure."""
+"""Decides needs by permission rules: rules come in layers, and the last one that matches counts. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -22,13 +22,13 @@ class Verdict(Struct, frozen=True):
 
 
 class RuleLayer(Struct, frozen=True):
-    """Rules of one origin. `name` says which in words; `place`: where each was written, if known."""
+    """Rules of one origin, named in words. `locate`: returns where the rule with an index was written, if known."""
 
     name: str
     rules: Ruleset
     locate: Callable[[int], str] | None = None
 
-    def origin(self, index: int) -> str:
+    def find_origin(self, index: int) -> str:
         """Return where a rule comes from."""
         return self.locate(index) if self.locate is not None else self.name
 
@@ -38,25 +38,25 @@ RuleLayers = tuple[RuleLayer, ...]
 
 
 ASK = PermissionRule(permission="*", pattern="*", action="ask")
-KINDS: dict[str, Callable[[str], bool]] = {
+FILE_KINDS: dict[str, Callable[[str], bool]] = {
     "<secret>": is_secret,
     "<protected>": lambda path: is_protected(path) or is_confirmed(path),
 }
-"""Patterns for a kind of file. Such a rule asks about known files, and denies possible ones."""
+"""Rule patterns that stand for a kind of file. An ask for one counts only where the file is known for certain."""
 
 
-def last_match(permission: str, pattern: str, rules: Iterable[PermissionRule]) -> PermissionRule | None:
+def find_last_match(permission: str, pattern: str, rules: Iterable[PermissionRule]) -> PermissionRule | None:
     """Return the last rule whose permission and pattern wildcards both match."""
-    found = None
+    match = None
     for rule in rules:
         if matches(permission, rule.permission) and _is_about(rule, pattern):
-            found = rule
-    return found
+            match = rule
+    return match
 
 
 def _is_about(rule: PermissionRule, text: str) -> bool:
-    kind = KINDS.get(rule.pattern)
-    return kind(text) if kind else matches(text, _wildcard(rule))
+    kind = FILE_KINDS.get(rule.pattern)
+    return kind(text) if kind else matches(text, _to_wildcard(rule))
 
 
 def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
@@ -99,7 +99,7 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
 def _find_last_match(pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule]) -> PermissionRule | None:
     """Return the last rule that matches a pattern, or is a specific deny or ask that may match a spelling of it."""
     for rule in reversed(rules):
-        wildcard = _wildcard(rule)
+        wildcard = _to_wildcard(rule)
         if _is_about(rule, pattern):
             return rule
         if rule.action != "allow" and wildcard != "*" and any(overlaps(text, wildcard) for text in spellings):
@@ -116,14 +116,16 @@ def _counts(rule: PermissionRule, need: Need) -> bool:
     return not need.unproven or rule.action != "allow" or rule.pattern == "*"
 
 
-def _wildcard(rule: PermissionRule) -> str:
+def _to_wildcard(rule: PermissionRule) -> str:
     """Return a rule's pattern as a wildcard; one for a trait or a kind of file is `*`."""
     return (
-        "*" if rule.pattern in TRAITS or rule.pattern in KINDS or rule.pattern == REMOTE else expand_home(rule.pattern)
+        "*"
+        if rule.pattern in TRAITS or rule.pattern in FILE_KINDS or rule.pattern == REMOTE
+        else expand_home(rule.pattern)
     )
 
 
-def strictest(verdicts: Sequence[Verdict]) -> Verdict:
+def find_strictest(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the strictest of verdicts on one need: a denial, else one question for all that any of them asks for."""
     for verdict in verdicts:
         if verdict.action == "deny":
@@ -138,37 +140,37 @@ def strictest(verdicts: Sequence[Verdict]) -> Verdict:
 def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) -> tuple[Verdict, str]:
     """Decide a need that must pass several lists of rules: the strictest verdict, and where its rule was written."""
     verdicts = [decide(need, *(layer.rules for layer in layers), grants=grants) for layers in lists]
-    verdict = strictest(verdicts)
+    verdict = find_strictest(verdicts)
     for layers, each in zip(lists, verdicts, strict=True):
         if each.action == verdict.action and each.rule is verdict.rule:
-            return verdict, _origin(verdict.rule, layers)
-    return verdict, _origin(verdict.rule, lists[0])
+            return verdict, _find_rule_origin(verdict.rule, layers)
+    return verdict, _find_rule_origin(verdict.rule, lists[0])
 
 
 def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
     """Return the wildcards of the rules that deny a permission for particular patterns, in no order."""
     rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")
-    about = (rule for rule in rules if matches(permission, rule.permission) and _wildcard(rule) != "*")
-    return tuple(dict.fromkeys(map(_wildcard, about)))
+    about = (rule for rule in rules if matches(permission, rule.permission) and _to_wildcard(rule) != "*")
+    return tuple(dict.fromkeys(map(_to_wildcard, about)))
 
 
-def _origin(rule: PermissionRule | None, layers: RuleLayers) -> str:
+def _find_rule_origin(rule: PermissionRule | None, layers: RuleLayers) -> str:
     """Return where a rule was written: of equal ones the last, since that one counted."""
     for layer in reversed(layers):
         for index in range(len(layer.rules) - 1, -1, -1):
             if layer.rules[index] == rule:
-                return layer.origin(index)
+                return layer.find_origin(index)
     return "no rule: then it is asked"
 
 
-_GUARDED = {"read": KINDS["<secret>"], "edit": KINDS["<protected>"]}
+_GUARDED_KINDS = {"read": FILE_KINDS["<secret>"], "edit": FILE_KINDS["<protected>"]}
 
 
 def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
     """Return whether an "always" covers it. A guarded file needs one for exactly this file."""
-    if permission in _GUARDED and _GUARDED[permission](pattern):
+    if permission in _GUARDED_KINDS and _GUARDED_KINDS[permission](pattern):
         grants = tuple(grant for grant in grants if grant.pattern == pattern)
-    granted = last_match(permission, pattern, grants)
+    granted = find_last_match(permission, pattern, grants)
     return granted is not None and granted.action == "allow"
 
 
@@ -197,9 +199,9 @@ def _find_possible_match(text: str, rules: Sequence[PermissionRule], *, is_grant
     """Return the rule that could deny a text, else the last that could ask for it; None: it certainly passes."""
     asking: PermissionRule | None = None
     for rule in reversed(rules):
-        if rule.pattern in KINDS and rule.action != "deny":
+        if rule.pattern in FILE_KINDS and rule.action != "deny":
             continue
-        pattern = _wildcard(rule)
+        pattern = _to_wildcard(rule)
         if rule.action == "deny" and overlaps(text, pattern):
             return rule
         if rule.action == "ask" and not is_granted and overlaps(text, pattern):
@@ -214,11 +216,11 @@ def is_offered(permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = ()
 
     `traits`: of every call of it. A rule for a trait of any tool's calls says nothing of one without it.
     """
-    found = None
+    match = None
     for ruleset in rulesets:
         for rule in ruleset:
             if rule.permission == "*" and rule.pattern in TRAITS and TRAITS[rule.pattern] not in traits:
                 continue
             if matches(permission, rule.permission):
-                found = rule
-    return not (found is not None and found.action == "deny" and found.pattern == "*")
+                match = rule
+    return not (match is not None and match.action == "deny" and match.pattern == "*")

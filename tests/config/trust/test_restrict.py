@@ -10,7 +10,7 @@ from msgspec import convert
 from codeloop.config.trust.restrict import restricting
 from codeloop.extend.agents import build_rules
 from codeloop.kit.wildcard import TooManyOverlaps, matches, overlap
-from codeloop.permission.rules import decide, last_match
+from codeloop.permission.rules import decide, find_last_match
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import CONFIG_OVERLAPS
 from codeloop.schema.permission import Need, PermissionRule, Trait
@@ -60,7 +60,7 @@ def test_the_verdict_is_the_stricter_of_both(
     base: tuple[PermissionRule, ...], restrictions: tuple[PermissionRule, ...], permission: str, pattern: str
 ) -> None:
     without = verdict(permission, pattern, base)
-    wanted = last_match(permission, pattern, restrictions)
+    wanted = find_last_match(permission, pattern, restrictions)
     stricter = max(without, wanted.action if wanted else "allow", key=STRICTNESS.__getitem__)
     assert verdict(permission, pattern, tighten(base, restrictions)) == stricter
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.permission.defaults import base_rules, guards
+from codeloop.permission.defaults import make_base_rules, make_guards
 from codeloop.permission.gate import Denied
-from codeloop.permission.rules import decide, strictest
+from codeloop.permission.rules import decide, find_strictest
 from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
 from codeloop.tool.builtin.shell.bash import bash
 from codeloop.tool.tool import ToolFailure
@@ -67,7 +67,7 @@ class RuledContext(TestContext):
     async def ask(self, *needs: Need) -> bool:
         self.asked += needs
         for need in needs:
-            verdict = strictest([decide(need, self.base, self.ruleset), decide(need, guards(self.ruleset))])
+            verdict = find_strictest([decide(need, self.base, self.ruleset), decide(need, make_guards(self.ruleset))])
             if verdict.action != "allow":
                 raise Denied(need, verdict)
         return False
@@ -78,7 +78,7 @@ def ruled(root: Path, ruleset: Ruleset) -> RuledContext:
     plain = make_context(root)
     plain.workspace.environment = environment(root / "work")
     it = RuledContext(plain.session_id, plain.message_id, plain.call_id, plain.workspace, plain.store)
-    it.base, it.ruleset = base_rules("auto", plain.workspace.scratch), ruleset
+    it.base, it.ruleset = make_base_rules("auto", plain.workspace.scratch), ruleset
     return it
 
 

@@ -4,20 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.permission.defaults import base_rules
+from codeloop.permission.defaults import make_base_rules
 from codeloop.permission.rules import Verdict, decide
-from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.schema.permission import Action, PermissionRule
 from codeloop.schema.wire import replace
 
 _ACTING, _OTHERS = (Path(__file__).parent / "lines.txt").read_text().split("# These do not.\n")
 ACTING, OTHERS = _ACTING.strip().splitlines()[1:], [*_OTHERS.splitlines(), "cat <<'E'\ngit push\nE\n"]
-BASE = base_rules("auto", Path("/scratch"))
+BASE = make_base_rules("auto", Path("/scratch"))
 
 
 def judge(line: str, *rules: tuple[str, Action]) -> Verdict:
     """Decide about a line that would run in a sandbox."""
-    need = replace(need_of(line, analyse(line)), traits=("sandboxed",))
+    need = replace(make_need(line, analyse(line)), traits=("sandboxed",))
     return decide(need, BASE, tuple(PermissionRule(permission="bash", pattern=p, action=a) for p, a in rules))
 
 

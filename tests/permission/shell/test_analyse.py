@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codeloop.kit.wildcard import ANY, WORDS
 from codeloop.permission.rules import decide
-from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.permission.shell.grammar import read_line
 from codeloop.permission.shell.parser import Script
 from codeloop.schema.permission import Need, PermissionRule, Writes
@@ -22,7 +22,7 @@ NO_RM = (*ALLOW_ALL, PermissionRule(permission="bash", pattern="rm *", action="d
 
 
 def need(line: str) -> Need:
-    return need_of(line, analyse(line))
+    return make_need(line, analyse(line))
 
 
 def verdict(line: str) -> str:
@@ -191,7 +191,7 @@ def test_what_is_allowed_does_not_run_the_denied_program_in_a_real_shell(tmp_pat
 
 @given(st.text("abz019./=:@%+,-_ ", max_size=30))
 def test_the_grammar_agrees_with_the_parser(line: str) -> None:
-    if read_line(line).unread:
+    if read_line(line).refusal:
         return
     parsed = Script(deadline=time.monotonic() + 10)
     parsed._read_tree(line.encode(), 0)

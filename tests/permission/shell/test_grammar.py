@@ -37,7 +37,7 @@ from tests.support.examples import examples
 )
 def test_reads_lines_whose_meaning_is_certain(line: str, texts: tuple[str, ...]) -> None:
     reading = read_line(line)
-    assert reading.unread == ""
+    assert reading.refusal == ""
     assert tuple(command.text for command in reading.commands) == texts
 
 
@@ -127,7 +127,7 @@ def test_reads_lines_whose_meaning_is_certain(line: str, texts: tuple[str, ...])
     ],
 )  # fmt: skip
 def test_refuses_everything_else_and_says_why(line: str, why: str) -> None:
-    assert read_line(line).unread == why
+    assert read_line(line).refusal == why
 
 
 _BITS = r"""
@@ -155,7 +155,7 @@ def _generated(count: int, seed: int) -> list[str]:
         reading = read_line(line)
         if "|" in line and "\n" in line:  # bash prints line by line: the words of two processes would mix
             continue
-        if not reading.unread and all(command.words[0].value == "echo" for command in reading.commands):
+        if not reading.refusal and all(command.words[0].value == "echo" for command in reading.commands):
             lines.append(line)
     return lines
 

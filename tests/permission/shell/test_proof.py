@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.kit.processes import find_program
 from codeloop.permission.rules import decide
-from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.permission.shell.builtins import BUILTINS
 from codeloop.permission.shell.proof import Facts, GitFacts, ProgramFacts, prove
 from codeloop.schema.permission import Action, PermissionRule
@@ -23,7 +23,7 @@ def decided(line: str, facts: Facts | None = None, /, **rules: Action) -> Action
         PermissionRule(permission="bash", pattern=name.replace("any", "*").replace("_", " "), action=action)
         for name, action in rules.items()
     ]
-    return decide(need_of(line, analyse(line, facts)), tuple(given)).action
+    return decide(make_need(line, analyse(line, facts)), tuple(given)).action
 
 
 def rule(pattern: str, action: Action) -> dict[str, Action]:

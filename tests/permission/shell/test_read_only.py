@@ -122,9 +122,9 @@ def test_options_are_those_of_the_installed_program(name: str) -> None:
     taking = set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]*)(?:=| [A-Z])", told))
     pairs = dict(re.findall(r"^\s+(-\w), (--[a-z-]+)", told, re.MULTILINE))
     row = ROWS[name]
-    assert {option for option in row.flags | row.valued if option.startswith("--")} <= listed
-    assert {option for option in row.valued if option.startswith("--")} <= taking
-    assert {short for short, long in pairs.items() if short in row.valued and long not in taking} == set()
+    assert {option for option in row.flags | row.with_value if option.startswith("--")} <= listed
+    assert {option for option in row.with_value if option.startswith("--")} <= taking
+    assert {short for short, long in pairs.items() if short in row.with_value and long not in taking} == set()
 
 
 def _help(program: str) -> str:

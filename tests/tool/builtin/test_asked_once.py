@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.permission.gate import KEPT
+from codeloop.permission.gate import KEPT_KEY
 from tests.support.project import call, calls, rig, within
 
 
@@ -20,7 +20,7 @@ async def test_instructions_are_asked_about_once_in_a_session(tmp_path: Path) ->
         turn = asyncio.create_task(it.prompt())
         for name in ("AGENTS.md", "CLAUDE.md"):
             asked = await it.question()
-            assert (asked.permission, asked.patterns, asked.metadata[KEPT]) == ("edit", [name], True)
+            assert (asked.permission, asked.patterns, asked.metadata[KEPT_KEY]) == ("edit", [name], True)
             await it.answer(asked, "once")
         await within(turn)
         assert (it.work / "AGENTS.md").read_text() == "two\nthree\n"
@@ -37,7 +37,7 @@ async def test_protected_files_are_asked_about_each_time(tmp_path: Path) -> None
         turn = asyncio.create_task(it.prompt())
         for _ in range(2):
             asked = await it.question()
-            assert KEPT not in asked.metadata
+            assert KEPT_KEY not in asked.metadata
             await it.answer(asked, "once")
         await within(turn)
         assert (it.work / "codeloop.json").read_text() == "{ }\n"

@@ -8,26 +8,28 @@ from functools import lru_cache
 from msgspec import Struct
 
 from codeloop.kit.wildcard import MARKS
-from codeloop.permission.remote.requests import REQUESTS
-from codeloop.permission.remote.rows import ALIASES, CARRIERS, ROWS
+from codeloop.permission.remote.client_programs import CHECKS
+from codeloop.permission.remote.command_rows import ALIASES, CARRIERS, ROWS
 
 _CARRIERS = tuple(tuple(row.split()) for row in CARRIERS.replace("\n", ";").split(";") if row)
 _HELP = ("--help", "-h", "--version")
 _TRUE = ("=true", "=1", "=client", "=server")
 _FALSE = ("false", "none", "0")
-_BARE = re.compile(r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+")
+_VALUELESS = re.compile(
+    r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+"
+)
 """Options without a value, so that the word after them is not taken for one."""
 _PYTHON = re.compile(r"python[\d.]*|py|pypy[\d.]*")
 _DEEPEST = 4
-"""Runners and programs that run another program named in their words."""
+"""How many runners inside one another are followed (`npx`, `uv run`)."""
 
 
 class RemoteRow(Struct, frozen=True):
-    """A row of the table; see `rows`."""
+    """A parsed row of `command_rows`: `unless` holds its `!`, `required` its `+`, `last` its `>`."""
 
     words: tuple[tuple[str, ...], ...]
     unless: tuple[str, ...]
-    needed: tuple[str, ...]
+    required: tuple[str, ...]
     last: str
     acts: bool
 
@@ -44,64 +46,64 @@ def _acts(words: tuple[str, ...], depth: int) -> bool:
     if not words or depth == 0:
         return False
     words = _normalise_program(words)
-    name, rest = words[0], words[1:]
-    if name in REQUESTS and REQUESTS[name](rest):
+    name, arguments = words[0], words[1:]
+    if name in CHECKS and CHECKS[name](arguments):
         return True
-    rows = _table().get(name, ())
-    if name == "git" and _hides_alias(rest):
+    rows = _load_table().get(name, ())
+    if name == "git" and _hides_alias(arguments):
         return True
-    if any(not row.acts and _fits(row, words) for row in rows):
+    if any(not row.acts and _matches(row, words) for row in rows):
         return False
-    if any(row.acts and _fits(row, words) for row in rows):
+    if any(row.acts and _matches(row, words) for row in rows):
         return True
     return any(_acts(words[at:], depth - 1) for at in _find_starts(words))
 
 
 def mentions_act(words: Sequence[str]) -> bool:
-    """Return whether such a command occurs in the words of a text that can't be parsed as a shell line."""
-    remote_rows = _table()
+    """Return whether a command that acts remotely occurs in a text that can't be parsed as a shell line."""
+    remote_rows = _load_table()
     return any(
         _is_program(word, remote_rows) and len(words) > at + 1 and _acts(tuple(words[at : at + 20]), _DEEPEST)
         for at, word in enumerate(words)
     )
 
 
-def stands_in(words: Sequence[str]) -> bool:
-    """Return whether such a command occurs among another's words, as words or as one text."""
+def contains_act(words: Sequence[str]) -> bool:
+    """Return whether a command that acts remotely occurs among another command's arguments, even within one word."""
     return mentions_act([piece for word in words[1:] for piece in word.split()])
 
 
 def _is_program(word: str, remote_rows: dict[str, tuple[RemoteRow, ...]]) -> bool:
-    name = _name_of(word)
-    return name in remote_rows or name in REQUESTS
+    name = _normalise_name(word)
+    return name in remote_rows or name in CHECKS
 
 
 def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a command under the program name that the rows use."""
-    name = _name_of(words[0])
+    name = _normalise_name(words[0])
     if _PYTHON.fullmatch(name):
         at = next((at for at, word in enumerate(words) if word == "-m"), 0)
         if at and len(words) > at + 1:
-            return (_name_of(words[at + 1]), *words[at + 2 :])
+            return (_normalise_name(words[at + 1]), *words[at + 2 :])
         script = next((at for at, word in enumerate(words) if word.endswith("setup.py")), 0)
         return ("setup.py", *words[script + 1 :]) if script else words
-    if name.startswith("git-") and name not in _table():
+    if name.startswith("git-") and name not in _load_table():
         return ("git", name.removeprefix("git-"), *words[1:])
     return (name, *words[1:])
 
 
 @lru_cache(1_000)
-def _name_of(word: str) -> str:
+def _normalise_name(word: str) -> str:
     name = word.rpartition("/")[2].lower()
     name = re.sub(r"(?<=.)@[\w.^~-]*$|\.(exe|cmd|bat|sh)$", "", name)
     return ALIASES.get(name, name)
 
 
-def _hides_alias(rest: Sequence[str]) -> bool:
-    """Return whether git is given an alias, which changes the meaning of its other words."""
+def _hides_alias(arguments: Sequence[str]) -> bool:
+    """Return whether git is given an alias (`-c alias.x=push`), which changes what its other words mean."""
     return any(
-        word == "-c" and rest[at + 1 : at + 2] and rest[at + 1].lower().startswith("alias.")
-        for at, word in enumerate(rest)
+        word == "-c" and arguments[at + 1 : at + 2] and arguments[at + 1].lower().startswith("alias.")
+        for at, word in enumerate(arguments)
     )
 
 
@@ -110,25 +112,27 @@ def _find_starts(words: tuple[str, ...]) -> Iterator[int]:
     for carrier in _CARRIERS:
         if words[0] != carrier[0]:
             continue
-        places = {1}
+        positions = {1}
         for part in carrier[1:]:
-            places = {at + 1 for place in places for at in _operands(words, place) if words[at] == part}
-        for start in places:
-            yield from _operands(words, start)
+            positions = {
+                at + 1 for position in positions for at in _find_operands(words, position) if words[at] == part
+            }
+        for start in positions:
+            yield from _find_operands(words, start)
 
 
-def _fits(row: RemoteRow, words: tuple[str, ...]) -> bool:
-    places = {1}
+def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
+    positions = {1}
     for part in row.words:
         if part == ("**",):
-            places = {at for start in places for at in range(start, len(words))}
+            positions = {at for start in positions for at in range(start, len(words))}
             continue
-        places = {at + 1 for start in places for at in _operands(words, start) if _is_one(words, at, part)}
-        if not places:
+        positions = {at + 1 for start in positions for at in _find_operands(words, start) if _is_one(words, at, part)}
+        if not positions:
             return False
     if row.acts and _is_harmless(row, words):
         return False
-    if row.needed and not any(word.partition("=")[0] in row.needed or word in row.needed for word in words):
+    if row.required and not any(word.partition("=")[0] in row.required or word in row.required for word in words):
         return False
     return not row.last or fnmatchcase(words[-1], row.last)
 
@@ -140,7 +144,7 @@ def _is_one(words: tuple[str, ...], at: int, names: tuple[str, ...]) -> bool:
     return any(fnmatchcase(words[at], name) for name in names)
 
 
-def _operands(words: tuple[str, ...], start: int) -> Iterator[int]:
+def _find_operands(words: tuple[str, ...], start: int) -> Iterator[int]:
     """Yield the possible indices of the next operand: each option before it may take a value."""
     at = start
     while at < len(words) and words[at].startswith("-"):
@@ -162,27 +166,29 @@ def _is_harmless(row: RemoteRow, words: tuple[str, ...]) -> bool:
         return False
     for at in range(1, end):
         before, word, after = words[at - 1], words[at], words[at + 1] if at + 1 < end else ""
-        is_value = before.startswith("-") and "=" not in before and not _BARE.fullmatch(before)
-        given = next((option for option in (*row.unless, *_HELP) if word == option), "")
-        given = given or next((option for option in row.unless for true in _TRUE if word == option + true), "")
-        if given and not is_value and after not in _FALSE:
+        is_value = before.startswith("-") and "=" not in before and not _VALUELESS.fullmatch(before)
+        harmless_option = next((option for option in (*row.unless, *_HELP) if word == option), "")
+        harmless_option = harmless_option or next(
+            (option for option in row.unless for true in _TRUE if word == option + true), ""
+        )
+        if harmless_option and not is_value and after not in _FALSE:
             return True
     return False
 
 
 @lru_cache(1)
-def _table() -> dict[str, tuple[RemoteRow, ...]]:
+def _load_table() -> dict[str, tuple[RemoteRow, ...]]:
     """Return the rows by program."""
     table: dict[str, tuple[RemoteRow, ...]] = {}
     for line in filter(None, ROWS.split("\n")):
         acts = not line.startswith("not ")
-        head, *marked = re.split(r" (?=[!+>] )", line.removeprefix("not "))
-        options = {each[0]: tuple(each[2:].split()) for each in marked}
+        head, *option_texts = re.split(r" (?=[!+>] )", line.removeprefix("not "))
+        options = {each[0]: tuple(each[2:].split()) for each in option_texts}
         names, *words = head.split()
         row = RemoteRow(
             words=tuple(_expand_alternatives(word) for word in words),
             unless=options.get("!", ()),
-            needed=options.get("+", ()),
+            required=options.get("+", ()),
             last=" ".join(options.get(">", ())),
             acts=acts,
         )

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY
-from codeloop.permission.remote.acts import acts_remotely, mentions_act, stands_in
-from codeloop.permission.shell.arity import leading_words, spellings
+from codeloop.permission.remote.acts import acts_remotely, contains_act, mentions_act
+from codeloop.permission.shell.arity import find_leading_words, list_spellings
 from codeloop.permission.shell.command import Redirect, SimpleCommand
 from codeloop.permission.shell.effects import is_destructive
 from codeloop.permission.shell.parser import Script, TooMuch
@@ -19,10 +19,10 @@ from codeloop.permission.shell.wrappers import NOTHING, unwrap
 from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
 from codeloop.schema.permission import Need, Writes
 
-SHOWN = 1_000
+_MOST_SHOWN = 1_000
 REMOTE_KEY = "remote"
 """Metadata key: the commands of the line that change something on another machine or service."""
-COMPARED = 256
+_MOST_COMPARED = 256
 _CONTAINERS = frozenset({"docker", "nerdctl", "podman"})
 _BETWEEN = re.compile(r"[\s;|&()<>`'\"]+")
 
@@ -76,23 +76,25 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
     except TooMuch:
         script.is_unknown = is_cut = True
     commands = script.commands
-    texts = tuple(dict.fromkeys(simple.text for simple in commands)) or (command[:SHOWN].strip() or ":",)
+    texts = tuple(dict.fromkeys(simple.text for simple in commands)) or (command[:_MOST_SHOWN].strip() or ":",)
     possible = dict.fromkeys(shorten(simple.possible) for simple in commands if simple.possible is not None)
     if script.is_unknown:
         possible = {ANY: None, **possible}
     return Analysis(
         commands=texts,
-        always=_always_patterns(commands),
+        always=_make_always_patterns(commands),
         touches=find_touches(script),
         possible=tuple(possible),
-        spellings={simple.text: others for simple in commands if (others := tuple(map(shorten, spellings(simple))))},
+        spellings={
+            simple.text: others for simple in commands if (others := tuple(map(shorten, list_spellings(simple))))
+        },
         proof=prove(command, facts or Facts()),
         destructive=any(map(is_destructive, commands)) or (script.is_unknown and not commands),
-        remote=_remote(commands, texts, command if is_cut or not commands else ""),
+        remote=_find_remote(commands, texts, command if is_cut or not commands else ""),
     )
 
 
-def _remote(simple_commands: Sequence[SimpleCommand], texts: Sequence[str], unread: str) -> tuple[str, ...]:
+def _find_remote(simple_commands: Sequence[SimpleCommand], texts: Sequence[str], unread: str) -> tuple[str, ...]:
     """Return the texts of commands that act on other machines; all of them when one is in an unparsed part."""
     if mentions_act(_BETWEEN.split(unread[: BASH_SIZE.value])):
         return tuple(texts)
@@ -103,15 +105,15 @@ def _remote(simple_commands: Sequence[SimpleCommand], texts: Sequence[str], unre
 
 def _acts(simple: SimpleCommand) -> bool:
     words = [word.value for word in simple.words]
-    return acts_remotely(words) or ((is_runner(words[0]) or words[0] in _CONTAINERS) and stands_in(words))
+    return acts_remotely(words) or ((is_runner(words[0]) or words[0] in _CONTAINERS) and contains_act(words))
 
 
 def shorten(text: str) -> str:
     """Cut a text for comparison with rules; the rest becomes unknown."""
-    return text if len(text) <= COMPARED else text[:COMPARED] + ANY
+    return text if len(text) <= _MOST_COMPARED else text[:_MOST_COMPARED] + ANY
 
 
-def _always_patterns(simple_commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
+def _make_always_patterns(simple_commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
     """Return the patterns of an "always": of each command the words that identify it, and any arguments.
 
     Nothing at all if the line writes to a file that it redirects to, or if a command in it runs another.
@@ -121,7 +123,7 @@ def _always_patterns(simple_commands: Sequence[SimpleCommand]) -> tuple[str, ...
         if writes or not all(word.is_known for word in simple.words) or unwrap(simple.words) != NOTHING:
             return ()
     return tuple(
-        dict.fromkeys(" ".join(leading_words([word.text for word in s.words])) + " *" for s in simple_commands)
+        dict.fromkeys(" ".join(find_leading_words([word.text for word in s.words])) + " *" for s in simple_commands)
     )
 
 
@@ -129,7 +131,7 @@ def _is_harmless(redirect: Redirect) -> bool:
     return "<" in redirect.operator or redirect.target.value == "/dev/null"
 
 
-def need_of(command: str, analysis: Analysis) -> Need:
+def make_need(command: str, analysis: Analysis) -> Need:
     """Return the permission that an analysed line needs: `bash`, with a pattern for each simple command."""
     return Need(
         permission="bash",

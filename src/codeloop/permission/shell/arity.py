@@ -2,11 +2,11 @@
 
 from codeloop.permission.shell.command import Redirect, SimpleCommand
 from codeloop.permission.shell.effects import GIT
-from codeloop.permission.shell.runners import runs_what_follows
+from codeloop.permission.shell.runners import runs_later_word
 from codeloop.permission.shell.words import Word, make_word
-from codeloop.permission.shell.wrappers import Wrapper, operand
+from codeloop.permission.shell.wrappers import Wrapper, find_operand
 
-# Commands of which two words, or three, say what they are.
+# Programs whose commands are identified by two words (`git push`), and commands identified by three.
 _TWO = """
 apt apt-get aws az brew bun bundle cargo cmake composer conda deno docker dotnet flutter gcloud gem gh git glab go
 gradle gradlew helm heroku hg just kubectl launchctl make mise mix mvn mvnw mypy nix npm npx nvm pdm php pip pip3 pipenv
@@ -47,14 +47,14 @@ _MOST_SPELLINGS = 8
 _MOST_WORDS = 32
 
 
-def leading_words(words: list[str]) -> list[str]:
+def find_leading_words(words: list[str]) -> list[str]:
     """Return the words that identify a command, which an "always" allows: `git commit`, `npm run build`, `ls`."""
     if " ".join(words[:2]) in THREE_WORDS and len(words) > 2:
         return words[:3]
     return words[: 2 if words[0] in TWO_WORDS else 1]
 
 
-def spellings(command: SimpleCommand) -> tuple[str, ...]:
+def list_spellings(command: SimpleCommand) -> tuple[str, ...]:
     """Return other spellings of a command, marks included, for rules that deny or ask for particular ones.
 
     `./bin/RM x` is `rm x`, and `git -C d push` is `git push`. Where the options before a subcommand are not all known,
@@ -62,30 +62,34 @@ def spellings(command: SimpleCommand) -> tuple[str, ...]:
     """
     if not command.words[0].is_known:
         return ()
-    simple_commands = [_bare_command(command.words, command.redirects)]
+    simple_commands = [_lower_program(command.words, command.redirects)]
     name = simple_commands[0].words[0]
     simple_commands += [
-        SimpleCommand((name, *body), command.redirects) for body in _behind_options(name.value, command.words)
+        SimpleCommand((name, *body), command.redirects) for body in _find_behind_options(name.value, command.words)
     ]
-    if runs_what_follows(simple_commands[0].words):
+    if runs_later_word(simple_commands[0].words):
         last = min(len(command.words), _MOST_WORDS)
-        simple_commands += [_bare_command(command.words[at:], command.redirects) for at in range(1, last)]
+        simple_commands += [_lower_program(command.words[at:], command.redirects) for at in range(1, last)]
     texts = dict.fromkeys(each.possible or each.text for each in simple_commands)
     texts.pop(command.possible or command.text, None)
     return tuple(texts)
 
 
-def _bare_command(words: tuple[Word, ...], redirects: tuple[Redirect, ...]) -> SimpleCommand:
+def _lower_program(words: tuple[Word, ...], redirects: tuple[Redirect, ...]) -> SimpleCommand:
     """Return a command with the bare name of its program, in small letters: some disks ignore case."""
     name = words[0]
     short = make_word(name.value.rpartition("/")[2].lower() or name.value) if name.is_known else name
     return SimpleCommand((short, *words[1:]), redirects)
 
 
-def _behind_options(name: str, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+def _find_behind_options(name: str, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
     if name not in TWO_WORDS or len(words) < 3 or not _may_be_option(words[1]):
         return []
-    if name in OPTIONS and (at := operand(words, OPTIONS[name])) is not None and not words[1].value.startswith("+"):
+    if (
+        name in OPTIONS
+        and (at := find_operand(words, OPTIONS[name])) is not None
+        and not words[1].value.startswith("+")
+    ):
         return [words[at:]]
     starts = [at for at in range(2, len(words)) if any(map(_may_be_option, words[max(1, at - 2) : at]))]
     return [words[at:] for at in starts if not words[at].value.startswith("-")][:_MOST_SPELLINGS]

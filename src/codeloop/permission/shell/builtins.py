@@ -35,7 +35,7 @@ def _accept_any(_: Sequence[Word]) -> bool:
     return True
 
 
-def _formats(words: Sequence[Word]) -> bool:
+def _is_plain_printf(words: Sequence[Word]) -> bool:
     """`printf` may set variables: with `-v`, and with `%n`."""
     rest = words[1:] if words and words[0].value == "--" else words
     if not rest or not rest[0].is_known or rest[0].value.startswith("-"):
@@ -43,7 +43,7 @@ def _formats(words: Sequence[Word]) -> bool:
     return _SETS.search(rest[0].value.replace("%%", "")) is None
 
 
-def _tests(words: Sequence[Word]) -> bool:
+def _is_certain_test(words: Sequence[Word]) -> bool:
     """`test` evaluates what `-v` and `-o` name; which word is an operator has to be certain."""
     if words and words[0].value == "!" and len(words) > 1:
         words = words[1:]
@@ -64,8 +64,8 @@ def _tests(words: Sequence[Word]) -> bool:
             return False
 
 
-def _bracket(words: Sequence[Word]) -> bool:
-    return bool(words) and words[-1].value == "]" and _tests(words[:-1])
+def _is_certain_bracket(words: Sequence[Word]) -> bool:
+    return bool(words) and words[-1].value == "]" and _is_certain_test(words[:-1])
 
 
 def _is_plain_cd(words: Sequence[Word]) -> bool:
@@ -75,21 +75,21 @@ def _is_plain_cd(words: Sequence[Word]) -> bool:
 
 def _require_pattern(pattern: str) -> Callable[[Sequence[Word]], bool]:
     """Return a check that every word is known and matches a pattern."""
-    compiled = re.compile(pattern)
-    return lambda words: all(word.is_known and compiled.fullmatch(word.value) for word in words)
+    regex = re.compile(pattern)
+    return lambda words: all(word.is_known and regex.fullmatch(word.value) for word in words)
 
 
 HARMLESS_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
     ":": _accept_any,
-    "[": _bracket,
+    "[": _is_certain_bracket,
     "cd": _is_plain_cd,
     "echo": _accept_any,
     "exit": _require_pattern(r"[0-9]{1,3}"),
     "false": _accept_any,
     "kill": _require_pattern(r"-[A-Z0-9]+|-[lsn]|[A-Z]+|[0-9]+"),
-    "printf": _formats,
+    "printf": _is_plain_printf,
     "pwd": _require_pattern(r"-[LP]"),
-    "test": _tests,
+    "test": _is_certain_test,
     "times": _require_pattern(r"(?!)"),
     "true": _accept_any,
     "type": _require_pattern(r"-[aptPf]+|[A-Za-z0-9_.+-]+"),
@@ -100,14 +100,14 @@ HARMLESS_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
 """Builtin -> a check of its arguments: whether their effect is certain."""
 
 
-def _names(words: Sequence[Word]) -> bool:
+def _has_subscript(words: Sequence[Word]) -> bool:
     """Return whether a word may be a variable's name with something in brackets, which is evaluated."""
     return any("[" in word.value or word.value[:1] in MARKS for word in words)
 
 
-def _prints_into(words: Sequence[Word]) -> bool:
+def _sets_subscript(words: Sequence[Word]) -> bool:
     first = words[0].value if words else ""
-    return (first.startswith("-v") or first[:1] in MARKS) and _names(words[:2])
+    return (first.startswith("-v") or first[:1] in MARKS) and _has_subscript(words[:2])
 
 
 def _test_evaluates(words: Sequence[Word]) -> bool:
@@ -130,8 +130,8 @@ def _has_arguments(words: Sequence[Word]) -> bool:
     return bool(words)
 
 
-def _maps(words: Sequence[Word]) -> bool:
-    return _has_option("C")(words) or _names(words)
+def _has_callback(words: Sequence[Word]) -> bool:
+    return _has_option("C")(words) or _has_subscript(words)
 
 
 _EVALUATE: dict[str, Callable[[Sequence[Word]], bool]] = {
@@ -140,17 +140,17 @@ _EVALUATE: dict[str, Callable[[Sequence[Word]], bool]] = {
     "compgen": _has_arguments,
     "complete": _has_arguments,
     "fc": lambda _: True,
-    "getopts": _names,
+    "getopts": _has_subscript,
     "hash": _has_option("p"),
     "jobs": _has_option("x"),
     "let": lambda words: not _require_pattern(r"[0-9+*/ ()-]+")(words),
-    "mapfile": _maps,
-    "printf": _prints_into,
-    "read": _names,
-    "readarray": _maps,
+    "mapfile": _has_callback,
+    "printf": _sets_subscript,
+    "read": _has_subscript,
+    "readarray": _has_callback,
     "test": _test_evaluates,
-    "unset": _names,
-    "wait": _names,
+    "unset": _has_subscript,
+    "wait": _has_subscript,
 }
 
 

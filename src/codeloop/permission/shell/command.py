@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from codeloop.permission.shell.words import Word
 
-SYSTEM = re.compile(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin")
+_SYSTEM_FOLDER = re.compile(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin")
 _KEYWORDS = """
 case coproc declare do done elif else esac export fi for function if in let local readonly select then time typeset
 unset unsetenv until while
@@ -63,7 +63,7 @@ class SimpleCommand(Struct, frozen=True):
         return "".join(parts).removeprefix(" ")
 
 
-def program_name(name: str) -> str:
+def strip_system_folder(name: str) -> str:
     """Return the name that rules know a program by: without the directory, when that is one of the system's."""
     folder, _, base = name.rpartition("/")
-    return base if base and SYSTEM.fullmatch(folder) else name
+    return base if base and _SYSTEM_FOLDER.fullmatch(folder) else name

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.read_only import ANY_NUMBER, Harmful, ParsedWords, ReadOnlyRow, check, row
+from codeloop.permission.shell.read_only import ANY_NUMBER, Harmful, ParsedWords, ReadOnlyRow, check_words, make_row
 from codeloop.permission.shell.words import Word
 from codeloop.permission.shell.wrappers import Wrapper
 
@@ -21,7 +21,7 @@ _DIFF = """
 --raw --relative --shortstat --src-prefix --dst-prefix --staged --stat --submodule --summary --text
 --unified --word-diff --word-diff-regex --diff-algorithm
 """
-_DIFF_VALUED = "-G -l -S -U --unified --diff-filter --diff-algorithm"
+_DIFF_WITH_VALUE = "-G -l -S -U --unified --diff-filter --diff-algorithm"
 _LOG = """
 -E -F -P -g -i -c -m --abbrev-commit --all --all-match --ancestry-path --author-date-order
 --basic-regexp --bisect --boundary --branches --cc --cherry --cherry-mark --cherry-pick --children
@@ -33,45 +33,47 @@ _LOG = """
 --right-only --show-pulls --simplify-by-decoration --simplify-merges --source --sparse --tags
 --topo-order --walk-reflogs --encoding --expand-tabs
 """
-_LOG_VALUED = """
+_LOG_WITH_VALUE = """
 -L -n --after --author --before --committer --date --grep --max-age --max-count --min-age --since --skip
 --until --decorate-refs --decorate-refs-exclude
 """
 _LISTING = """
 -i --column --color --no-color --ignore-case --no-column --omit-empty
 """
-_LISTING_VALUED = "--contains --format --merged --no-contains --no-merged --points-at --sort"
-_HISTORY = row(_DIFF + _LOG, _DIFF_VALUED + _LOG_VALUED)
+_LISTING_WITH_VALUE = "--contains --format --merged --no-contains --no-merged --points-at --sort"
+_HISTORY = make_row(_DIFF + _LOG, _DIFF_WITH_VALUE + _LOG_WITH_VALUE)
 
 GIT_ROWS: dict[str, ReadOnlyRow] = {
-    "blame": row(
+    "blame": make_row(
         """-b -c -C -e -f -k -l -M -n -p -s -t -w --abbrev --color-by-age --color-lines --date --first-parent
         --incremental --line-porcelain --porcelain --progress --root --show-email --show-name --show-number
         --show-stats""",
         "-L --since",
     ),
-    "branch": row(
-        "-a -l -r -v -vv --all --list --remotes --show-current --verbose --abbrev" + _LISTING, _LISTING_VALUED
+    "branch": make_row(
+        "-a -l -r -v -vv --all --list --remotes --show-current --verbose --abbrev" + _LISTING, _LISTING_WITH_VALUE
     ),
-    "cat-file": row("-e -p -s -t --batch --batch-check --batch-all-objects --buffer --unordered --allow-unknown-type"),
-    "check-attr": row("-a -z --all --cached --stdin"),
-    "check-ignore": row("-n -q -v -z --no-index --non-matching --quiet --stdin --verbose"),
-    "config": row(
+    "cat-file": make_row(
+        "-e -p -s -t --batch --batch-check --batch-all-objects --buffer --unordered --allow-unknown-type"
+    ),
+    "check-attr": make_row("-a -z --all --cached --stdin"),
+    "check-ignore": make_row("-n -q -v -z --no-index --non-matching --quiet --stdin --verbose"),
+    "config": make_row(
         """-l -z --bool --default --get --get-all --get-regexp --global --int --list --local --name-only --null
         --path --show-origin --show-scope --system --type --worktree""",
         operands=r"[^.\s]+\.(?s:.*)",
     ),
-    "count-objects": row("-H -v --human-readable --verbose"),
-    "describe": row(
+    "count-objects": make_row("-H -v --human-readable --verbose"),
+    "describe": make_row(
         "--abbrev --all --always --candidates --contains --debug --dirty --exact-match --first-parent --long --tags",
         "--exclude --match",
     ),
-    "diff": row(_DIFF, _DIFF_VALUED),
-    "diff-files": row(_DIFF + " -0 -1 -2 -3 -q", _DIFF_VALUED),
-    "diff-index": row(_DIFF + " -m", _DIFF_VALUED),
-    "diff-tree": row(_DIFF + " -c -m -v --cc --no-commit-id --root --stdin", _DIFF_VALUED),
-    "for-each-ref": row("--ignore-case --omit-empty --exclude", "--count " + _LISTING_VALUED),
-    "grep": row(
+    "diff": make_row(_DIFF, _DIFF_WITH_VALUE),
+    "diff-files": make_row(_DIFF + " -0 -1 -2 -3 -q", _DIFF_WITH_VALUE),
+    "diff-index": make_row(_DIFF + " -m", _DIFF_WITH_VALUE),
+    "diff-tree": make_row(_DIFF + " -c -m -v --cc --no-commit-id --root --stdin", _DIFF_WITH_VALUE),
+    "for-each-ref": make_row("--ignore-case --omit-empty --exclude", "--count " + _LISTING_WITH_VALUE),
+    "grep": make_row(
         """-a -c -E -F -G -H -h -I -i -L -l -n -o -P -p -q -r -v -W -w -z --all-match --and --basic-regexp --break
         --cached --color --column --count --extended-regexp --files-with-matches --files-without-match
         --fixed-strings --full-name --function-context --heading --ignore-case --invert-match --line-number
@@ -80,40 +82,40 @@ GIT_ROWS: dict[str, ReadOnlyRow] = {
         "-A -B -C -e -m --after-context --before-context --context --max-count --max-depth --threads",
     ),
     "log": _HISTORY,
-    "ls-files": row(
+    "ls-files": make_row(
         """-c -d -f -i -k -m -o -s -t -u -v -z --abbrev --cached --deduplicate --deleted --directory --eol
         --error-unmatch --exclude-standard --format --full-name --ignored --killed --modified
         --no-empty-directory --others --stage --unmerged""",
         "-x -X --exclude --exclude-from",
     ),
-    "ls-tree": row(
+    "ls-tree": make_row(
         "-d -l -r -t -z --abbrev --format --full-name --full-tree --long --name-only --name-status --object-only"
     ),
-    "merge-base": row("-a --all --fork-point --independent --is-ancestor --octopus"),
-    "name-rev": row("--all --always --name-only --tags --exclude --refs"),
+    "merge-base": make_row("-a --all --fork-point --independent --is-ancestor --octopus"),
+    "name-rev": make_row("--all --always --name-only --tags --exclude --refs"),
     "reflog": _HISTORY,
-    "remote": row("-v --all --push --verbose"),
-    "rev-list": row(_LOG + " --objects --objects-edge --quiet --disk-usage --timestamp", _LOG_VALUED),
-    "rev-parse": row(
+    "remote": make_row("-v --all --push --verbose"),
+    "rev-list": make_row(_LOG + " --objects --objects-edge --quiet --disk-usage --timestamp", _LOG_WITH_VALUE),
+    "rev-parse": make_row(
         """-q --abbrev-ref --absolute-git-dir --all --branches --disambiguate --git-common-dir --git-dir
         --is-bare-repository --is-inside-git-dir --is-inside-work-tree --is-shallow-repository --quiet --remotes
         --short --show-cdup --show-object-format --show-prefix --show-superproject-working-tree --show-toplevel
         --sq --symbolic --symbolic-full-name --tags --verify""",
         "--git-path --default",
     ),
-    "shortlog": row("-c -e -n -s --email --numbered --summary " + _LOG, _LOG_VALUED),
+    "shortlog": make_row("-c -e -n -s --email --numbered --summary " + _LOG, _LOG_WITH_VALUE),
     "show": _HISTORY,
-    "show-ref": row("-d -q -s --abbrev --branches --dereference --hash --head --heads --quiet --tags --verify"),
+    "show-ref": make_row("-d -q -s --abbrev --branches --dereference --hash --head --heads --quiet --tags --verify"),
     "stash": _HISTORY,
-    "status": row(
+    "status": make_row(
         """-b -s -u -uall -uno -unormal -v -vv -z --ahead-behind --branch --column --find-renames
         --ignore-submodules --ignored --long --no-ahead-behind --no-column --no-renames --porcelain --renames
         --short --show-stash --untracked-files --verbose"""
     ),
-    "symbolic-ref": row("-q --quiet --short --no-recurse", most=1),
-    "tag": row("-l -n --list" + _LISTING, _LISTING_VALUED),
-    "version": row("--build-options", most=0),
-    "worktree": row("-v -z --porcelain --verbose"),
+    "symbolic-ref": make_row("-q --quiet --short --no-recurse", most=1),
+    "tag": make_row("-l -n --list" + _LISTING, _LISTING_WITH_VALUE),
+    "version": make_row("--build-options", most=0),
+    "worktree": make_row("-v -z --porcelain --verbose"),
 }
 _FIRST = {
     "reflog": {"show"},
@@ -123,7 +125,7 @@ _FIRST = {
 }
 """The first word behind a subcommand that has further ones, some of which change something."""
 _SIGNATURE = re.compile(r"%[-+ ]?G|signature")
-_BARE = frozenset({"reflog", "remote"})
+_READ_WITHOUT_OPERANDS = frozenset({"reflog", "remote"})
 _GETS = frozenset({"--get", "--get-all", "--get-regexp"})
 
 
@@ -137,16 +139,16 @@ def check_git(words: Sequence[Word]) -> None:
         raise Harmful(f"`git {subcommand}` is not known to only read")
     if any(_SIGNATURE.search(word.value) for word in words[1:]):
         raise Harmful("it may run the program that checks signatures")
-    parsed = check(words[1:], allowed)
+    parsed = check_words(words[1:], allowed)
     first = words[1].value if len(words) > 1 else ""
-    is_bare = subcommand in _BARE and not parsed.operands
+    is_bare = subcommand in _READ_WITHOUT_OPERANDS and not parsed.operands
     if subcommand in _FIRST and first not in _FIRST[subcommand] and not is_bare:
         raise Harmful(f"`git {subcommand} {first}` is not known to only read")
-    if _most_operands(subcommand, parsed) < parsed.count:
+    if _count_allowed_operands(subcommand, parsed) < parsed.count:
         raise Harmful(f"`git {subcommand}` with these words may change something")
 
 
-def _most_operands(subcommand: str, parsed: ParsedWords) -> int:
+def _count_allowed_operands(subcommand: str, parsed: ParsedWords) -> int:
     options = set(parsed.options)
     match subcommand:
         case "branch":

@@ -39,7 +39,7 @@ _BLANK = re.compile(r"(?:[ \t]|(?<=[ \t])\\\n)*")
 _GAP = re.compile(r"(?:[ \t\n]+|(?<=[ \t])\\\n|#[^\n]*)*")
 _COMMENT = re.compile(r"#[^\n]*")
 _END = r"(?=[ \t\n;|&<>]|\Z)"
-_BARE = re.compile(r"[A-Za-z0-9_./:,@%+=^!-](?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)*")
+_UNQUOTED = re.compile(r"[A-Za-z0-9_./:,@%+=^!-](?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)*")
 _INSIDE = re.compile(r"(?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)+")
 _REFLOG = re.compile(r"(?<=@)\{[A-Za-z0-9-]+\}")
 _HOME = re.compile(r"~(?:/[A-Za-z0-9_./:,@%+^-]*)?" + _END)
@@ -47,9 +47,9 @@ _LONE = re.compile(r"(?:\{\}|\])" + _END)
 _SINGLE = re.compile(r"'([^']*)'")
 _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
 _IN_DOUBLE = re.compile(r'\\(["\\$`])')
-_ESCAPED = re.compile(r"\\([ ;()!*?\[\]{}$&|<>'\"\\#~`])")
+_ESCAPE = re.compile(r"\\([ ;()!*?\[\]{}$&|<>'\"\\#~`])")
 _VARIABLE = re.compile(r'"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})"' + _END)
-_WHOLE = {'"': _VARIABLE, "~": _HOME, "{": _LONE, "]": _LONE}
+_WHOLE_WORDS = {'"': _VARIABLE, "~": _HOME, "{": _LONE, "]": _LONE}
 _ENDS = frozenset(" \t\n;|&<>")
 _FILES = re.compile(r"[*?]+")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
@@ -81,26 +81,26 @@ _REASONS = {
 
 
 class ParsedLine(Struct, frozen=True):
-    """A line as the grammar reads it: its simple commands in order, or why it is not in the grammar (`unread`)."""
+    """A line as the grammar reads it: its simple commands in order, or why it is not in the grammar (`refusal`)."""
 
     commands: tuple[SimpleCommand, ...] = ()
-    unread: str = ""
+    refusal: str = ""
 
 
-class _Unread(Exception):
+class _NotInGrammar(Exception):
     """The line is not in the grammar; the text says why."""
 
 
 def read_line(text: str) -> ParsedLine:
     """Read a line. Linear; never fails."""
     if len(text) > BASH_SIZE.value:
-        return ParsedLine(unread="it is too long to be read")
+        return ParsedLine(refusal="it is too long to be read")
     if not text.replace("\n", "").replace("\t", "").isprintable():
-        return ParsedLine(unread="it has control characters or invisible ones")
+        return ParsedLine(refusal="it has control characters or invisible ones")
     try:
         return ParsedLine(tuple(_Reader(text).read()))
-    except _Unread as refusal:
-        return ParsedLine(unread=str(refusal))
+    except _NotInGrammar as refusal:
+        return ParsedLine(refusal=str(refusal))
 
 
 def is_harmless(name: str, value: str) -> bool:
@@ -119,31 +119,31 @@ class _Reader:
         commands: list[SimpleCommand] = []
         self._skip(_GAP)
         while self.at < len(self.text):
-            pipeline = [self._simple()]
-            while self._is("|") and not self._is("||"):
+            pipeline = [self._read_simple_command()]
+            while self._is_at("|") and not self._is_at("||"):
                 self.at += 1
                 self._skip(_GAP)
-                pipeline.append(self._simple())
+                pipeline.append(self._read_simple_command())
             is_step = len(pipeline) == 1
             commands += [SimpleCommand(c.words, c.redirects, None, is_step, c.assigns) for c in pipeline]
             if len(commands) > BASH_COMMANDS.value:
-                raise _Unread(f"it has more than {BASH_COMMANDS.value} commands")
-            if self._is("&&") or self._is("||"):
+                raise _NotInGrammar(f"it has more than {BASH_COMMANDS.value} commands")
+            if self._is_at("&&") or self._is_at("||"):
                 self.at += 2
                 self._skip(_GAP)
                 if self.at == len(self.text):
-                    raise _Unread("a command is missing at its end")
+                    raise _NotInGrammar("a command is missing at its end")
             else:
-                if self._is(";"):
+                if self._is_at(";"):
                     self.at += 1
-                elif self.at < len(self.text) and not self._is("\n"):
+                elif self.at < len(self.text) and not self._is_at("\n"):
                     self._refuse()
                 self._skip(_GAP)
         if not commands:
-            raise _Unread("there is no command in it")
+            raise _NotInGrammar("there is no command in it")
         return commands
 
-    def _is(self, token: str) -> bool:
+    def _is_at(self, token: str) -> bool:
         return self.text.startswith(token, self.at)
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
@@ -154,50 +154,52 @@ class _Reader:
         char = self.text[self.at : self.at + 1]
         if char == "\\":
             after = self.text[self.at + 1 : self.at + 2]
-            raise _Unread("a newline inside a word" if after == "\n" else "a backslash before a plain character")
+            raise _NotInGrammar("a newline inside a word" if after == "\n" else "a backslash before a plain character")
         if not char.isascii():
-            raise _Unread("it has characters outside of ASCII that are not quoted")
-        raise _Unread(_REASONS.get(char, f"`{char}` has a meaning of its own there" if char else "it ends too early"))
+            raise _NotInGrammar("it has characters outside of ASCII that are not quoted")
+        raise _NotInGrammar(
+            _REASONS.get(char, f"`{char}` has a meaning of its own there" if char else "it ends too early")
+        )
 
-    def _simple(self) -> SimpleCommand:
+    def _read_simple_command(self) -> SimpleCommand:
         words: list[Word] = []
         redirects: list[Redirect] = []
         assigns = False
         while True:
             self._skip(_BLANK)
-            if self._is("#"):
+            if self._is_at("#"):
                 self._skip(_COMMENT)
-            if self.at == len(self.text) or self.text[self.at] in "\n;|" or self._is("&&"):
+            if self.at == len(self.text) or self.text[self.at] in "\n;|" or self._is_at("&&"):
                 break
-            if redirect := self._redirect():
+            if redirect := self._read_redirect():
                 if not words:
-                    raise _Unread("a redirection stands before the command")
+                    raise _NotInGrammar("a redirection stands before the command")
                 redirects.append(redirect)
             elif words:
                 words.append(self._read_word())
-            elif self._assignment():
+            elif self._read_assignment():
                 assigns = True
             else:
-                words.append(self._name())
+                words.append(self._read_name())
         if not words:
             if assigns:
-                raise _Unread("it sets variables")
+                raise _NotInGrammar("it sets variables")
             self._refuse()
         return SimpleCommand(tuple(words), tuple(redirects), assigns=assigns)
 
-    def _name(self) -> Word:
+    def _read_name(self) -> Word:
         """Read the name of a command, which has to be plain."""
-        if self._is("[") and self.text[self.at + 1 : self.at + 2] in {" ", "\t"}:
+        if self._is_at("[") and self.text[self.at + 1 : self.at + 2] in {" ", "\t"}:
             self.at += 1
             return Word("[", "[")
         word = self._read_word()
         if word.source != word.value or not _NAME.fullmatch(word.value):
-            raise _Unread("the name of a command is not plain")
+            raise _NotInGrammar("the name of a command is not plain")
         if word.value in _WORDS_OF_BASH:
-            raise _Unread(f"`{word.value}` is a word of the shell's own")
+            raise _NotInGrammar(f"`{word.value}` is a word of the shell's own")
         return word
 
-    def _assignment(self) -> bool:
+    def _read_assignment(self) -> bool:
         match = _ASSIGNMENT.match(self.text, self.at)
         if match is None:
             return False
@@ -207,10 +209,10 @@ class _Reader:
         self.at = value.end() if value else self.at
         is_plain = self.text[self.at : self.at + 1] in {" ", "\t"}
         if operator != "=" or not is_plain or not is_harmless(name, value[0] if value else ""):
-            raise _Unread(f"it assigns {name}")
+            raise _NotInGrammar(f"it assigns {name}")
         return True
 
-    def _redirect(self) -> Redirect | None:
+    def _read_redirect(self) -> Redirect | None:
         if match := _DUPLICATE.match(self.text, self.at):
             self.at = match.end()
             return Redirect(match[1], Word(match[2], match[2]))
@@ -218,42 +220,42 @@ class _Reader:
         if match is None:
             return None
         if match[1] and match[2].startswith("&"):
-            raise _Unread("it has a rare redirection")
+            raise _NotInGrammar("it has a rare redirection")
         self.at = match.end()
         self._skip(_BLANK)
         if self.at == len(self.text) or self.text[self.at] in "\n;|&<>#":
-            raise _Unread("a redirection leads nowhere")
+            raise _NotInGrammar("a redirection leads nowhere")
         target = self._read_word()
         if not target.is_known or not target.value:
-            raise _Unread("where it redirects to is not known")
+            raise _NotInGrammar("where it redirects to is not known")
         if target.value.startswith("/dev/") and target.value not in _DEVICES:
-            raise _Unread("it redirects to a device")
+            raise _NotInGrammar("it redirects to a device")
         return Redirect(match[1] + match[2], target)
 
     def _read_word(self) -> Word:
         """Read one word: pieces without a gap between them."""
         text, start, value = self.text, self.at, ""
-        pattern = _WHOLE.get(text[start])
+        pattern = _WHOLE_WORDS.get(text[start])
         if pattern is not None and (match := pattern.match(text, start)):
             self.at = match.end()
             return Word(ANY if match[0][0] == '"' else match[0], match[0])
         while self.at < len(text) and text[self.at] not in _ENDS:
-            value += self._piece(value)
+            value += self._read_piece(value)
         source = text[start : self.at]
         if not source or (source.isdigit() and text[self.at : self.at + 1] in {"<", ">"}):
             self._refuse()
         return Word(value, source)
 
-    def _piece(self, before: str) -> str:
+    def _read_piece(self, before: str) -> str:
         """Read a piece of a word and return its value."""
         text, at = self.text, self.at
-        if match := _INSIDE.match(text, at) if before else _BARE.match(text, at):
+        if match := _INSIDE.match(text, at) if before else _UNQUOTED.match(text, at):
             piece = match[0]
         elif (match := _SINGLE.match(text, at)) or (match := _REFLOG.match(text, at)):
             piece = match[1] if match[0][0] == "'" else match[0]
         elif match := _DOUBLE.match(text, at):
             piece = _IN_DOUBLE.sub(r"\1", match[1])
-        elif match := _ESCAPED.match(text, at):
+        elif match := _ESCAPE.match(text, at):
             piece = match[1]
         elif (match := _FILES.match(text, at)) and _may_expand(before):
             piece = ANY

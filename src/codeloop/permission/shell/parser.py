@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from codeloop.kit.wildcard import MARKS
 from codeloop.permission.shell import wrappers
 from codeloop.permission.shell.builtins import evaluates
-from codeloop.permission.shell.command import RESERVED, Redirect, SimpleCommand, program_name
+from codeloop.permission.shell.command import RESERVED, Redirect, SimpleCommand, strip_system_folder
 from codeloop.permission.shell.grammar import read_line
-from codeloop.permission.shell.words import Word, make_word, word_of
+from codeloop.permission.shell.words import Word, make_word, read_word
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING, BASH_NODES, BASH_SIZE
 from codeloop.schema.wire import replace
 
@@ -43,11 +43,11 @@ BORDERS = frozenset(bytes([char]) for char in b";&|()<>`\n \t")
 HEREDOC_DELIMITER = r"[\w.-]+|'[\w. -]+'|\"[\w. -]+\"|\\[\w.-]+"
 STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029\ue000\ue001]")
 LOST_DASH = re.compile(rb"[ \t]+-[ \t]+\Z")
-QUOTED = frozenset(
+QUOTING_TYPES = frozenset(
     {"raw_string", "string_content", "ansi_c_string", "heredoc_body", "heredoc_content", "heredoc_start", "heredoc_end"}
 )
 """Tokens that may hold a newline; in any other one it would be the end of a command to the shell."""
-ESCAPED = re.compile(rb"\\.", re.DOTALL)
+ESCAPE = re.compile(rb"\\.", re.DOTALL)
 CERTAIN_TEST = re.compile(r"\[\s+(!\s+)?(-[a-zA-Z]\s+)?Q?[^\s$`]*(\s+(=|==|!=|-\w\w)\s+Q?[^\s$`]*)?\s+\]")
 NUMERIC_TEST = re.compile(r"(?<=\s)(?:\$#|\$\?|[+-]?[0-9]+)\s+-[engl][eqt]\s+(?:\$#|\$\?|[+-]?[0-9]+)(?=\s)")
 NUMBERS = re.compile(r"[0-9\s+*/%<>=!&|^~?:,()-]*")
@@ -82,7 +82,7 @@ class Script:
             self.is_unknown = True
             self.commands.append(command)
             return
-        short = program_name(name.value)
+        short = strip_system_folder(name.value)
         words = (make_word(short), *command.words[1:])
         self.commands.append(
             SimpleCommand(words, command.redirects, command.stdin, command.is_plain_step, command.assigns)
@@ -114,7 +114,7 @@ class Script:
         if depth > BASH_NESTING.value or len(text) > BASH_SIZE.value:
             raise TooMuch
         reading = read_line(text)
-        if not reading.unread:
+        if not reading.refusal:
             for simple in reading.commands:
                 if simple.words[0].value != "[" or evaluates(simple.words):
                     self.add(replace(simple, is_plain_step=simple.is_plain_step and depth == 0), depth)
@@ -125,7 +125,7 @@ class Script:
 
     def _read_tree(self, source: bytes, depth: int) -> None:
         try:
-            tree = _parser().parse(
+            tree = _make_parser().parse(
                 lambda offset, _: source[offset : offset + 65536],
                 progress_callback=lambda _, __: time.monotonic() > self.deadline,
             )
@@ -139,7 +139,7 @@ class Script:
         _Walk(self, source, depth).walk(root)
 
 
-def _parser() -> Parser:
+def _make_parser() -> Parser:
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 
@@ -164,7 +164,7 @@ class _Walk:
             node, self.nesting, self.is_step = pending.pop()
             children = node.children
             if not children:
-                self._leaf(node)
+                self._check_gap(node)
             self._visit(node)
             nesting = self.nesting + (node.type in NESTS)
             is_step = self.is_step and node.type in STEPS
@@ -173,14 +173,14 @@ class _Walk:
         if not GAP.fullmatch(self.source[self.end :]):
             self.script.is_unknown = True
 
-    def _leaf(self, node: Node) -> None:
+    def _check_gap(self, node: Node) -> None:
         """Check that nothing lies between two tokens that the shell could read otherwise."""
         gap = self.source[self.end : node.start_byte]
         joins = gap.startswith(b"\\\n") and not gap.strip(b"\\\n") and gap == b"\\\n" * (len(gap) // 2)
         before = self.source[self.end - 1 : self.end]
         joins = joins and before not in b";&|(" and node.type not in {";", "&&", "||", "|"}
         text = node.text or b""
-        if node.type not in QUOTED and text.strip() and b"\n" in ESCAPED.sub(b"", text):
+        if node.type not in QUOTING_TYPES and text.strip() and b"\n" in ESCAPE.sub(b"", text):
             self.script.is_unknown = True
         is_lost_dash = node.type in {"<<", "<<-"} and LOST_DASH.fullmatch(gap)
         if joins or not (is_lost_dash or GAP.fullmatch(gap)):
@@ -202,19 +202,19 @@ class _Walk:
     def _visit(self, node: Node) -> None:
         match node.type:
             case "command":
-                self._command(node)
+                self._add_command(node)
             case "redirected_statement":
                 self._add_redirects(node)
             case "declaration_command" | "unset_command":
-                parts = self._slice(node).split()
+                parts = self._read_text(node).split()
                 words = [make_word(part) if part.isalpha() else Word(part, part) for part in parts]
                 self.script.add(SimpleCommand(tuple(words)), self.nesting)
-                names = [self._slice(child) for child in node.named_children if child.type != "variable_assignment"]
+                names = [self._read_text(child) for child in node.named_children if child.type != "variable_assignment"]
                 self.script.is_unknown |= any(re.search(r"[\[$`'\"\\]|^[-+]\w*[aAin]", name) for name in names)
             case "variable_assignment":
-                self._assignment(node)
+                self._note_assignment(node)
             case "for_statement":
-                self._loop(node)
+                self._note_loop(node)
             case "command_substitution":
                 self._read_file(node)
             case "heredoc_redirect":
@@ -222,22 +222,22 @@ class _Walk:
             case "expansion":
                 text = self._plain_text(node)
                 self.script.is_unknown |= bool(re.search(r"@[A-Za-z]\}$|^\$\{!|`|\$\(", text))
-                offset = re.match(r"\$\{[\w@*#]+(?:\[[^\]]*\])?:(?![-=?+])(.*)\}", self._slice(node), re.DOTALL)
+                offset = re.match(r"\$\{[\w@*#]+(?:\[[^\]]*\])?:(?![-=?+])(.*)\}", self._read_text(node), re.DOTALL)
                 self.script.is_unknown |= offset is not None and not NUMBERS.fullmatch(offset[1])
             case "test_command":
-                self.script.is_unknown |= _test_evaluates(self._slice(node))
+                self.script.is_unknown |= _test_evaluates(self._read_text(node))
             case "arithmetic_expansion" | "c_style_for_statement" | "compound_statement":
-                self.script.is_unknown |= _calculates(self._slice(node))
+                self.script.is_unknown |= _calculates(self._read_text(node))
             case "subscript":
-                index = self._slice(node).partition("[")[2].rpartition("]")[0]
+                index = self._read_text(node).partition("[")[2].rpartition("]")[0]
                 self.script.is_unknown |= index not in {"@", "*"} and not NUMBERS.fullmatch(index)
             case _:
                 pass
 
-    def _slice(self, node: Node) -> str:
+    def _read_text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def _command(self, node: Node) -> None:
+    def _add_command(self, node: Node) -> None:
         children = [*node.children, *self.extra.get(node.id, ())]
         words, redirects, stdin = self._read_parts(children)
         assigns = any(child.type == "variable_assignment" for child in children)
@@ -261,43 +261,43 @@ class _Walk:
         words: list[Word] = []
         redirects: list[Redirect] = []
         stdin = None
-        for group in _adjacent(children):
+        for group in _group_adjacent(children):
             first = group[0]
             if first.type in WORD_TYPES:
-                words.append(word_of(group, self.source))
+                words.append(read_word(group, self.source))
             elif first.type == "file_redirect":
-                words += self._file_redirect(first, redirects)
+                words += self._read_file_redirect(first, redirects)
             elif first.type == "herestring_redirect":
-                targets = [g for g in _adjacent(first.children) if g[0].type in WORD_TYPES]
-                word = word_of(targets[0], self.source) if targets else None
+                targets = [g for g in _group_adjacent(first.children) if g[0].type in WORD_TYPES]
+                word = read_word(targets[0], self.source) if targets else None
                 stdin = word.value if word and word.is_known else None
                 redirects += [Redirect("<<<", word)] if word else []
             elif first.type == "heredoc_redirect":
-                more, more_redirects, stdin = self._heredoc(first)
+                more, more_redirects, stdin = self._read_heredoc(first)
                 is_lost_dash = LOST_DASH.search(self.source[: first.start_byte][-64:])
                 words += [make_word("-")] if is_lost_dash and words and words[-1].value != "-" else []
                 words += more
                 redirects += more_redirects
         return words, redirects, stdin
 
-    def _file_redirect(self, node: Node, redirects: list[Redirect]) -> list[Word]:
+    def _read_file_redirect(self, node: Node, redirects: list[Redirect]) -> list[Word]:
         """Add a redirection; return the words that follow its target, which are the command's."""
-        groups = _adjacent(node.children)
-        operator = "".join(self._slice(n) for group in groups for n in group if n.type not in WORD_TYPES)
-        words = [word_of(group, self.source) for group in groups if group[0].type in WORD_TYPES]
+        groups = _group_adjacent(node.children)
+        operator = "".join(self._read_text(n) for group in groups for n in group if n.type not in WORD_TYPES)
+        words = [read_word(group, self.source) for group in groups if group[0].type in WORD_TYPES]
         if words:
             redirects.append(Redirect(operator, words[0]))
         return words[1:]
 
-    def _heredoc(self, node: Node) -> tuple[list[Word], list[Redirect], str | None]:
+    def _read_heredoc(self, node: Node) -> tuple[list[Word], list[Redirect], str | None]:
         words, redirects, stdin = self._read_parts(
             [child for child in node.children if child.type != "heredoc_redirect"]
         )
         start = next((child for child in node.children if child.type == "heredoc_start"), None)
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
-        delimiter = self._slice(start) if start else ""
+        delimiter = self._read_text(start) if start else ""
         if stdin is None and body is not None:
-            text = self._slice(body)
+            text = self._read_text(body)
             is_quoted = bool(re.search(r"['\"\\]", delimiter))
             stdin = text if is_quoted or not re.search(r"[$`\\]", text) else None
         return words, [Redirect("<<", Word(re.sub(r"['\"\\]", "", delimiter), delimiter)), *redirects], stdin
@@ -310,16 +310,16 @@ class _Walk:
         if start is None or body is None or end is None:
             self.script.is_unknown = True
             return
-        delimiter = self._slice(start)
+        delimiter = self._read_text(start)
         plain = re.sub(r"['\"\\]", "", delimiter)
         strip = "\t" if any(child.type == "<<-" for child in node.children) else ""
-        if any(line.lstrip(strip) == plain if strip else line == plain for line in self._slice(body).split("\n")):
+        if any(line.lstrip(strip) == plain if strip else line == plain for line in self._read_text(body).split("\n")):
             self.script.is_unknown = True
-        if self._slice(end).strip() != plain or not re.fullmatch(HEREDOC_DELIMITER, delimiter):
+        if self._read_text(end).strip() != plain or not re.fullmatch(HEREDOC_DELIMITER, delimiter):
             self.script.is_unknown = True
         if plain != delimiter:
             return
-        if "$\\\n" in self._slice(body) or re.search(r"`|\$[({\[]", self._plain_text(body)):
+        if "$\\\n" in self._read_text(body) or re.search(r"`|\$[({\[]", self._plain_text(body)):
             self.script.is_unknown = True
 
     def _plain_text(self, node: Node) -> str:
@@ -338,29 +338,31 @@ class _Walk:
         if redirects:
             self.script.add(SimpleCommand((make_word(":"),), tuple(redirects)), self.nesting)
 
-    def _loop(self, node: Node) -> None:
-        name = next((self._slice(child) for child in node.children if child.type == "variable_name"), "")
-        words = [word_of(group, self.source) for group in _adjacent(node.children) if group[0].type in WORD_TYPES]
+    def _note_loop(self, node: Node) -> None:
+        name = next((self._read_text(child) for child in node.children if child.type == "variable_name"), "")
+        words = [
+            read_word(group, self.source) for group in _group_adjacent(node.children) if group[0].type in WORD_TYPES
+        ]
         self.script.assign(name, words)
 
-    def _assignment(self, node: Node) -> None:
-        name, _, text = self._slice(node).partition("=")
-        groups = [group for group in _adjacent(node.children[2:]) if group[0].type in WORD_TYPES]
+    def _note_assignment(self, node: Node) -> None:
+        name, _, text = self._read_text(node).partition("=")
+        groups = [group for group in _group_adjacent(node.children[2:]) if group[0].type in WORD_TYPES]
         is_certain = self.depth == 0 and node.parent is not None and node.parent.type == "program"
-        self.script.assign(name, [word_of(groups[0], self.source)] if groups and is_certain else None)
+        self.script.assign(name, [read_word(groups[0], self.source)] if groups and is_certain else None)
         name = name.removesuffix("+")
         if re.fullmatch(CHANGES_MEANING, name):
             self.script.is_unknown = True
         elif re.fullmatch(RUNS_WHEN_SET, name) and text:
-            values = [group for group in _adjacent(node.children[2:]) if group[0].type in WORD_TYPES]
-            word = word_of(values[0], self.source) if values else None
+            values = [group for group in _group_adjacent(node.children[2:]) if group[0].type in WORD_TYPES]
+            word = read_word(values[0], self.source) if values else None
             if word is None or not word.is_known:
                 self.script.is_unknown = True
             elif word.value:
                 self.script.read(word.value, self.depth + 1)
 
 
-def _adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
+def _group_adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
     """Group adjacent word nodes; every other node is a group of its own."""
     groups: list[list[Node]] = []
     for node in nodes:

@@ -12,10 +12,10 @@ from msgspec import Struct
 from codeloop.permission.shell.command import Redirect
 from codeloop.permission.shell.parser import Script
 from codeloop.permission.shell.runners import is_runner
-from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
+from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
 from codeloop.permission.shell.touches.path_rows import ROWS
 from codeloop.permission.shell.touches.special_paths import MORE, SPECIAL
-from codeloop.permission.shell.touches.spelling import ANYWHERE, MOST, spellings
+from codeloop.permission.shell.touches.spelling import ANYWHERE, MOST, expand_word
 from codeloop.permission.shell.touches.unknown_words import read_unknown_words
 from codeloop.permission.shell.words import Word
 
@@ -23,8 +23,8 @@ GIT_TOP = ":/"
 """The top of the work tree, independent of the folder."""
 HARMLESS = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
 _REMOTE = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
-MOST_PLACES = 8
-_MOST_LISTED = 4
+_MOST_FOLDERS = 8
+_MOST_COMMANDS = 4
 _WRITES = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
 
 
@@ -98,32 +98,32 @@ _FIELDS = {
 def find_touches(script: Script) -> Touches:
     """Find the paths that a script's commands touch, in the order of the line, `cd` in it followed."""
     touches: dict[str, dict[str, None]] = {field: {} for field in Touches.__struct_fields__}
-    places: list[str] = [""]
+    folders: list[str] = [""]
     roots: tuple[str, ...] = (ANYWHERE,)
     variables = _Variables(script)
     if script.is_unknown:
         touches["reads"][ANYWHERE] = touches["writes"][ANYWHERE] = None
     for number, command in enumerate(script.commands):
-        words = [text for word in command.words[1:] for text in variables.spellings(word, roots, number)]
+        words = [text for word in command.words[1:] for text in variables.expand_word(word, roots, number)]
         name = command.words[0].value if command.words[0].is_known else ANYWHERE
-        command_uses = uses(name, words)
+        command_uses = find_uses(name, words)
         if roots != (ANYWHERE,) and any(word.source == "{}" for word in command.words):
             command_uses = [(role.translate(_BELOW), path) for role, path in command_uses]
-        for role, text in (*_of_redirects(command.redirects, variables, number), *command_uses):
-            path = variables.without_home(text)
+        for role, text in (*_find_redirect_uses(command.redirects, variables, number), *command_uses):
+            path = variables.check_variables(text)
             for field in _FIELDS.get(role, ()):
-                for folder in places:
+                for folder in folders:
                     if joined_path := _join_path(folder, path):
                         touches[field][joined_path] = None
         if name in {"find", "fd", "fdfind"}:
             roots = tuple(dict.fromkeys(path for role, path in command_uses if role == "n")) or (".",)
         new_folder = _find_new_folder(name, words)
         if new_folder is not None:
-            new_folder = variables.without_home(new_folder, enters=True)
-            there = [_join_path(place, new_folder) for place in places]
+            new_folder = variables.check_variables(new_folder, enters=True)
+            there = [_join_path(place, new_folder) for place in folders]
             is_certain = command.is_plain_step and name in {"cd", "pushd"}
-            places = there if is_certain else list(dict.fromkeys([*places, *there]))
-            places = places if len(places) <= MOST_PLACES else [ANYWHERE]
+            folders = there if is_certain else list(dict.fromkeys([*folders, *there]))
+            folders = folders if len(folders) <= _MOST_FOLDERS else [ANYWHERE]
     return Touches(**{field: tuple(paths) for field, paths in touches.items()})
 
 
@@ -139,20 +139,20 @@ class _Variables:
             return
         for name, variable in script.variables.items():
             if variable is not None and not any(re.match(rf"{name}\b", word.value) for word in words):
-                texts = [text for word in variable[1] for text in spellings(word)]
+                texts = [text for word in variable[1] for text in expand_word(word)]
                 if texts and ANYWHERE not in texts and len(texts) <= MOST:
                     self._assignments.append((variable[0], name, tuple(texts)))
 
-    def spellings(self, word: Word, roots: Sequence[str], number: int) -> tuple[str, ...]:
+    def expand_word(self, word: Word, roots: Sequence[str], number: int) -> tuple[str, ...]:
         """Return the paths of a word of the command with this number: it sees what is set before it."""
         if "PWD" in self._set and "PWD" in word.source:
             return (ANYWHERE,)
         if word.source.startswith(("<(", ">(")) and word.source.endswith(")"):
             return ("/dev/fd/63",)
-        return spellings(word, roots, {name: texts for start, name, texts in self._assignments if start <= number})
+        return expand_word(word, roots, {name: texts for start, name, texts in self._assignments if start <= number})
 
-    def without_home(self, path: str, *, enters: bool = False) -> str:
-        """Return a path, or ANYWHERE when the line changes what it depends on (`enters`: it is for `cd`)."""
+    def check_variables(self, path: str, *, enters: bool = False) -> str:
+        """Return a path; ANYWHERE when the line sets HOME or, for `cd` (`enters`), CDPATH, on which it depends."""
         if path.startswith("~") and "HOME" in self._set:
             return ANYWHERE
         if enters and "CDPATH" in self._set and not path.startswith(("/", "~", "./", "../")):
@@ -160,7 +160,7 @@ class _Variables:
         return path
 
 
-def uses(name: str, words: Sequence[str]) -> list[Use]:
+def find_uses(name: str, words: Sequence[str]) -> list[Use]:
     """Return how a program uses the paths in its words."""
     if name == ANYWHERE:
         return [("b", ANYWHERE), *read_unknown_words(words)]
@@ -168,23 +168,23 @@ def uses(name: str, words: Sequence[str]) -> list[Use]:
     if special is not None:
         special_uses = special(words)
     elif row is not None:
-        arguments = Arguments(row_of(row), words)
+        arguments = Arguments(parse_row(row), words)
         special_uses = arguments.uses
         if name in MORE:
             special_uses += MORE[name](arguments)
     else:
         special_uses = list(read_unknown_words(words))
         if is_runner(name):  # its command is somewhere among the following words
-            indices = [at for at, word in enumerate(words) if _is_listed(word)]
-            special_uses += [use for at in indices[:_MOST_LISTED] for use in uses(words[at], words[at + 1 :])]
-    return [(role, path) for role, text in special_uses if (path := _path(text, role))]
+            indices = [at for at, word in enumerate(words) if _has_row(word)]
+            special_uses += [use for at in indices[:_MOST_COMMANDS] for use in find_uses(words[at], words[at + 1 :])]
+    return [(role, path) for role, text in special_uses if (path := _to_path(text, role))]
 
 
-def _is_listed(word: str) -> bool:
+def _has_row(word: str) -> bool:
     return word in ROWS or word in SPECIAL
 
 
-def _path(text: str, role: str) -> str:
+def _to_path(text: str, role: str) -> str:
     """Return a word as a path; "" when it is none."""
     if text in {"", "-"} or HARMLESS.fullmatch(text):
         return ""
@@ -216,7 +216,7 @@ def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
         case "popd":
             return ANYWHERE
         case "env":
-            option_uses = Arguments(row_of(ROWS["env"]), words).given
+            option_uses = Arguments(parse_row(ROWS["env"]), words).option_values
             return next((value for option, value in option_uses if option in {"-C", "--chdir"}), None)
         case "sudo":
             return next((words[at + 1] for at, word in enumerate(words[:-1]) if word in {"-D", "--chdir"}), None)
@@ -224,12 +224,12 @@ def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
             return None
 
 
-def _of_redirects(redirects: Sequence[Redirect], variables: _Variables, number: int) -> Iterator[Use]:
+def _find_redirect_uses(redirects: Sequence[Redirect], variables: _Variables, number: int) -> Iterator[Use]:
     for redirect in redirects:
         if not redirect.is_file or redirect.operator.endswith(("<<", "<<-", "<<<")):
             continue
         role = "w" if _WRITES.match(redirect.operator) else "r"
         role = "b" if "<>" in redirect.operator else role
-        for path in variables.spellings(redirect.target, (ANYWHERE,), number):
+        for path in variables.expand_word(redirect.target, (ANYWHERE,), number):
             if path and not HARMLESS.fullmatch(path):
                 yield role, path

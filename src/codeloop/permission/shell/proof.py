@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.builtins import BUILTINS, HARMLESS_FORMS, is_whole_variable
-from codeloop.permission.shell.command import SimpleCommand, program_name
+from codeloop.permission.shell.command import SimpleCommand, strip_system_folder
 from codeloop.permission.shell.effects import why_it_changes
 from codeloop.permission.shell.git_read_only import HARMLESS_OPTIONS
 from codeloop.permission.shell.grammar import is_harmless, read_line
@@ -21,15 +21,15 @@ from codeloop.permission.shell.read_only import BUILTINS as SHELL_READS
 from codeloop.permission.shell.read_only import Harmful, check_sed_runs_nothing
 from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.words import Word, make_word
-from codeloop.permission.shell.wrappers import NOTHING, SPECIAL, STDIN, WRAPPERS, operand, unwrap
+from codeloop.permission.shell.wrappers import NOTHING, SPECIAL, STDIN, WRAPPERS, find_operand, unwrap
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 
-_FOLLOWED = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
+_RUNNERS_FOLLOWED = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
 _READ_ALIKE = frozenset(["bash", "dash", "sh"])
 """The shells to which a line of the grammar means the same."""
 _SCRIPT_FLAGS = re.compile(r"-[eux]*c")
 _SUDO = re.compile(r"-[nEH]+|--non-interactive")
-_MOST_PLACES = 8
+_MOST_FOLDERS = 8
 
 
 class GitFacts(Struct, frozen=True):
@@ -55,26 +55,26 @@ class ProgramFacts(Struct, frozen=True):
     is_behind: bool = False
 
 
-def _certain(_: str) -> ProgramFacts:
+def _assume_certain(_: str) -> ProgramFacts:
     return ProgramFacts()
 
 
-def _plain_repository(_: str) -> GitFacts:
+def _assume_plain_repository(_: str) -> GitFacts:
     return GitFacts()
 
 
 class Facts(Struct, frozen=True):
     """What a proof needs to know about the machine.
 
-    `places`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: why
+    `folders`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: why
     nothing can be proved at all. `program`: what runs by a bare name. `repository`: what git finds from a directory.
     """
 
     directories: tuple[str, ...] = ("/",)
     home: str = "/"
     doubt: str = ""
-    program: Callable[[str], ProgramFacts] = _certain
-    repository: Callable[[str], GitFacts] = _plain_repository
+    program: Callable[[str], ProgramFacts] = _assume_certain
+    repository: Callable[[str], GitFacts] = _assume_plain_repository
 
 
 class ProvedCommand(Struct, frozen=True):
@@ -107,20 +107,22 @@ class _Unproven(Exception):
 def prove(line: str, facts: Facts) -> Proof:
     """Prove a line, or say why that is not possible. Linear; never fails."""
     reading = read_line(line)
-    if reading.unread or facts.doubt:
-        return Proof(reading.unread or facts.doubt, "what it does is not certain")
+    if reading.refusal or facts.doubt:
+        return Proof(reading.refusal or facts.doubt, "what it does is not certain")
     judge = _Judge(facts)
     try:
         for command in reading.commands:
-            judge.step(command)
+            judge.judge_step(command)
         judge.check_names(reading.commands)
     except _Unproven as reason:
         return Proof(str(reason), "what it does is not certain")
-    commands = tuple(ProvedCommand(tuple(_argument(word, facts.home) for word in c.words), c) for c in reading.commands)
+    commands = tuple(
+        ProvedCommand(tuple(_expand_home(word, facts.home) for word in c.words), c) for c in reading.commands
+    )
     return Proof("", judge.changes, commands)
 
 
-def _argument(word: Word, home: str) -> str:
+def _expand_home(word: Word, home: str) -> str:
     return home + word.value[1:] if word.source.startswith("~") else word.value
 
 
@@ -133,40 +135,40 @@ class _Judge:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.places = facts.directories
+        self.folders = facts.directories
         self.changes = ""
         self.count = 0
         self.is_lost = False
         self.behind = ""
 
-    def step(self, command: SimpleCommand, depth: int = 0) -> None:
-        """Judge a command that the shell itself starts. Raises _Unproven."""
-        self._command(command.words, depth, is_shell=True)
+    def judge_step(self, command: SimpleCommand, depth: int = 0) -> None:
+        """Judge a command that bash itself starts. Raises _Unproven."""
+        self._judge_command(command.words, depth, is_shell=True)
         for redirect in command.redirects:
             if redirect.is_file and redirect.operator != "<" and redirect.target.value != "/dev/null":
                 self._note(f"it writes to {redirect.target.text}")
         if command.words[0].value == "cd":
-            self._go(command)
+            self._follow_cd(command)
 
     def check_names(self, commands: Sequence[SimpleCommand]) -> None:
         """Refuse a name whose program the line itself could put in front of it: in a pipeline all run at once."""
         if self.behind and self.changes and not all(command.is_plain_step for command in commands):
-            raise _Unproven(_put_before(self.behind))
+            raise _Unproven(_describe_shadowing(self.behind))
 
     def _note(self, changes: str) -> None:
         self.changes = self.changes or changes
 
-    def _command(self, words: Sequence[Word], depth: int, *, is_shell: bool) -> None:
+    def _judge_command(self, words: Sequence[Word], depth: int, *, is_shell: bool) -> None:
         self.count += 1
         if self.count > BASH_COMMANDS.value or depth > BASH_NESTING.value:
             raise _Unproven("it runs too many commands")
         if not words[0].is_known:
             raise _Unproven("the name of a command is only known when it runs")
-        name = program_name(words[0].value)
+        name = strip_system_folder(words[0].value)
         is_bare = "/" not in words[0].value
         program_facts = ProgramFacts()
         if is_shell and is_bare and name in BUILTINS - {"command"}:
-            self._builtin(name, words)
+            self._check_builtin(name, words)
             self._note("" if name in SHELL_READS else f"`{name}` changes something")
             return
         if name != "command" and (is_bare or name != words[0].value):
@@ -176,22 +178,22 @@ class _Judge:
         if program_facts.is_behind:
             self.behind = self.behind or name
             if self.changes:
-                raise _Unproven(_put_before(name))
+                raise _Unproven(_describe_shadowing(name))
         self._check_variables(name, words)
         if name == "git":
-            self._git(words)
+            self._judge_git(words)
             return
         kind = name.rpartition("/")[2] or name
         words = (make_word(kind), *words[1:])
         if kind == "find" or kind in WRAPPERS or kind in SPECIAL or is_runner(kind):
-            self._runner(kind, words, depth)
+            self._judge_runner(kind, words, depth)
         elif unwrap(words) != NOTHING:
             raise _Unproven(f"`{name}` runs another program with these options")
         elif kind in {"sed", "gsed"}:
-            self._sed(words)
+            self._check_sed(words)
         self._note(why_it_changes(name, words[1:], program_facts.path))
 
-    def _builtin(self, name: str, words: Sequence[Word]) -> None:
+    def _check_builtin(self, name: str, words: Sequence[Word]) -> None:
         check = HARMLESS_FORMS.get(name)
         if check is None or not check(words[1:]):
             raise _Unproven(f"`{name}` is the shell's own and may evaluate or change more than it says")
@@ -206,22 +208,24 @@ class _Judge:
             if word.value == ANY and is_whole_variable(word):
                 raise _Unproven(f"{word.source} could be an option of `{name}`: put `--` before it")
 
-    def _runner(self, name: str, words: Sequence[Word], depth: int) -> None:
+    def _judge_runner(self, name: str, words: Sequence[Word], depth: int) -> None:
         """Follow a program into the commands that it runs."""
         options = [word.value for word in words[1:]]
         if name == "find":
             if {"-execdir", "-ok", "-okdir"}.intersection(options) or any(map(is_whole_variable, words)):
                 raise _Unproven("where `find` runs its command, or whether, is not certain")
         elif name in _READ_ALIKE:
-            self._shell(name, words, depth)
+            self._judge_shell(name, words, depth)
             return
-        elif name not in _FOLLOWED:
+        elif name not in _RUNNERS_FOLLOWED:
             raise _Unproven(f"what `{name}` runs is not followed")
-        if name == "command" and any(option not in {"-v", "-V"} for option in _first(options)):
+        if name == "command" and any(option not in {"-v", "-V"} for option in _take_options(options)):
             raise _Unproven("`command` is given options that are not followed")
         if name == "env":
             self._check_env(words)
-        if name == "sudo" and any(option.startswith("-") and not _SUDO.fullmatch(option) for option in _first(options)):
+        if name == "sudo" and any(
+            option.startswith("-") and not _SUDO.fullmatch(option) for option in _take_options(options)
+        ):
             raise _Unproven("`sudo` is given options that are not followed")
         inner = unwrap(words)
         if inner.is_unknown or inner.scripts:
@@ -229,22 +233,22 @@ class _Judge:
         if name == "env" and not inner.commands:
             self._note("`env` prints the environment, which may hold secrets")
         for command in inner.commands:
-            self._command(command, depth + 1, is_shell=name == "command")
+            self._judge_command(command, depth + 1, is_shell=name == "command")
 
-    def _sed(self, words: Sequence[Word]) -> None:
+    def _check_sed(self, words: Sequence[Word]) -> None:
         try:
             check_sed_runs_nothing(words[1:])
         except Harmful as reason:
             raise _Unproven(f"`sed` may run a program: {reason}") from reason
 
-    def _shell(self, name: str, words: Sequence[Word], depth: int) -> None:
+    def _judge_shell(self, name: str, words: Sequence[Word], depth: int) -> None:
         match words[1:]:
             case [Word(value=flags), Word() as script] if _SCRIPT_FLAGS.fullmatch(flags) and script.is_known:
                 reading = read_line(script.value)
-                if reading.unread:
-                    raise _Unproven(reading.unread)
+                if reading.refusal:
+                    raise _Unproven(reading.refusal)
                 for command in reading.commands:
-                    self.step(command, depth + 1)
+                    self.judge_step(command, depth + 1)
             case [Word() as file, *_] if _is_script(file):
                 self._note(f"`{name}` runs a script")
             case _:
@@ -260,33 +264,33 @@ class _Judge:
             if not word.is_known or not is_harmless(variable, value):
                 raise _Unproven(f"it assigns {variable}")
 
-    def _go(self, command: SimpleCommand) -> None:
+    def _follow_cd(self, command: SimpleCommand) -> None:
         """Follow `cd`, which may fail; within a pipeline it leads nowhere."""
         if not command.is_plain_step:
             return
         rest = [word for word in command.words[1:] if word.value != "--"]
-        target = _argument(rest[0], self.facts.home) if rest else self.facts.home
+        target = _expand_home(rest[0], self.facts.home) if rest else self.facts.home
         climbs = ".." in target.lstrip("./").split("/") or (
-            ".." in target.split("/") and self.places != self.facts.directories
+            ".." in target.split("/") and self.folders != self.facts.directories
         )
         self.is_lost = self.is_lost or climbs  # past a link: the shell tries both ways to go up
-        targets = (normpath(join(folder, target)) for folder in self.places)
-        self.places = tuple(dict.fromkeys((*self.places, *targets)))
-        if len(self.places) > _MOST_PLACES:
+        targets = (normpath(join(folder, target)) for folder in self.folders)
+        self.folders = tuple(dict.fromkeys((*self.folders, *targets)))
+        if len(self.folders) > _MOST_FOLDERS:
             raise _Unproven("where it runs is not certain")
 
-    def _git(self, words: Sequence[Word]) -> None:
+    def _judge_git(self, words: Sequence[Word]) -> None:
         """Judge git by the repository that it finds, and by its subcommand."""
-        at = operand(words, HARMLESS_OPTIONS)
+        at = find_operand(words, HARMLESS_OPTIONS)
         if at is None or at > len(words) or not all(word.is_known for word in words[:at]):
             raise _Unproven("`git` is given options that choose another repository or configuration")
         if self.is_lost:
             raise _Unproven("in which folder `git` runs is not certain")
-        places = self.places
+        folders = self.folders
         for option, value in pairwise(words[:at]):
             if option.value == "-C":  # git follows links before `..`, so the path stays as it is written
-                places = tuple(join(folder, _argument(value, self.facts.home)) for folder in places)
-        git_facts = [self.facts.repository(repositories) for repositories in places]
+                folders = tuple(join(folder, _expand_home(value, self.facts.home)) for folder in folders)
+        git_facts = [self.facts.repository(folder) for folder in folders]
         for one in git_facts:
             if one.foreign:
                 raise _Unproven(one.foreign)
@@ -297,7 +301,7 @@ class _Judge:
         self._note(why_it_changes("git", words[at:]) or next((one.runs for one in git_facts if one.runs), ""))
 
 
-def _put_before(name: str) -> str:
+def _describe_shadowing(name: str) -> str:
     return f"the line may put another `{name}` into a folder of the project that comes first on the PATH"
 
 
@@ -305,8 +309,8 @@ def _is_script(file: Word) -> bool:
     return file.is_known and file.value[:1] not in {"", "-", "+"} and not STDIN.fullmatch(file.value)
 
 
-def _first(options: Sequence[str]) -> Iterator[str]:
-    """Return the words before the first that is no option."""
+def _take_options(options: Sequence[str]) -> Iterator[str]:
+    """Yield the options before the first other word."""
     for option in options:
         if not option.startswith("-"):
             return

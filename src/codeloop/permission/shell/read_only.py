@@ -14,7 +14,7 @@ from codeloop.permission.shell.words import Word
 
 BUILTINS = frozenset([":", "[", "cd", "echo", "exit", "false", "printf", "pwd", "test", "times", "true", "type"])
 """Shell builtins that, once proved to evaluate nothing, change nothing that outlives the line."""
-FOLLOWED = frozenset(["command", "env", "nice", "stdbuf", "timeout", "xargs", "sh", "bash", "dash"])
+WRAPPERS_FOLLOWED = frozenset(["command", "env", "nice", "stdbuf", "timeout", "xargs", "sh", "bash", "dash"])
 """Wrappers: the commands after them are judged separately."""
 
 
@@ -31,7 +31,7 @@ class ReadOnlyRow(Struct, frozen=True):
     """
 
     flags: frozenset[str]
-    valued: frozenset[str] = frozenset()
+    with_value: frozenset[str] = frozenset()
     operands: str = ANYTHING
     most: int = ANY_NUMBER
     is_free: bool = False
@@ -55,9 +55,9 @@ class Harmful(Exception):
     """A command may change something; the text says which word of it."""
 
 
-def row(
+def make_row(
     flags: str = "",
-    valued: str = "",
+    with_value: str = "",
     operands: str = ANYTHING,
     most: int = ANY_NUMBER,
     *,
@@ -65,7 +65,7 @@ def row(
     is_apart: bool = False,
 ) -> ReadOnlyRow:
     """Return a row from options written with blanks between them."""
-    return ReadOnlyRow(frozenset(flags.split()), frozenset(valued.split()), operands, most, is_free, is_apart)
+    return ReadOnlyRow(frozenset(flags.split()), frozenset(with_value.split()), operands, most, is_free, is_apart)
 
 
 _SUMS = "-b -c -t -z --binary --check --tag --text --zero --ignore-missing --quiet --status --strict -w --warn"
@@ -75,33 +75,35 @@ _GREP = """-a -b -c -E -F -G -H -h -I -i -L -l -n -o -P -q -R -r -s -T -U -v -w 
         --quiet --silent --recursive --dereference-recursive --no-messages --initial-tab --invert-match
         --word-regexp --line-regexp --null --null-data --color --colour --line-buffered --binary-files --include
         --exclude --exclude-dir --exclude-from"""
-_GREP_VALUED = "-A -B -C -D -d -e -f -m --after-context --before-context --context --max-count --regexp --file"
+_GREP_WITH_VALUE = "-A -B -C -D -d -e -f -m --after-context --before-context --context --max-count --regexp --file"
 
 _ROWS: dict[str, ReadOnlyRow] = {
-    "arch": row(),
-    "b2sum": row(_SUMS, "-l --length", is_free=True),
-    "base64": row("-d -D -i --decode --ignore-garbage", "-w --wrap"),
-    "basename": row("-a -z --multiple --zero", "-s --suffix", is_free=True),
-    "cal": row("-1 -3 -j -m -s -y"),
-    "cat": row(
+    "arch": make_row(),
+    "b2sum": make_row(_SUMS, "-l --length", is_free=True),
+    "base64": make_row("-d -D -i --decode --ignore-garbage", "-w --wrap"),
+    "basename": make_row("-a -z --multiple --zero", "-s --suffix", is_free=True),
+    "cal": make_row("-1 -3 -j -m -s -y"),
+    "cat": make_row(
         "-A -b -E -e -n -s -T -t -u -v --show-all --number-nonblank --show-ends --number --squeeze-blank", is_free=True
     ),
-    "cksum": row("--tag --untagged --check -c", "-a --algorithm", is_free=True),
-    "cmp": row("-b -l -s --print-bytes --verbose --quiet --silent", "-n --bytes -i", is_free=True),
-    "column": row("-t -x -n -e -L -J --table --fillrows --json", "-s -c -o -N -R -H --separator --output-separator"),
-    "comm": row("-1 -2 -3 -i -z --check-order --nocheck-order --total --output-delimiter", is_free=True),
-    "cut": row(
+    "cksum": make_row("--tag --untagged --check -c", "-a --algorithm", is_free=True),
+    "cmp": make_row("-b -l -s --print-bytes --verbose --quiet --silent", "-n --bytes -i", is_free=True),
+    "column": make_row(
+        "-t -x -n -e -L -J --table --fillrows --json", "-s -c -o -N -R -H --separator --output-separator"
+    ),
+    "comm": make_row("-1 -2 -3 -i -z --check-order --nocheck-order --total --output-delimiter", is_free=True),
+    "cut": make_row(
         "-n -s -w -z --complement --only-delimited --zero-terminated",
         "-b -c -d -f --bytes --characters --delimiter --fields --output-delimiter",
         is_free=True,
     ),
-    "date": row("-u -R -I --utc --universal --rfc-email --rfc-3339 --iso-8601", "-d --date -r", r"\+(?s:.*)"),
-    "df": row(
+    "date": make_row("-u -R -I --utc --universal --rfc-email --rfc-3339 --iso-8601", "-d --date -r", r"\+(?s:.*)"),
+    "df": make_row(
         "-a -h -H -i -k -l -m -P -T --all --human-readable --si --inodes --local --portability --print-type --total",
         "-t -x -B --type --exclude-type --block-size",
         is_free=True,
     ),
-    "diff": row(
+    "diff": make_row(
         """-a -B -b -d -E -e -i -N -n -p -q -r -s -T -t -u -w -y -Z --text --ignore-blank-lines
         --ignore-space-change --minimal --ignore-tab-expansion --ignore-case --new-file --brief --recursive
         --report-identical-files --expand-tabs --unified --context --ignore-all-space --side-by-side
@@ -109,39 +111,41 @@ _ROWS: dict[str, ReadOnlyRow] = {
         --no-dereference --show-c-function --normal""",
         "-C -I -L -U -W -X -x --ignore-matching-lines --label --width --exclude --exclude-from",
     ),
-    "dirname": row("-z --zero", is_free=True),
-    "du": row(
+    "dirname": make_row("-z --zero", is_free=True),
+    "du": make_row(
         """-0 -a -b -c -D -H -h -k -L -l -m -P -S -s -x --all --apparent-size --bytes --total --human-readable
         --summarize --one-file-system --time --inodes --si --separate-dirs --null""",
         "-B -d -t --block-size --max-depth --threshold --exclude",
         is_free=True,
     ),
-    "egrep": row(_GREP, _GREP_VALUED, is_free=True),
-    "expand": row("-i --initial", "-t --tabs", is_free=True),
-    "expr": row(is_free=True),
-    "fd": row(
+    "egrep": make_row(_GREP, _GREP_WITH_VALUE, is_free=True),
+    "expand": make_row("-i --initial", "-t --tabs", is_free=True),
+    "expr": make_row(is_free=True),
+    "fd": make_row(
         """-0 -a -F -g -H -I -i -L -p -s -u -1 -q --absolute-path --fixed-strings --glob --hidden --no-ignore
         --ignore-case --follow --full-path --case-sensitive --unrestricted --no-ignore-vcs --print0 --prune
         --quiet --regex --and""",
         """-c -d -E -e -j -S -t --color --max-depth --min-depth --exact-depth --exclude --extension --threads
         --size --type --max-results --changed-within --changed-before""",
     ),
-    "fgrep": row(_GREP, _GREP_VALUED, is_free=True),
-    "file": row("-b -h -i -I -k -L -N -0 --brief --mime --mime-type --mime-encoding --dereference --no-dereference"),
-    "fold": row("-b -s --bytes --spaces", "-w --width", is_free=True),
-    "free": row("-b -k -m -g -h -t -w --bytes --kibi --mebi --gibi --human --total --wide", is_free=True),
-    "grep": row(_GREP, _GREP_VALUED, is_free=True),
-    "groups": row(is_free=True),
-    "head": row("-q -v -z --quiet --silent --verbose --zero-terminated", "-c -n --bytes --lines", is_free=True),
-    "hostname": row("-d -f -i -I -s", most=0),
-    "id": row("-G -g -n -r -u -z --group --groups --name --real --user --zero", is_free=True),
-    "jq": row(
+    "fgrep": make_row(_GREP, _GREP_WITH_VALUE, is_free=True),
+    "file": make_row(
+        "-b -h -i -I -k -L -N -0 --brief --mime --mime-type --mime-encoding --dereference --no-dereference"
+    ),
+    "fold": make_row("-b -s --bytes --spaces", "-w --width", is_free=True),
+    "free": make_row("-b -k -m -g -h -t -w --bytes --kibi --mebi --gibi --human --total --wide", is_free=True),
+    "grep": make_row(_GREP, _GREP_WITH_VALUE, is_free=True),
+    "groups": make_row(is_free=True),
+    "head": make_row("-q -v -z --quiet --silent --verbose --zero-terminated", "-c -n --bytes --lines", is_free=True),
+    "hostname": make_row("-d -f -i -I -s", most=0),
+    "id": make_row("-G -g -n -r -u -z --group --groups --name --real --user --zero", is_free=True),
+    "jq": make_row(
         """-a -C -c -e -j -M -n -R -r -S -s --ascii-output --color-output --compact-output --exit-status
         --join-output --monochrome-output --null-input --raw-input --raw-output --sort-keys --slurp --tab --args
         --jsonargs --stream""",
         "--arg --argjson --indent",
     ),
-    "ls": row(
+    "ls": make_row(
         """-1 -A -a -B -C -c -d -F -f -G -g -H -h -i -k -L -l -m -N -n -o -p -Q -q -R -r -S -s -t -U -u -v -X -x -Z
         --all --almost-all --author --escape --ignore-backups --color --directory --classify --file-type
         --format --full-time --no-group --group-directories-first --human-readable --si --dereference --inode
@@ -150,31 +154,31 @@ _ROWS: dict[str, ReadOnlyRow] = {
         "-I -w --ignore --block-size --width --quoting-style",
         is_free=True,
     ),
-    "lscpu": row("-a -b -c -e -J -p -x --all --json --extended --parse"),
-    "md5sum": row(_SUMS, is_free=True),
-    "nl": row("-p", "-b -d -f -h -i -l -n -s -v -w --body-numbering --number-format --number-width", is_free=True),
-    "node": row("--version -v", most=0),
-    "nproc": row("--all --ignore", is_free=True),
-    "od": row("-a -b -c -d -f -i -l -o -s -v -x", "-A -j -N -S -t -w", is_free=True),
-    "paste": row("-s -z --serial --zero-terminated", "-d --delimiters", is_free=True),
-    "pip": row("--version -V", most=0),
-    "pip list": row("-l --local --user --not-required --editable -e --format --exclude-editable", "--exclude"),
-    "pip show": row("-f --files -v --verbose"),
-    "ps": row(
+    "lscpu": make_row("-a -b -c -e -J -p -x --all --json --extended --parse"),
+    "md5sum": make_row(_SUMS, is_free=True),
+    "nl": make_row("-p", "-b -d -f -h -i -l -n -s -v -w --body-numbering --number-format --number-width", is_free=True),
+    "node": make_row("--version -v", most=0),
+    "nproc": make_row("--all --ignore", is_free=True),
+    "od": make_row("-a -b -c -d -f -i -l -o -s -v -x", "-A -j -N -S -t -w", is_free=True),
+    "paste": make_row("-s -z --serial --zero-terminated", "-d --delimiters", is_free=True),
+    "pip": make_row("--version -V", most=0),
+    "pip list": make_row("-l --local --user --not-required --editable -e --format --exclude-editable", "--exclude"),
+    "pip show": make_row("-f --files -v --verbose"),
+    "ps": make_row(
         "-A -a -e -f -F -H -j -l -N -T -w -x -aux -auxw -auxww --forest --no-headers --headers --sort",
         "-C -G -g -O -o -p -t -U -u --pid --ppid --user --format",
         r"[aflujwx]+|[0-9]+",
         is_apart=True,
     ),
-    "python": row("--version -V -VV", most=0),
-    "readlink": row("-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --no-newline", is_free=True),
-    "realpath": row(
+    "python": make_row("--version -V -VV", most=0),
+    "readlink": make_row("-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --no-newline", is_free=True),
+    "realpath": make_row(
         "-e -L -m -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --no-symlinks --strip",
         "--relative-to --relative-base",
         is_free=True,
     ),
-    "rev": row(is_free=True),
-    "rg": row(
+    "rev": make_row(is_free=True),
+    "rg": make_row(
         """-0 -a -c -F -H -I -i -L -l -N -n -o -P -p -q -S -s -U -u -v -w -x --text --count --count-matches
         --column --crlf --files --files-with-matches --files-without-match --fixed-strings --follow --heading
         --no-heading --hidden --ignore-case --invert-match --json --line-number --no-line-number --line-regexp
@@ -186,46 +190,46 @@ _ROWS: dict[str, ReadOnlyRow] = {
         --encoding --regexp --file --glob --iglob --threads --max-columns --max-count --replace --type
         --type-not --sort --sortr --color --colors --max-filesize --context-separator""",
     ),
-    "ruby": row("--version -v", most=0),
-    "seq": row("-w --equal-width", "-f -s --format --separator", is_free=True),
-    "sleep": row(operands=r"[0-9.]+[smh]?", most=1),
-    "sort": row(
+    "ruby": make_row("--version -v", most=0),
+    "seq": make_row("-w --equal-width", "-f -s --format --separator", is_free=True),
+    "sleep": make_row(operands=r"[0-9.]+[smh]?", most=1),
+    "sort": make_row(
         """-b -C -c -d -f -g -h -i -M -m -n -R -r -s -u -V -z --ignore-leading-blanks --check --dictionary-order
         --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --merge
         --numeric-sort --random-sort --reverse --sort --stable --unique --version-sort --zero-terminated""",
         "-k -S -t --key --buffer-size --field-separator --parallel",
     ),
-    "stat": row(
+    "stat": make_row(
         "-L -f -l -n -q -r -s -x -t --dereference --file-system --terse", "-c -F --format --printf", is_free=True
     ),
-    "strings": row("-a -f -w --all --print-file-name", "-e -n -t --bytes --radix --encoding"),
-    "sum": row("-r -s", is_free=True),
-    "tac": row("-b -r --before --regex", "-s --separator", is_free=True),
-    "tail": row(
+    "strings": make_row("-a -f -w --all --print-file-name", "-e -n -t --bytes --radix --encoding"),
+    "sum": make_row("-r -s", is_free=True),
+    "tac": make_row("-b -r --before --regex", "-s --separator", is_free=True),
+    "tail": make_row(
         "-F -f -q -r -v -z --follow --quiet --retry --silent --verbose --zero-terminated",
         "-b -c -n -s --bytes --lines --pid --sleep-interval",
         is_free=True,
     ),
-    "tr": row("-C -c -d -s -t --complement --delete --squeeze-repeats --truncate-set1", is_free=True),
-    "tree": row(
+    "tr": make_row("-C -c -d -s -t --complement --delete --squeeze-repeats --truncate-set1", is_free=True),
+    "tree": make_row(
         """-A -a -C -c -D -d -F -f -g -h -i -J -N -n -p -q -r -S -s -t -U -u -v -X --du --prune --dirsfirst
         --filesfirst --noreport --gitignore --inodes --device --si""",
         "-I -L -P --filelimit --sort --timefmt --charset",
         is_apart=True,
     ),
-    "tty": row("-s"),
-    "unexpand": row("-a --all --first-only", "-t --tabs", is_free=True),
-    "uname": row("-a -i -m -n -o -p -r -s -v --all --kernel-name --kernel-release --machine --operating-system"),
-    "uniq": row(
+    "tty": make_row("-s"),
+    "unexpand": make_row("-a --all --first-only", "-t --tabs", is_free=True),
+    "uname": make_row("-a -i -m -n -o -p -r -s -v --all --kernel-name --kernel-release --machine --operating-system"),
+    "uniq": make_row(
         "-c -D -d -i -u -z --count --repeated --ignore-case --unique --zero-terminated --all-repeated --group",
         "-f -s -w --skip-fields --skip-chars --check-chars",
         most=1,
     ),
-    "uptime": row("-p -s --pretty --since"),
-    "wc": row("-c -L -l -m -w --bytes --chars --lines --max-line-length --words", is_free=True),
-    "which": row("-a -s", is_free=True),
-    "whoami": row(),
-    "xxd": row("-a -b -E -e -i -p -u", "-c -g -l -o -s", most=1, is_apart=True),
+    "uptime": make_row("-p -s --pretty --since"),
+    "wc": make_row("-c -L -l -m -w --bytes --chars --lines --max-line-length --words", is_free=True),
+    "which": make_row("-a -s", is_free=True),
+    "whoami": make_row(),
+    "xxd": make_row("-a -b -E -e -i -p -u", "-c -g -l -o -s", most=1, is_apart=True),
 }
 _SAME = {
     "sha1sum": "md5sum", "sha224sum": "md5sum", "sha256sum": "md5sum", "sha384sum": "md5sum", "sha512sum": "md5sum",
@@ -245,7 +249,7 @@ _FIND_WITH_VALUE = """
 -newer -anewer -cnewer -newermt -newerct -newerat -mtime -mmin -atime -amin -ctime -cmin -perm -user
 -group -uid -gid -links -inum -samefile -lname -ilname -printf -fstype -used
 """
-_FIND_VALUED = frozenset(_FIND_WITH_VALUE.split())
+_FIND_OPTIONS_WITH_VALUE = frozenset(_FIND_WITH_VALUE.split())
 _ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n]|\\[^\n])*/)"
 _SED_COMMAND = (
     rf"\s*(?:{_ADDRESS}(?:,(?:{_ADDRESS}|\+[0-9]+))?)?\s*!?\s*"
@@ -255,8 +259,8 @@ _SED = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
 _SED_BRACKET = re.compile(r"\[\^?(?:\]|[^\]]*/)")
 """A slash in brackets: sed implementations differ in whether it ends the pattern."""
 _SED_FLAGS = "-E -n -r -s -u -z --quiet --silent --regexp-extended --separate --null-data"
-_SED_ROW = row(_SED_FLAGS, "-e --expression")
-_SED_EDITS_ROW = row(f"{_SED_FLAGS} -i --in-place", "-e --expression")
+_SED_ROW = make_row(_SED_FLAGS, "-e --expression")
+_SED_EDITS_ROW = make_row(f"{_SED_FLAGS} -i --in-place", "-e --expression")
 _REPLACE = "|".join(
     rf"s{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}[gpiImM0-9]*"
     for mark in ("/", r"\|", "#", ",", "@", "!", ":", "%")
@@ -269,7 +273,7 @@ _SED_EDITS = re.compile(rf"[;\s]*+{_SED_EDIT}(?:[ \t]*+[;\n][;\s]*+{_SED_EDIT})*
 """Scripts that edit their input, and neither run a program nor name a file."""
 
 
-def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
+def parse_words(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
     """Return a command's options, values and operands. Raises Harmful at an option that may not be allowed."""
     options: list[str] = []
     values: list[tuple[str, str]] = []
@@ -286,7 +290,7 @@ def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
         if not word.is_known or value in {"", "-"} or value[0] != "-":
             operands.append(word)
             continue
-        option, argument, needs = _option(value, allowed)
+        option, argument, needs = _split_option(value, allowed)
         options.append(option)
         if needs and rest:
             following = rest.pop()
@@ -298,10 +302,10 @@ def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
     return ParsedWords(tuple(options), tuple(values), tuple(operands))
 
 
-def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
+def _split_option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
     """Return an option, the value that is written with it, and whether it takes the next word. Raises Harmful."""
     name, has_value, value = text.partition("=")
-    if name in allowed.valued:
+    if name in allowed.with_value:
         return name, value, not has_value
     if name in allowed.flags:
         return name, value, False
@@ -310,7 +314,7 @@ def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
     if text[1:].isdigit():
         return text, "", False
     for index, letter in enumerate(text[1:], 2):
-        if "-" + letter in allowed.valued:
+        if "-" + letter in allowed.with_value:
             if allowed.is_apart and len(text) > 2:
                 raise Harmful(f"-{letter} does not stand alone")
             return "-" + letter, text[index:], index == len(text)
@@ -319,14 +323,16 @@ def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
     return text, "", False
 
 
-def check(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
+def check_words(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
     """Check a command's words against a row. Raises Harmful."""
-    parsed = parse(words, allowed)
+    parsed = parse_words(words, allowed)
     if parsed.count > allowed.most:
         raise Harmful("it has more words than it reads")
-    for operand in parsed.operands:
-        if allowed.operands != ANYTHING and not (operand.is_known and re.fullmatch(allowed.operands, operand.value)):
-            raise Harmful(f"{operand.text} is not known to be harmless")
+    for find_operand in parsed.operands:
+        if allowed.operands != ANYTHING and not (
+            find_operand.is_known and re.fullmatch(allowed.operands, find_operand.value)
+        ):
+            raise Harmful(f"{find_operand.text} is not known to be harmless")
     return parsed
 
 
@@ -341,7 +347,7 @@ def check_find(words: Sequence[Word]) -> None:
             last = ""
             while rest and word.value != ";" and not (word.value == "+" and last == "{}"):
                 last, word = word.value, rest.pop()
-        elif word.value in _FIND_VALUED:
+        elif word.value in _FIND_OPTIONS_WITH_VALUE:
             rest = rest[:-1]
         elif word.value.startswith("-") and word.value not in _FIND:
             raise Harmful(f"{word.value} is not known to be harmless")
@@ -349,12 +355,12 @@ def check_find(words: Sequence[Word]) -> None:
 
 def check_sed(words: Sequence[Word]) -> None:
     """Check that `sed` scripts only print, delete and replace. Raises Harmful."""
-    _check_sed_scripts(parse(words, _SED_ROW), _SED)
+    _check_sed_scripts(parse_words(words, _SED_ROW), _SED)
 
 
 def check_sed_runs_nothing(words: Sequence[Word]) -> None:
     """Check that `sed` scripts have no `e` (run a program) and no `w`. Raises Harmful."""
-    _check_sed_scripts(parse(words, _SED_EDITS_ROW), _SED_EDITS)
+    _check_sed_scripts(parse_words(words, _SED_EDITS_ROW), _SED_EDITS)
 
 
 def _check_sed_scripts(parsed: ParsedWords, harmless: re.Pattern[str]) -> None:
@@ -371,16 +377,16 @@ _JQ_LOOKS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_sear
 
 def check_jq(words: Sequence[Word]) -> None:
     """Check `jq` against its row, and that its program reads nothing else. Raises Harmful."""
-    parsed = check(words, ROWS["jq"])
+    parsed = check_words(words, ROWS["jq"])
     count = sum(option in {"--arg", "--argjson"} for option in parsed.options)  # the value of each is an operand
-    for operand in parsed.operands[: 1 + count]:
-        if not operand.is_known or _JQ_LOOKS.search(operand.value):
+    for find_operand in parsed.operands[: 1 + count]:
+        if not find_operand.is_known or _JQ_LOOKS.search(find_operand.value):
             raise Harmful("its program may read variables or other files")
 
 
 def check_ps(words: Sequence[Word]) -> None:
     """Check `ps` against its row; environments hold keys. Raises Harmful."""
-    if any("env" in value.lower() for _, value in check(words, ROWS["ps"]).values):
+    if any("env" in value.lower() for _, value in check_words(words, ROWS["ps"]).values):
         raise Harmful("it may show environments")
 
 

@@ -89,7 +89,7 @@ def runs_script(words: Sequence[Word]) -> bool:
     return name in SHELL_RUNNERS or (is_runner(name) and is_script)
 
 
-def runs_what_follows(words: Sequence[Word]) -> bool:
+def runs_later_word(words: Sequence[Word]) -> bool:
     """Return whether a command runs another one somewhere among its words."""
     name = words[0].value
     second = f"{name} {words[1].value}" if len(words) > 1 else ""

@@ -19,7 +19,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ANSI = r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|.)"
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _HOME = r"\"?\$(?:HOME|\{HOME\})\"?(?=/|$)"
-_ESCAPED = re.compile(r"\\.", re.DOTALL)
+_ANY_ESCAPE = re.compile(r"\\.", re.DOTALL)
 _EXPANDS = re.compile(r"`|\$[\w({@*#?!-]")
 
 
@@ -72,15 +72,15 @@ def quote_word(value: str, source: str = "") -> str:
     return shlex.quote(value)
 
 
-def word_of(nodes: list[Node], source: bytes) -> Word:
+def read_word(nodes: list[Node], source: bytes) -> Word:
     """Read a word from its nodes, which follow each other without a gap."""
-    written = source[nodes[0].start_byte : nodes[-1].end_byte].decode("utf-8", "replace")
-    text = "".join(_value(node) for node in nodes) if len(nodes) == 1 else ANY
-    if _has_braces(nodes, written):
+    source_text = source[nodes[0].start_byte : nodes[-1].end_byte].decode("utf-8", "replace")
+    text = "".join(_read_value(node) for node in nodes) if len(nodes) == 1 else ANY
+    if _has_braces(nodes, source_text):
         text = WORDS
     if text and not text.strip(ANY + WORDS):
         text = WORDS
-    return Word(text, written)
+    return Word(text, source_text)
 
 
 def _has_braces(nodes: list[Node], text: str) -> bool:
@@ -90,34 +90,34 @@ def _has_braces(nodes: list[Node], text: str) -> bool:
     pending = list(nodes)
     while pending:
         node = pending.pop()
-        if node.type == "brace_expression" or (node.type == "word" and re.search("[{}]", _bare(node))):
+        if node.type == "brace_expression" or (node.type == "word" and re.search("[{}]", _strip_escapes(node))):
             return True
         if node.type in {"concatenation", "command_name"}:
             pending.extend(node.children)
     return False
 
 
-def _source(node: Node) -> str:
+def _read_source(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _bare(node: Node) -> str:
+def _strip_escapes(node: Node) -> str:
     """Return the source without what a backslash escapes."""
-    return _ESCAPED.sub("", _source(node))
+    return _ANY_ESCAPE.sub("", _read_source(node))
 
 
-def _value(node: Node) -> str:
+def _read_value(node: Node) -> str:
     match node.type:
         case "word" | "number":
-            return ANY if _EXPANDS.search(_bare(node)) else _unescape(_source(node))
+            return ANY if _EXPANDS.search(_strip_escapes(node)) else _unescape(_read_source(node))
         case "command_name" if len(node.children) == 1:
-            return _value(node.children[0])
+            return _read_value(node.children[0])
         case "raw_string":
-            return _source(node)[1:-1]
+            return _read_source(node)[1:-1]
         case "string" | "translated_string":
-            return _in_double_quotes(node)
+            return _read_double_quotes(node)
         case "ansi_c_string":
-            return _ansi(_source(node)[2:-1])
+            return _read_ansi(_read_source(node)[2:-1])
         case "concatenation":
             return _join_pieces(node)
         case _:
@@ -149,9 +149,9 @@ def _join_pieces(node: Node) -> str:
     pieces: list[str] = []
     end = node.start_byte
     for child in node.children:
-        if child.start_byte != end or child.type not in _WORD_PIECES or _source(child) == "[":
+        if child.start_byte != end or child.type not in _WORD_PIECES or _read_source(child) == "[":
             return "".join(pieces) + ANY
-        pieces.append(_value(child))
+        pieces.append(_read_value(child))
         end = child.end_byte
     return "".join(pieces)
 
@@ -171,26 +171,26 @@ _WORD_PIECES = {
 }
 
 
-def _in_double_quotes(node: Node) -> str:
-    text = _source(node)
+def _read_double_quotes(node: Node) -> str:
+    text = _read_source(node)
     if node.type == "translated_string":
         text = text[1:]
     if all(child.type in {'"', "string_content", "$"} for child in node.children):
         inner = text[1:-1]
-        return ANY if _EXPANDS.search(_ESCAPED.sub("", inner)) else _without_escapes(inner)
+        return ANY if _EXPANDS.search(_ANY_ESCAPE.sub("", inner)) else _unescape_quoted(inner)
     pieces = [
-        _without_escapes(_source(child)) if child.type == "string_content" else ANY
+        _unescape_quoted(_read_source(child)) if child.type == "string_content" else ANY
         for child in node.children
         if child.type != '"'
     ]
     return "".join(pieces)
 
 
-def _without_escapes(text: str) -> str:
+def _unescape_quoted(text: str) -> str:
     return _IN_QUOTES.sub(lambda match: "" if match[1] == "\n" else match[1], text)
 
 
-def _ansi(text: str) -> str:
+def _read_ansi(text: str) -> str:
     """Read the escapes of `$'...'`; the rare ones (control characters) are not known."""
 
     def letter(match: re.Match[str]) -> str:

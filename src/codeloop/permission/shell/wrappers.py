@@ -29,12 +29,12 @@ UNKNOWN = WrappedCommands(is_unknown=True)
 class Wrapper(Struct, frozen=True):
     """How a program's own arguments are separated from the command after them.
 
-    `valued`: options that take the next word; `bare`: those that do not (`-#`: a number); `skip`: own operands;
-    `assigns`: `A=b` may come before the command; `ends`: with one of these it runs nothing.
+    `with_value`: options that take the next word; `flags`: those that do not (`-#`: a number); `skip`: how many
+    operands of its own come before the command; `assigns`: `A=b` may come before it; `ends`: with one it runs nothing.
     """
 
-    valued: str = ""
-    bare: str = ""
+    with_value: str = ""
+    flags: str = ""
     skip: int = 0
     assigns: bool = False
     ends: str = ""
@@ -45,7 +45,7 @@ WRAPPERS = {
     "busybox": Wrapper(),
     "chroot": Wrapper("--userspec --groups", "--skip-chdir", skip=1),
     "chrt": Wrapper("-T -P -D", "-a -b -f -i -m -o -r", skip=1),
-    "command": Wrapper(bare="-p", ends="-v -V"),
+    "command": Wrapper(flags="-p", ends="-v -V"),
     "coproc": Wrapper(assigns=True),
     "doas": Wrapper("-u -C", "-n", ends="-L -s"),
     "env": Wrapper("-u --unset -C --chdir", "-i -0 -v - --ignore-environment --null --debug", assigns=True),
@@ -60,18 +60,18 @@ WRAPPERS = {
     "noglob": Wrapper(),
     "nohup": Wrapper(),
     "prlimit": Wrapper("-p"),
-    "setsid": Wrapper(bare="-c -f -w --ctty --fork --wait"),
+    "setsid": Wrapper(flags="-c -f -w --ctty --fork --wait"),
     "stdbuf": Wrapper("-i -o -e --input --output --error"),
     "strace": Wrapper("-e -o -p -s -u -a -b -E -I -O -P -S -X", "-f -c -C -d -i -q -r -t -T -v -x -y -k"),
     "sudo": Wrapper(
         "-u -g -h -p -C -T -D -R -r -t -U --user --group", "-A -b -E -H -n -P -S -k", assigns=True, ends="-v -l -K -e"
     ),
     "systemd-run": Wrapper("-p -u --unit --property", "--user --scope --wait --pty -P -t -q --quiet --collect -G"),
-    "taskset": Wrapper(bare="-a -c", skip=1, ends="-p"),
+    "taskset": Wrapper(flags="-a -c", skip=1, ends="-p"),
     "time": Wrapper("-f -o --format --output", "-p -v -a --portability --verbose --append", assigns=True),
     "timeout": Wrapper("-s -k --signal --kill-after", "-v -f -p --foreground --preserve-status --verbose", skip=1),
     "toybox": Wrapper(),
-    "unbuffer": Wrapper(bare="-p"),
+    "unbuffer": Wrapper(flags="-p"),
     "xvfb-run": Wrapper("-n -s -e -f -p -w", "-a -l --auto-servernum"),
 }
 
@@ -85,9 +85,9 @@ SAFE_GIT_SETTING = (
 )
 
 
-def operand(words: Sequence[Word], row: Wrapper) -> int | None:
+def find_operand(words: Sequence[Word], row: Wrapper) -> int | None:
     """Return the index of the first word behind the options; None when the options are not all known."""
-    valued, flags = set(row.valued.split()), set(row.bare.split())
+    with_value, flags = set(row.with_value.split()), set(row.flags.split())
     index = 1
     while index < len(words):
         value = words[index].value
@@ -97,25 +97,25 @@ def operand(words: Sequence[Word], row: Wrapper) -> int | None:
             return index + 1
         if not value.startswith("-") or (value == "-" and "-" not in flags):
             return index
-        width = _width(value, valued, flags)
+        width = _count_words(value, with_value, flags)
         if width is None:
             return None
         index += width
     return index
 
 
-def _width(option: str, valued: set[str], flags: set[str]) -> int | None:
+def _count_words(option: str, with_value: set[str], flags: set[str]) -> int | None:
     """Return the number of words that an option takes up, None when it is not in the tables."""
-    if option in flags or (option.startswith("--") and "=" in option and option.split("=", 1)[0] in valued | flags):
+    if option in flags or (option.startswith("--") and "=" in option and option.split("=", 1)[0] in with_value | flags):
         return 1
-    if option in valued:
+    if option in with_value:
         return 2
     if "-#" in flags and option[1:].isdigit():
         return 1
     if option.startswith("--"):
         return None
     for index, letter in enumerate(option[1:], 2):
-        if "-" + letter in valued:
+        if "-" + letter in with_value:
             return 1 if option[index:] else 2
         if "-" + letter not in flags:
             return None
@@ -126,16 +126,16 @@ def unwrap(words: Sequence[Word]) -> WrappedCommands:
     """Find the command that another one runs. Its name is known."""
     name = words[0].value
     if name in WRAPPERS:
-        return _unwrap(words, WRAPPERS[name])
-    if name in SPECIAL or name in SCRIPTED:
-        return (SPECIAL.get(name) or SCRIPTED[name])(words)
+        return _unwrap_row(words, WRAPPERS[name])
+    if name in SPECIAL or name in SCRIPT_PROGRAMS:
+        return (SPECIAL.get(name) or SCRIPT_PROGRAMS[name])(words)
     return UNKNOWN if runs_by_option(words) or runs_script(words) or evaluates(words) else NOTHING
 
 
-def _unwrap(words: Sequence[Word], row: Wrapper) -> WrappedCommands:
+def _unwrap_row(words: Sequence[Word], row: Wrapper) -> WrappedCommands:
     if len(words) > 1 and words[1].is_known and words[1].value in row.ends.split():
         return NOTHING
-    start = operand(words, row)
+    start = find_operand(words, row)
     if start is None:
         return UNKNOWN
     rest = list(words[start:])
@@ -145,36 +145,36 @@ def _unwrap(words: Sequence[Word], row: Wrapper) -> WrappedCommands:
     while row.assigns and rest and "=" in rest[0].value:
         rest = rest[1:]
     if row.skip and rest and rest[0].value == "-c":
-        return _script(rest[1:2])
+        return _make_script(rest[1:2])
     return WrappedCommands((tuple(rest),)) if rest else NOTHING
 
 
-def _script(words: Sequence[Word]) -> WrappedCommands:
+def _make_script(words: Sequence[Word]) -> WrappedCommands:
     """Return a script that is these words, joined."""
     if not all(word.is_known for word in words):
         return UNKNOWN
     return WrappedCommands(scripts=(" ".join(word.value for word in words),)) if words else NOTHING
 
 
-def _eval(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_eval(words: Sequence[Word]) -> WrappedCommands:
     rest = words[1:]
-    return _script(rest[1:] if rest and rest[0].value == "--" else rest)
+    return _make_script(rest[1:] if rest and rest[0].value == "--" else rest)
 
 
-def _trap(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_trap(words: Sequence[Word]) -> WrappedCommands:
     rest = [word for word in words[1:] if word.value != "--"]
     if rest and rest[0].is_known and (rest[0].value.startswith("-") or len(rest) == 1):
         return NOTHING
-    return _script(rest[:1])
+    return _make_script(rest[:1])
 
 
-def _alias(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_alias(words: Sequence[Word]) -> WrappedCommands:
     if not all(word.is_known for word in words):
         return UNKNOWN
     return WrappedCommands(scripts=tuple(word.value.split("=", 1)[1] for word in words[1:] if "=" in word.value))
 
 
-def _source(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_source(words: Sequence[Word]) -> WrappedCommands:
     """Treat a named file as a program; an unnamed one could be anything."""
     rest = [word for word in words[1:] if word.value != "--"]
     if rest and rest[0].is_known and not STDIN.fullmatch(rest[0].value):
@@ -182,7 +182,7 @@ def _source(words: Sequence[Word]) -> WrappedCommands:
     return UNKNOWN
 
 
-def _shell(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
     """Read `sh -c script` and `sh file`. Without either, the shell reads its standard input: see `reads_stdin`."""
     is_script = False
     index = 1
@@ -203,8 +203,8 @@ def _shell(words: Sequence[Word]) -> WrappedCommands:
             index += "o" in word.value
         index += 1
     if is_script:
-        return _script(words[index : index + 1])
-    return NOTHING if index < len(words) and _source(words[index - 1 :]) == NOTHING else UNKNOWN
+        return _make_script(words[index : index + 1])
+    return NOTHING if index < len(words) and _unwrap_source(words[index - 1 :]) == NOTHING else UNKNOWN
 
 
 def reads_stdin(words: Sequence[Word]) -> bool:
@@ -215,7 +215,7 @@ def reads_stdin(words: Sequence[Word]) -> bool:
     return words[0].value in SHELLS and all(re.fullmatch(r"-[a-z]*|/dev/stdin", o) and "c" not in o for o in options)
 
 
-def _find(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_find(words: Sequence[Word]) -> WrappedCommands:
     commands: list[tuple[Word, ...]] = []
     index = 1
     while index < len(words):
@@ -245,10 +245,10 @@ def _fill_placeholder(word: Word, placeholder: str) -> Word:
 
 
 _FD_RUNS = ("--exec", "--exec-batch")
-_FD_FILLED = re.compile(r"\{(?:/|//|\.|/\.)?\}")
+_FD_PLACEHOLDER = re.compile(r"\{(?:/|//|\.|/\.)?\}")
 
 
-def _fd(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_fd(words: Sequence[Word]) -> WrappedCommands:
     """`-x` and `-X` run what follows, up to `;`, for each file found, appended where there is no `{}`."""
     for index, word in enumerate(words[1:], 1):
         option, _, value = word.value.partition("=")
@@ -257,8 +257,8 @@ def _fd(words: Sequence[Word]) -> WrappedCommands:
             value = short[1] if short else value
             end = next((at for at in range(index, len(words)) if words[at].value == ";"), len(words))
             command = [*([make_word(value)] if value else []), *words[index + 1 : end]]
-            filled = [Word(_FD_FILLED.sub(ANY, each.value), each.source) for each in command]
-            return WrappedCommands((tuple(filled if filled != command else [*command, Word(ANY, "{}")]),))
+            changed = [Word(_FD_PLACEHOLDER.sub(ANY, each.value), each.source) for each in command]
+            return WrappedCommands((tuple(changed if changed != command else [*command, Word(ANY, "{}")]),))
     return UNKNOWN if any(word.value[:1] in MARKS for word in words[1:]) else NOTHING
 
 
@@ -275,13 +275,13 @@ LONGEST_SCRIPT = 2_000
 """Characters of a script for `awk` or `sed` that is looked through: one that is longer may do anything."""
 
 
-def _sed(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_sed(words: Sequence[Word]) -> WrappedCommands:
     """Judge a script that runs a program with `e`."""
     texts = [word.value for word in words[1:]]
     return UNKNOWN if any(len(text) > LONGEST_SCRIPT or _SED_RUNS.search(text) for text in texts) else NOTHING
 
 
-def _awk(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_awk(words: Sequence[Word]) -> WrappedCommands:
     """Find the commands that an awk program runs: those given as one string; others are unknown."""
     commands: list[str] = []
     for word in words[1:]:
@@ -300,40 +300,42 @@ XARGS = Wrapper(
 )
 
 
-def _xargs(words: Sequence[Word]) -> WrappedCommands:
-    start = operand(words, XARGS)
+def _unwrap_xargs(words: Sequence[Word]) -> WrappedCommands:
+    start = find_operand(words, XARGS)
     if start is None:
         return UNKNOWN
     rest = words[start:]
     if not rest:
         return WrappedCommands(((make_word("echo"), MORE),))
-    places = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J"}]
-    places += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
-    places += [word.value.partition("=")[2] or "{}" for word in words[1:start] if word.value.startswith("--replace")]
-    for folder in places:
-        rest = [_fill_placeholder(word, folder) for word in rest]
-    return WrappedCommands((tuple(rest) if places else (*rest, MORE),))
+    names = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J"}]
+    names += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
+    names += [word.value.partition("=")[2] or "{}" for word in words[1:start] if word.value.startswith("--replace")]
+    for name in names:
+        rest = [_fill_placeholder(word, name) for word in rest]
+    return WrappedCommands((tuple(rest) if names else (*rest, MORE),))
 
 
-def _parallel(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_parallel(words: Sequence[Word]) -> WrappedCommands:
     rest = [word.value for word in words[1:]]
     return WrappedCommands(scripts=(" ".join(rest[: rest.index(":::")]),) if ":::" in rest else (), is_unknown=True)
 
 
-def _watch(words: Sequence[Word]) -> WrappedCommands:
-    start = operand(words, Wrapper("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec"))
-    return UNKNOWN if start is None else _script(words[start:])
+def _unwrap_watch(words: Sequence[Word]) -> WrappedCommands:
+    start = find_operand(
+        words, Wrapper("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec")
+    )
+    return UNKNOWN if start is None else _make_script(words[start:])
 
 
-def _with_script_option(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_script_option(words: Sequence[Word]) -> WrappedCommands:
     """`su -c script`, `script -c script`: without the option they start a shell."""
     for index, word in enumerate(words[1:], 1):
         if word.value in {"-c", "--command"}:
-            return _script(words[index + 1 : index + 2])
+            return _make_script(words[index + 1 : index + 2])
     return UNKNOWN
 
 
-def _git(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_git(words: Sequence[Word]) -> WrappedCommands:
     index = 1
     while index < len(words) and words[index].value.startswith("-"):
         value = words[index].value
@@ -351,7 +353,7 @@ def _git(words: Sequence[Word]) -> WrappedCommands:
         case ["bisect", "run"]:
             return WrappedCommands((tuple(rest[2:]),))
         case ["submodule", "foreach"]:
-            return _script([word for word in rest[2:] if word.value not in {"--recursive", "-q", "--quiet"}])
+            return _make_script([word for word in rest[2:] if word.value not in {"--recursive", "-q", "--quiet"}])
         case [sub, *_] if any(word.value.startswith(GIT_RUNS.get(sub, "\0")) for word in rest[1:]):
             return UNKNOWN
         case _:
@@ -362,34 +364,34 @@ def _refuse_unknown(_: Sequence[Word]) -> WrappedCommands:
     return UNKNOWN
 
 
-def _shopt(words: Sequence[Word]) -> WrappedCommands:
+def _unwrap_shopt(words: Sequence[Word]) -> WrappedCommands:
     """Options change how later words are read."""
     return UNKNOWN if len(words) > 1 else NOTHING
 
 
 SPECIAL: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
-    ".": _source,
-    "alias": _alias,
-    "enable": _shopt,
+    ".": _unwrap_source,
+    "alias": _unwrap_alias,
+    "enable": _unwrap_shopt,
     "entr": _refuse_unknown,
-    "eval": _eval,
-    "find": _find,
-    "git": _git,
+    "eval": _unwrap_eval,
+    "find": _unwrap_find,
+    "git": _unwrap_git,
     "nsenter": _refuse_unknown,
-    "parallel": _parallel,
-    "runuser": _with_script_option,
-    "script": _with_script_option,
-    "shopt": _shopt,
-    "source": _source,
-    "su": _with_script_option,
-    "trap": _trap,
-    "watch": _watch,
-    "xargs": _xargs,
-    **dict.fromkeys(SHELLS, _shell),
+    "parallel": _unwrap_parallel,
+    "runuser": _unwrap_script_option,
+    "script": _unwrap_script_option,
+    "shopt": _unwrap_shopt,
+    "source": _unwrap_source,
+    "su": _unwrap_script_option,
+    "trap": _unwrap_trap,
+    "watch": _unwrap_watch,
+    "xargs": _unwrap_xargs,
+    **dict.fromkeys(SHELLS, _unwrap_shell),
 }
-SCRIPTED: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
-    **dict.fromkeys(("fd", "fdfind"), _fd),
-    **dict.fromkeys(("gsed", "sed"), _sed),
+SCRIPT_PROGRAMS: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _unwrap_awk),
+    **dict.fromkeys(("fd", "fdfind"), _unwrap_fd),
+    **dict.fromkeys(("gsed", "sed"), _unwrap_sed),
 }
 """Programs that mostly run nothing, but may be told to by a script or an option."""

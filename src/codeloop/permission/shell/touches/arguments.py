@@ -11,9 +11,9 @@ from codeloop.permission.shell.touches.spelling import ANYWHERE
 Use = tuple[str, str]
 """A role (see `path_rows`) and a path."""
 _OPTION = re.compile(r"(--?[^=?!]+)(?:([=?])([^!]*))?(?:!(\w+))?")
-_DEEP = str.maketrans("rVwu", "RRDW")
-_EDITED = str.maketrans("rR", "bb")
-_SEEN = str.maketrans("bwuWXDM", "rnnnnnr")
+_DEEP_ROLES = str.maketrans("rVwu", "RRDW")
+_EDIT_ROLES = str.maketrans("rR", "bb")
+_SEE_ROLES = str.maketrans("bwuWXDM", "rnnnnnr")
 
 
 class CommandOption(Struct, frozen=True):
@@ -37,7 +37,7 @@ class CommandRow(Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def row_of(text: str) -> CommandRow:
+def parse_row(text: str) -> CommandRow:
     """Parse a row of `path_rows`."""
     operands, *more = text.split()
     first, _, rest = operands.partition(":")
@@ -67,7 +67,7 @@ class Arguments:
         self.row = row
         self.operands: list[tuple[str, bool]] = []
         self.values: list[Use] = []
-        self.given: list[Use] = []
+        self.option_values: list[Use] = []
         self.changes: list[str] = []
         self.rest = len(words)
         index, is_ended = 0, False
@@ -86,9 +86,9 @@ class Arguments:
                 if any(set(option.roles) & set("wWXbt") for option in row.options.values()):
                     self.values.append(("w", ANYWHERE))
             else:
-                index = self._option(word, words, index)
+                index = self._read_option(word, words, index)
 
-    def _option(self, word: str, words: Sequence[str], index: int) -> int:
+    def _read_option(self, word: str, words: Sequence[str], index: int) -> int:
         """Read an option, and return the index behind the values that it takes."""
         options = self.row.options
         if word.startswith("--"):
@@ -100,35 +100,35 @@ class Arguments:
         elif word in options and len(word) > 2:
             name, equals, value, options_found = word, "", "", [(word, options[word])]
         else:
-            return self._cluster(word, words, index)
+            return self._read_cluster(word, words, index)
         if not options_found and equals:
             self._add_unlisted(value)
         count = 0
         for key, option in options_found:
             self.changes.append(option.change)
             if equals:
-                self._value(key, option.roles[-1:] or "n", value)
+                self._add_value(key, option.roles[-1:] or "n", value)
             elif option.roles and not option.is_glued:
                 count = max(count, len(option.roles))
                 for role, each in zip(option.roles, words[index:], strict=False):
-                    self._value(key, role, each)
+                    self._add_value(key, role, each)
         return index + count
 
-    def _cluster(self, word: str, words: Sequence[str], index: int) -> int:
-        for place, letter in enumerate(word[1:], 2):
+    def _read_cluster(self, word: str, words: Sequence[str], index: int) -> int:
+        for end, letter in enumerate(word[1:], 2):
             option = self.row.options.get("-" + letter)
             if option is None:
                 continue
             self.changes.append(option.change)
             if not option.roles:
                 continue
-            if value := word[place:]:
-                self._value("-" + letter, option.roles[0], value.removeprefix("=") if option.is_glued else value)
+            if value := word[end:]:
+                self._add_value("-" + letter, option.roles[0], value.removeprefix("=") if option.is_glued else value)
                 return index
             if option.is_glued:
                 return index
             for role, each in zip(option.roles, words[index:], strict=False):
-                self._value("-" + letter, role, each)
+                self._add_value("-" + letter, role, each)
             return index + len(option.roles)
         self._add_unlisted(word[2:])
         return index
@@ -137,8 +137,8 @@ class Arguments:
         if value.startswith(("/", "~", "../", ANYWHERE)):
             self.values.append(("n", value))
 
-    def _value(self, option: str, role: str, value: str) -> None:
-        self.given.append((option, value))
+    def _add_value(self, option: str, role: str, value: str) -> None:
+        self.option_values.append((option, value))
         if role == "@":
             for part in re.findall(r"(?:^|=)[@<](.*)", value):
                 self.values.append(("r", part.split(";")[0]))
@@ -157,7 +157,7 @@ class Arguments:
         if self.row.always and not any(role == self.row.always[0] for role, _ in self.values):
             uses.append((self._change_role(self.row.always[0]), self.row.always[1]))
         if any(change == "see" for change in self.changes):
-            uses = [(role.translate(_SEEN), path) for role, path in uses]
+            uses = [(role.translate(_SEE_ROLES), path) for role, path in uses]
         return uses
 
     @property
@@ -178,5 +178,5 @@ class Arguments:
         if "none" in self.changes:
             return "-"
         if "deep" in self.changes:
-            role = role.translate(_DEEP)
-        return role.translate(_EDITED) if "edit" in self.changes else role
+            role = role.translate(_DEEP_ROLES)
+        return role.translate(_EDIT_ROLES) if "edit" in self.changes else role

@@ -1,22 +1,23 @@
 """How programs use the files that their words name, as rows of data.
 
-A row is text. It begins with the roles of the operands: `r` all of them, `-:r` the first one and all others, `r>w`
-all but
-the last one and the last. Then its options: `-o=w` takes a value, `--arg=--` two, `-i?` one only when it is glued to
-it;
-all others are flags. What follows `!` changes the roles of the operands where the option is given:
-`all` the first one is like the others, `deep` what is below a folder too, `edit` they are written in place, `last`
-the last
-one is like those before it, `see` they are only read, `none` they are no paths. `@R.` is an operand when there is
-none, `+W.`
-one that is always there. `^`: the options end at the first operand.
+A row is text. It begins with the roles of the operands: `r` is that of all, `-:r` those of the first and of the
+others, `r>w` those of all but the last and of the last. Then come its options: `-o=w` takes a value, `--arg=--` takes
+two, `-i?` one only when it is attached; options that are not listed are flags. After `!` stands how an option changes
+the operands:
 
-Roles: `r` read, `R` with all that is below it, `V` all but hidden files, `w` written, `W` something below it may be,
-`X` so and what comes decides about the names, `D` all
-that is below it is, `u` written, or with `deep` `W`, `M` read and written with all that is below it, `b` read and
-written, `t` a folder that is written into,
-`n` only looked up, `@` read when it begins with `@`, `g` a file or a revision of git,
-`f` an address that may be a file's, `-` no path.
+- `all`: the first one has the role of the others; `last`: the last one has the role of those before it
+- `deep`: what lies below a folder counts too; `edit`: they are written in place
+- `see`: they are only read; `none`: they are not paths; `sent`, `remote`: see `special_paths`
+
+`@R.` is the operand when none is given, `+W.` one that is always there. `^`: the options end at the first operand.
+
+Roles of a path:
+
+- `r` read, `R` read with all below it, `V` read with all below it but hidden files
+- `w` written, `W` a folder below which something may be written, `X` the same, where the input decides the names
+- `D` changed or removed with all below it, `u` written, with `deep` as `W`, `t` a folder that is written into
+- `M` read and written with all below it, `b` read and written, `n` only looked up, `@` read if it begins with `@`
+- `g` a file or a git revision, `f` a URL that may be a file's, `-` not a path
 """
 
 _READ = """

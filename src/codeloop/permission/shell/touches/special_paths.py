@@ -7,9 +7,8 @@ from posixpath import basename, dirname, join, splitext
 
 from codeloop.kit.guarded_paths import SECRET_NAMES
 from codeloop.kit.wildcard import ANY
-from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
-from codeloop.permission.shell.touches.git_objects import contents
-from codeloop.permission.shell.touches.git_rows import CONFIGURES, GIT, GIT_ROWS
+from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
+from codeloop.permission.shell.touches.git_paths import CONFIGURES, GIT, GIT_ROWS, list_printed_files
 from codeloop.permission.shell.touches.spelling import ANYWHERE
 from codeloop.permission.shell.touches.unknown_words import read_unknown_words
 
@@ -30,8 +29,8 @@ _AWK_INPUT = re.compile(r"getline\b[^;}\n<]*<\s*(\"[^\"]*\"|[^;}\n)]+)")
 _URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
 
 
-def _tar(words: Sequence[str]) -> list[Use]:
-    arguments = Arguments(row_of(_TAR), _add_dashes(words))
+def _read_tar(words: Sequence[str]) -> list[Use]:
+    arguments = Arguments(parse_row(_TAR), _add_dashes(words))
     options = [word for word in _add_dashes(words) if word.startswith("-")]
     letters = "".join(word[1:] for word in options if not word.startswith("--"))
     long = " ".join(word for word in options if word.startswith("--"))
@@ -65,7 +64,7 @@ def _add_dashes(words: Sequence[str]) -> list[str]:
     return first + rest
 
 
-def _find(words: Sequence[str]) -> list[Use]:
+def _read_find(words: Sequence[str]) -> list[Use]:
     start = next((at for at, word in enumerate(words) if not re.match(r"-[HLPDO]", word)), len(words))
     end = next((at for at in range(start, len(words)) if re.match(r"[-(!,]", words[at])), len(words))
     roots = list(words[start:end]) or ["."]
@@ -82,7 +81,7 @@ def _find(words: Sequence[str]) -> list[Use]:
     return uses
 
 
-def _dd(words: Sequence[str]) -> list[Use]:
+def _read_dd(words: Sequence[str]) -> list[Use]:
     roles = {"if": "r", "of": "w"}
     uses: list[Use] = []
     for word in words:
@@ -94,11 +93,11 @@ def _dd(words: Sequence[str]) -> list[Use]:
     return uses
 
 
-def _git(words: Sequence[str]) -> list[Use]:
-    before = Arguments(row_of(GIT), words)
-    folders = [value for option, value in before.given if option in {"-C", "--work-tree"}]
+def _read_git(words: Sequence[str]) -> list[Use]:
+    before = Arguments(parse_row(GIT), words)
+    folders = [value for option, value in before.option_values if option in {"-C", "--work-tree"}]
     own: list[Use] = [("n", folder) for folder in folders]
-    own += [("n", value) for option, value in before.given if option == "--git-dir"]
+    own += [("n", value) for option, value in before.option_values if option == "--git-dir"]
     if not before.operands:
         return own
     name, rest = before.operands[0][0], list(words[before.rest :])
@@ -109,17 +108,17 @@ def _git(words: Sequence[str]) -> list[Use]:
     pair = " ".join([name, *rest[:1]])
     if pair in GIT_ROWS:
         name, rest = pair, rest[1:]
-    uses = _config(rest) if name == "config" else _subcommand(name, rest)
-    place = join("", *folders)
-    return [*own, *((role, path if path.startswith((":/", "~")) else join(place, path)) for role, path in uses)]
+    uses = _read_git_config(rest) if name == "config" else _read_git_subcommand(name, rest)
+    folder = join("", *folders)
+    return [*own, *((role, path if path.startswith((":/", "~")) else join(folder, path)) for role, path in uses)]
 
 
-def _subcommand(name: str, rest: list[str]) -> list[Use]:
+def _read_git_subcommand(name: str, rest: list[str]) -> list[Use]:
     if name not in GIT_ROWS:
         return [("p", word.rpartition("=")[2]) for word in rest]
-    arguments = Arguments(row_of(GIT_ROWS[name]), rest)
-    uses = [*arguments.uses, *contents(name, rest, arguments)]
-    if name == "init" and any(option == "--template" for option, _ in arguments.given):
+    arguments = Arguments(parse_row(GIT_ROWS[name]), rest)
+    uses = [*arguments.uses, *list_printed_files(name, rest, arguments)]
+    if name == "init" and any(option == "--template" for option, _ in arguments.option_values):
         uses += [("W", join(text, ".git", "hooks")) for text in [t for t, _ in arguments.operands] or [""]]
     if name == "clone":
         source = [text for text, _ in arguments.operands[:1]]
@@ -137,7 +136,7 @@ def _subcommand(name: str, rest: list[str]) -> list[Use]:
         uses.append(("W", ":/"))
     for text in (
         *(text for text, _ in arguments.operands),
-        *(value for option, value in arguments.given if option == "-L"),
+        *(value for option, value in arguments.option_values if option == "-L"),
     ):
         of_revision = re.fullmatch(r"[^:]*:(?:[0-3]:)?(?!/)(.+)", text)
         if of_revision and "://" not in text and name in _OBJECTS:
@@ -152,8 +151,8 @@ _CONFIG = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --va
 --get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see --list!see -l!see --name-only!see"""
 
 
-def _config(rest: list[str]) -> list[Use]:
-    arguments = Arguments(row_of(_CONFIG), rest)
+def _read_git_config(rest: list[str]) -> list[Use]:
+    arguments = Arguments(parse_row(_CONFIG), rest)
     operands = [text for text, _ in arguments.operands]
     scopes = {"--global": "~/.gitconfig", "--system": "/etc/gitconfig", "--worktree": ":/.git/config.worktree"}
     file = next((scopes[word] for word in rest if word in scopes), ":/.git/config")
@@ -164,7 +163,7 @@ def _config(rest: list[str]) -> list[Use]:
     return arguments.values if any(role == "b" for role, _ in arguments.values) else [("w", file)]
 
 
-def _into_folder(arguments: Arguments) -> list[Use]:
+def _read_copy(arguments: Arguments) -> list[Use]:
     """Return the paths written when the last operand, or the target of an option, is a folder."""
     paths = [text for text, _ in arguments.operands]
     folders = [path for role, path in arguments.values if role == "t"]
@@ -181,9 +180,9 @@ def _into_folder(arguments: Arguments) -> list[Use]:
     return uses
 
 
-def _link(arguments: Arguments) -> list[Use]:
+def _read_ln(arguments: Arguments) -> list[Use]:
     """Return the paths reached by a link: its target, as seen from the folder that the link is in."""
-    uses = _into_folder(arguments)
+    uses = _read_copy(arguments)
     paths = [text for text, _ in arguments.operands]
     if len(paths) == 1:
         return [("w", basename(paths[0].rstrip("/")))]
@@ -192,51 +191,51 @@ def _link(arguments: Arguments) -> list[Use]:
     return uses
 
 
-def _gzip(arguments: Arguments) -> list[Use]:
+def _read_gzip(arguments: Arguments) -> list[Use]:
     if "see" in arguments.changes:
         return []
     suffixes = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".lzma", ".Z")
     paths = [text for text, _ in arguments.operands]
-    packed = [("w", path + suffix) for path in paths for suffix in suffixes if not path.endswith(suffix)]
+    archives = [("w", path + suffix) for path in paths for suffix in suffixes if not path.endswith(suffix)]
     folders_written = [("X", dirname(path) or ".") for path in paths] if "sent" in arguments.changes else []
-    return [*packed, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes)), *folders_written]
+    return [*archives, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes)), *folders_written]
 
 
-def _ar(arguments: Arguments) -> list[Use]:
+def _read_ar(arguments: Arguments) -> list[Use]:
     letters = [text for text, _ in arguments.operands[:1]]
     return [("X", ".")] if any("x" in text for text in letters) else []
 
 
-def _zip(arguments: Arguments) -> list[Use]:
+def _read_zip(arguments: Arguments) -> list[Use]:
     return [("w", f"{text}.zip") for text, _ in arguments.operands[:1] if "." not in basename(text)]
 
 
-def _unzip(arguments: Arguments) -> list[Use]:
+def _read_unzip(arguments: Arguments) -> list[Use]:
     return [("r", f"{text}.zip") for text, _ in arguments.operands[:1] if "." not in basename(text)]
 
 
-def _split(arguments: Arguments) -> list[Use]:
+def _read_split(arguments: Arguments) -> list[Use]:
     return [("w", ([text for text, _ in arguments.operands[1:2]] or ["x"])[0] + ANY)]
 
 
-def _csplit(arguments: Arguments) -> list[Use]:
-    prefix = next((value for option, value in arguments.given if option in {"-f", "--prefix"}), "xx")
+def _read_csplit(arguments: Arguments) -> list[Use]:
+    prefix = next((value for option, value in arguments.option_values if option in {"-f", "--prefix"}), "xx")
     return [("w", prefix + ANY)]
 
 
-def _of_scripts(arguments: Arguments, options: Sequence[str], uses: Callable[[str], list[Use]]) -> list[Use]:
+def _read_scripts(arguments: Arguments, options: Sequence[str], uses: Callable[[str], list[Use]]) -> list[Use]:
     """Return the uses of the scripts that are given by options, or as the first operand."""
-    scripts = [value for option, value in arguments.given if option in options]
+    scripts = [value for option, value in arguments.option_values if option in options]
     scripts = scripts or [text for text, _ in arguments.operands[:1]]
     anything: list[Use] = [("b", ANYWHERE)]
     return [use for script in scripts for use in (anything if len(script) > _LONGEST_SCRIPT else uses(script))]
 
 
-def _sed(arguments: Arguments) -> list[Use]:
-    return _of_scripts(arguments, ("-e", "--expression"), _sed_script) + _backups(arguments)
+def _read_sed(arguments: Arguments) -> list[Use]:
+    return _read_scripts(arguments, ("-e", "--expression"), _read_sed_script) + _list_backups(arguments)
 
 
-def _sed_script(script: str) -> list[Use]:
+def _read_sed_script(script: str) -> list[Use]:
     uses: list[Use] = [("r" if kind in "rR" else "w", path) for _, kind, path in _SED_FILE.findall(script)]
     return [*uses, ("w", ANYWHERE)] if ANYWHERE in script else uses
 
@@ -244,33 +243,33 @@ def _sed_script(script: str) -> list[Use]:
 _SECRET_SAMPLES = tuple(name.replace("*", "x") for name in SECRET_NAMES)
 
 
-def _rg(arguments: Arguments) -> list[Use]:
+def _read_rg(arguments: Arguments) -> list[Use]:
     """Return where files are read that a glob names although they are hidden."""
-    globs = [value for option, value in arguments.given if option in {"-g", "--glob", "--iglob"}]
+    globs = [value for option, value in arguments.option_values if option in {"-g", "--glob", "--iglob"}]
     is_wide = any(fnmatchcase(name, basename(glob)) for glob in globs if glob[:1] != "!" for name in _SECRET_SAMPLES)
     return [("R", text) for role, text in arguments.uses if role == "V"] if is_wide else []
 
 
-def _jq(arguments: Arguments) -> list[Use]:
+def _read_jq(arguments: Arguments) -> list[Use]:
     """Return the modules that a program names: where they lie is up to its search path."""
     loads = any(re.search(r"(?<![.\w])(?:import|include)\b", text) for text, _ in arguments.operands[:1])
     return [("r", ANYWHERE)] if loads else []
 
 
-def _backups(arguments: Arguments) -> list[Use]:
+def _list_backups(arguments: Arguments) -> list[Use]:
     """Return the copies that `-i.bak` keeps."""
-    endings = [value for option, value in arguments.given if option in {"-i", "--in-place"} and value]
+    endings = [value for option, value in arguments.option_values if option in {"-i", "--in-place"} and value]
     return [("w", text + ending) for ending in endings for text, _ in arguments.operands]
 
 
-def _awk(arguments: Arguments) -> list[Use]:
-    uses = _of_scripts(arguments, ("-e", "--source"), _awk_script)
-    if any(option in {"-i", "--include"} and value == "inplace" for option, value in arguments.given):
+def _read_awk(arguments: Arguments) -> list[Use]:
+    uses = _read_scripts(arguments, ("-e", "--source"), _read_awk_script)
+    if any(option in {"-i", "--include"} and value == "inplace" for option, value in arguments.option_values):
         uses += [("b", text) for text, _ in arguments.operands[1:]]
     return uses
 
 
-def _awk_script(script: str) -> list[Use]:
+def _read_awk_script(script: str) -> list[Use]:
     uses: list[Use] = [
         (role, each[1:-1] if each[0] == '"' else ANYWHERE)
         for role, pattern in (("w", _AWK_FILE), ("r", _AWK_INPUT))
@@ -279,32 +278,32 @@ def _awk_script(script: str) -> list[Use]:
     return [*uses, ("b", ANYWHERE)] if ANYWHERE in script else uses
 
 
-def _downloads(arguments: Arguments) -> list[Use]:
+def _list_downloads(arguments: Arguments) -> list[Use]:
     """Return the file that a download makes when it is named by its address."""
     names = [basename(match[0].rstrip("/")) for text, _ in arguments.operands if (match := _URL_NAME.match(text))]
     folders = [path for role, path in arguments.values if role == "W"] or ["."]
     return [("w", join(folder, name)) for folder in folders for name in names if name]
 
 
-def _curl(arguments: Arguments) -> list[Use]:
-    uses = _downloads(arguments) if {"remote"} & set(arguments.changes) else []
+def _read_curl(arguments: Arguments) -> list[Use]:
+    uses = _list_downloads(arguments) if {"remote"} & set(arguments.changes) else []
     return [*uses, ("X", ".")] if "sent" in arguments.changes else uses
 
 
-def _wget(arguments: Arguments) -> list[Use]:
-    is_named = any(option in {"-O", "--output-document"} for option, _ in arguments.given)
-    uses = [] if is_named else _downloads(arguments)
+def _read_wget(arguments: Arguments) -> list[Use]:
+    is_named = any(option in {"-O", "--output-document"} for option, _ in arguments.option_values)
+    uses = [] if is_named else _list_downloads(arguments)
     folders = [path for role, path in arguments.values if role == "W"] or ["."]
     return [*uses, *(("X", folder) for folder in folders)] if "sent" in arguments.changes else uses
 
 
-def _remote(arguments: Arguments) -> list[Use]:
+def _read_remote_copy(arguments: Arguments) -> list[Use]:
     """Return the folder that another machine fills."""
     *sources, target = [text for text, _ in arguments.operands] or [""]
     return [("X", target)] if any(re.match(r"[\w.@\[\]-]+:|rsync:", text) for text in sources) else []
 
 
-def _archiver(extracts: str) -> Callable[[Sequence[str]], list[Use]]:
+def _make_archiver_reader(extracts: str) -> Callable[[Sequence[str]], list[Use]]:
     """Return the reader of a program that unpacks into the current directory when its words say so."""
 
     def uses(words: Sequence[str]) -> list[Use]:
@@ -325,7 +324,7 @@ _SETTINGS = {
 """Commands that write a program's own configuration, and where that lies."""
 
 
-def _settings(name: str) -> Callable[[Sequence[str]], list[Use]]:
+def _make_settings_reader(name: str) -> Callable[[Sequence[str]], list[Use]]:
     pattern, file = _SETTINGS[name]
 
     def uses(words: Sequence[str]) -> list[Use]:
@@ -336,7 +335,7 @@ def _settings(name: str) -> Callable[[Sequence[str]], list[Use]]:
     return uses
 
 
-def _cpio(words: Sequence[str]) -> list[Use]:
+def _read_cpio(words: Sequence[str]) -> list[Use]:
     unpacks = any(re.match(r"-\w*i|--ext", word) for word in words)
     return [
         ("X" if unpacks else "W", "."),
@@ -344,7 +343,7 @@ def _cpio(words: Sequence[str]) -> list[Use]:
     ]
 
 
-def _touches_of_7z(words: Sequence[str]) -> list[Use]:
+def _read_7z(words: Sequence[str]) -> list[Use]:
     out = [word[2:] for word in words if word.startswith("-o")]
     files = [word for word in words[1:] if not word.startswith("-")]
     if words[:1] and words[0] in {"x", "e"}:
@@ -353,36 +352,38 @@ def _touches_of_7z(words: Sequence[str]) -> list[Use]:
 
 
 SPECIAL: dict[str, Callable[[Sequence[str]], list[Use]]] = {
-    **dict.fromkeys(("tar", "gtar", "bsdtar"), _tar),
-    **dict.fromkeys(("7z", "7za", "7zr"), _touches_of_7z),
-    **{name: _settings(name) for name in _SETTINGS},
-    "pip3": _settings("pip"),
-    "bsdcpio": _cpio,
-    "cpio": _cpio,
-    "dpkg": _archiver(r".*(-[xX]\b|--extract|--vextract|-R\b|--raw-extract)"),
-    "dpkg-deb": _archiver(r".*(-[xXR]\b|--extract|--vextract|--raw-extract)"),
-    "jar": _archiver(r"-?\w*x|.*--extract"),
-    "pax": _archiver(r"(.* )?-\w*r"),
-    "dd": _dd,
-    "find": _find,
-    "git": _git,
+    **dict.fromkeys(("tar", "gtar", "bsdtar"), _read_tar),
+    **dict.fromkeys(("7z", "7za", "7zr"), _read_7z),
+    **{name: _make_settings_reader(name) for name in _SETTINGS},
+    "pip3": _make_settings_reader("pip"),
+    "bsdcpio": _read_cpio,
+    "cpio": _read_cpio,
+    "dpkg": _make_archiver_reader(r".*(-[xX]\b|--extract|--vextract|-R\b|--raw-extract)"),
+    "dpkg-deb": _make_archiver_reader(r".*(-[xXR]\b|--extract|--vextract|--raw-extract)"),
+    "jar": _make_archiver_reader(r"-?\w*x|.*--extract"),
+    "pax": _make_archiver_reader(r"(.* )?-\w*r"),
+    "dd": _read_dd,
+    "find": _read_find,
+    "git": _read_git,
 }
 MORE: dict[str, Callable[[Arguments], list[Use]]] = {
-    **dict.fromkeys(("cp", "gcp", "install", "mv"), _into_folder),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
-    **dict.fromkeys(("sed", "gsed"), _sed),
-    **dict.fromkeys(("perl", "ruby"), _backups),
-    **dict.fromkeys(("bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "uncompress"), _gzip),
-    **dict.fromkeys(("unlzma", "unxz", "unzstd", "xz", "zstd"), _gzip),
-    "ar": _ar,
-    "csplit": _csplit,
-    "curl": _curl,
-    "jq": _jq,
-    "ln": _link,
-    "rg": _rg,
-    **dict.fromkeys(("rsync", "scp"), _remote),
-    "split": _split,
-    "unzip": _unzip,
-    "wget": _wget,
-    "zip": _zip,
+    **dict.fromkeys(("cp", "gcp", "install", "mv"), _read_copy),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _read_awk),
+    **dict.fromkeys(("sed", "gsed"), _read_sed),
+    **dict.fromkeys(("perl", "ruby"), _list_backups),
+    **dict.fromkeys(
+        ("bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "uncompress"), _read_gzip
+    ),
+    **dict.fromkeys(("unlzma", "unxz", "unzstd", "xz", "zstd"), _read_gzip),
+    "ar": _read_ar,
+    "csplit": _read_csplit,
+    "curl": _read_curl,
+    "jq": _read_jq,
+    "ln": _read_ln,
+    "rg": _read_rg,
+    **dict.fromkeys(("rsync", "scp"), _read_remote_copy),
+    "split": _read_split,
+    "unzip": _read_unzip,
+    "wget": _read_wget,
+    "zip": _read_zip,
 }

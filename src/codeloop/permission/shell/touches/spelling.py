@@ -15,7 +15,7 @@ _OTHER_HOME = re.compile(r"~[-+\d]")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _PLAIN = re.compile(r"[\w./:@%+,=~-]+", re.ASCII)
 _NUMBER = re.compile(r"\$[$!?#]")
-_PLACES = re.compile(r"\"?\$(?:(HOME|PWD)|\{(HOME|PWD)\})(\"?)(?=/|$|\"$)")
+_FOLDER_VARIABLE = re.compile(r"\"?\$(?:(HOME|PWD)|\{(HOME|PWD)\})(\"?)(?=/|$|\"$)")
 _IN_QUOTES = re.compile(r'\\([$`"\\])|\\\n', re.DOTALL)
 
 
@@ -27,7 +27,7 @@ class _Unknown(Exception):
     """The word is only known at run time."""
 
 
-def spellings(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values = NO_VALUES) -> tuple[str, ...]:
+def expand_word(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values = NO_VALUES) -> tuple[str, ...]:
     """Return the words that a word becomes, each as a path: absolute, beginning with `~`, or relative.
 
     Braces are expanded, `*`, `?` and `[...]` become `ANY`, `$HOME` is `~` and `$PWD` is `.`. A word with anything else
@@ -47,23 +47,23 @@ def spellings(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values = N
         return (ANYWHERE,)
     names = dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(word.source))
     choices = [[(name, value) for value in values[name]] for name in names if values.get(name)]
-    spellings_found: list[str] = []
+    paths: list[str] = []
     try:
         for choice in islice(product(*choices), MOST + 1):
-            spellings_found += _expand_braces(_tokens(word.source, dict(choice)))
+            paths += _expand_braces(_tokenize(word.source, dict(choice)))
     except _Unknown:
         return (ANYWHERE,)
-    return tuple(dict.fromkeys(spellings_found)) if 0 < len(spellings_found) <= MOST else (ANYWHERE,)
+    return tuple(dict.fromkeys(paths)) if 0 < len(paths) <= MOST else (ANYWHERE,)
 
 
 Token = tuple[str, bool]
 """Characters, and whether they are syntax (of a brace or a glob), not text."""
 
 
-def _tokens(source: str, values: Mapping[str, str]) -> list[Token]:
+def _tokenize(source: str, values: Mapping[str, str]) -> list[Token]:
     """Split a word's source. Raises _Unknown."""
     tokens: list[Token] = []
-    match = _PLACES.match(source)
+    match = _FOLDER_VARIABLE.match(source)
     position = 0
     if match:
         tokens.append(("~" if "HOME" in match[0] else ".", False))
@@ -77,11 +77,11 @@ def _tokens(source: str, values: Mapping[str, str]) -> list[Token]:
         tokens.append(("~", False))
         position = 1
     while position < len(source):
-        position = _token(source, position, tokens, values)
+        position = _read_token(source, position, tokens, values)
     return tokens
 
 
-def _token(source: str, position: int, tokens: list[Token], values: Mapping[str, str]) -> int:
+def _read_token(source: str, position: int, tokens: list[Token], values: Mapping[str, str]) -> int:
     """Add the token at a position, and return where the next one begins."""
     char = source[position]
     if char == "'":

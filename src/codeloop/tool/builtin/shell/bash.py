@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from codeloop.kit.processes import OWN_PROGRAMS
 from codeloop.kit.suggest import find_similar, suggest_names
-from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.permission.shell.paths import Touches
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.part import MODEL_NOTES, SHELL_NOTES
@@ -209,7 +209,7 @@ async def _ask(
         if leaves:
             said: JSON = {"command": params.command, "reason": params.outside}
             said |= {PLACE: str(directory)} if directory != ctx.workspace.directory else {}
-            need = need_of(params.command, line.analysis)
+            need = make_need(params.command, line.analysis)
             if not need.unproven:
                 work = ctx.workspace
                 departure = UnsandboxedLine(work.root, work.environment, policy_of(work).writable)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
 from codeloop.kit.wildcard import ANY, escape_names
-from codeloop.permission.shell.analyse import Analysis, need_of
+from codeloop.permission.shell.analyse import Analysis, make_need
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.permission_records import PLACE
@@ -116,7 +116,7 @@ class LineNeeds:
             )
 
     def _run(self, workspace: Workspace) -> Need:
-        need = need_of(self.command, self.analysis)
+        need = make_need(self.command, self.analysis)
         is_home = self.directory == workspace.directory
         metadata = need.metadata if is_home else {**need.metadata, PLACE: str(self.directory)}
         return replace(need, metadata=metadata, traits=(*need.traits, *self.traits))

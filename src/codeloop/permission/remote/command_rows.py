@@ -1,9 +1,9 @@
 """The commands that change something on another machine or service: rows, one a line.
 
-`git push ! -n --dry-run`: the program and the words behind it, options between them skipped. A word may be several
-(`push,publish`) and have stars; `add~` is `add` and `add-...`; `**` stands for any words. Behind `!`: options with
-which it does not act; `+`: one of these it needs for that; `>`: what its last word is like then. `not` before a row: it
-never acts.
+`git push ! -n --dry-run` is a program and the words after it, where options in between are skipped. A word may list
+alternatives (`push,publish`) and contain stars; `add~` means `add` and `add-*`; `**` stands for any words. After `!`:
+options with which the command changes nothing. After `+`: options of which it needs one to change something. After `>`:
+a pattern that its last word must match. `not` before a row: such a command changes nothing.
 """
 
 GIT = """

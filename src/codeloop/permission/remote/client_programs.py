@@ -10,7 +10,7 @@ _METHOD = re.compile(r"[A-Z]+")
 _ITEM = re.compile(r"[^=:@\s/]+(:=@?|=@?(?!=)|@)")
 _HOST = re.compile(r"(?:\w+://)?(?:[^/@\s]*@)?(\[[^\]]*\]|[^/:?#\s]+)")
 _COPIES_TO = re.compile(r"(rsync|scp|sftp)://|(\[[^\]]+\]|[^/\[\]:]{2,}):")
-_CURL_VALUED = "AbcCDeEhHKmoPrtuUwxXyYz"
+_CURL_WITH_VALUE = "AbcCDeEhHKmoPrtuUwxXyYz"
 _CURL_SENDS = "dFTQ"
 _CURL_LONG_SENDS = frozenset(
     {"--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--form", "--form-string", "--json"}
@@ -21,11 +21,11 @@ _CURL_LONG = """
 --max-redirs --max-time --noproxy --oauth2-bearer --output --output-dir --proxy --range --referer --resolve --retry
 --retry-delay --retry-max-time --unix-socket --user --user-agent --write-out
 """
-_CURL_LONG_VALUED = frozenset(_CURL_LONG.split())
-_WGET_VALUED = "OoPtTUeiaARDIXQwB"
+_CURL_LONG_WITH_VALUE = frozenset(_CURL_LONG.split())
+_WGET_WITH_VALUE = "OoPtTUeiaARDIXQwB"
 
 
-def _curl(words: Sequence[str]) -> bool:
+def _curl_sends(words: Sequence[str]) -> bool:
     """Return whether a method that writes, a body or a file is sent, and not to this machine."""
     method, sends, is_get, urls = "", False, False, list[str]()
     rest = list(words)
@@ -38,14 +38,16 @@ def _curl(words: Sequence[str]) -> bool:
             value = value if has_value else (rest.pop(0) if rest else "")
             urls += [value] if name == "--url" else []
             method = value if name == "--request" else method
-        elif name in _CURL_LONG_SENDS or name in _CURL_LONG_VALUED:
+        elif name in _CURL_LONG_SENDS or name in _CURL_LONG_WITH_VALUE:
             sends = sends or name in _CURL_LONG_SENDS
             rest = rest if has_value else rest[1:]
         elif word.startswith("--"):
             is_get = is_get or word in {"--get", "--head"}
         else:
             letters = word[1:]
-            at = next((at for at, letter in enumerate(letters) if letter in _CURL_VALUED + _CURL_SENDS), len(letters))
+            at = next(
+                (at for at, letter in enumerate(letters) if letter in _CURL_WITH_VALUE + _CURL_SENDS), len(letters)
+            )
             is_get = is_get or bool({"G", "I"} & set(letters[:at]))
             if at < len(letters):
                 value = letters[at + 1 :] or (rest.pop(0) if rest else "")
@@ -55,7 +57,7 @@ def _curl(words: Sequence[str]) -> bool:
     return writes and not _is_local(urls)
 
 
-def _wget(words: Sequence[str]) -> bool:
+def _wget_sends(words: Sequence[str]) -> bool:
     sends, urls, skip = False, list[str](), False
     for at, word in enumerate(words):
         name, has_value, value = word.partition("=")
@@ -67,13 +69,13 @@ def _wget(words: Sequence[str]) -> bool:
             method = value if has_value else "".join(words[at + 1 : at + 2])
             sends, skip = sends or method.upper() not in _READING, not has_value
         elif word.startswith("-"):
-            skip = not word.startswith("--") and word[-1] in _WGET_VALUED
+            skip = not word.startswith("--") and word[-1] in _WGET_WITH_VALUE
         else:
             urls.append(word)
     return sends and not _is_local(urls)
 
 
-def _httpie(words: Sequence[str]) -> bool:
+def _httpie_sends(words: Sequence[str]) -> bool:
     """Return whether there is a method that writes, or items of a body, which mean POST."""
     operands = [word for word in words if not word.startswith("-")]
     urls = [word for word in operands[:2] if not _METHOD.fullmatch(word)][:1]
@@ -84,7 +86,7 @@ def _httpie(words: Sequence[str]) -> bool:
     return any(_ITEM.match(word) for word in operands[1:])
 
 
-def _api(words: Sequence[str]) -> bool:
+def _api_changes(words: Sequence[str]) -> bool:
     """Judge `gh api`: GET unless a field or another method is given; GraphQL acts unless its text is a query."""
     at = next((at for at, word in enumerate(words) if word == "api"), None)
     if at is None or "--help" in words:
@@ -104,12 +106,12 @@ def _api(words: Sequence[str]) -> bool:
     return method.upper() not in _READING if method else has_fields
 
 
-def _ssh(words: Sequence[str]) -> bool:
+def _ssh_connects(words: Sequence[str]) -> bool:
     hosts = [word for word in words if not word.startswith("-")]
     return bool(hosts) and not {"-V", "-G", "-Q"} & set(words) and not _is_local(hosts[:1])
 
 
-def _copy(words: Sequence[str]) -> bool:
+def _copies_out(words: Sequence[str]) -> bool:
     """Return whether it copies to another machine; copying from one changes nothing there."""
     operands = [word for word in words if not word.startswith("-")]
     is_tried = any(word == "--dry-run" or re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words)
@@ -118,28 +120,28 @@ def _copy(words: Sequence[str]) -> bool:
     )
 
 
-def _scp(words: Sequence[str]) -> bool:
-    return _copy([word for word in words if not word.startswith("-")])
+def _scp_copies_out(words: Sequence[str]) -> bool:
+    return _copies_out([word for word in words if not word.startswith("-")])
 
 
 def _is_local(urls: Sequence[str]) -> bool:
     """Return whether all of the addresses are of this machine, and there is one."""
-    return bool(urls) and all(_is_here(url) for url in urls)
+    return bool(urls) and all(_is_this_machine(url) for url in urls)
 
 
-def _is_here(url: str) -> bool:
+def _is_this_machine(url: str) -> bool:
     match = _HOST.match(url)
     return match is not None and (is_loopback(match[1]) or match[1].strip("0.") == "")  # 0.0.0.0 is this machine, too
 
 
-REQUESTS: dict[str, Callable[[Sequence[str]], bool]] = {
-    "curl": _curl,
-    "curlie": _curl,
-    "wget": _wget,
-    **dict.fromkeys(("http", "https", "xh", "xhs"), _httpie),
-    **dict.fromkeys(("gh", "glab"), _api),
-    **dict.fromkeys(("ssh", "slogin", "mosh", "sftp", "ssh-copy-id", "autossh"), _ssh),
-    "scp": _scp,
-    "rsync": _copy,
+CHECKS: dict[str, Callable[[Sequence[str]], bool]] = {
+    "curl": _curl_sends,
+    "curlie": _curl_sends,
+    "wget": _wget_sends,
+    **dict.fromkeys(("http", "https", "xh", "xhs"), _httpie_sends),
+    **dict.fromkeys(("gh", "glab"), _api_changes),
+    **dict.fromkeys(("ssh", "slogin", "mosh", "sftp", "ssh-copy-id", "autossh"), _ssh_connects),
+    "scp": _scp_copies_out,
+    "rsync": _copies_out,
 }
 """Program -> a check of its arguments: whether they change something remote."""

@@ -1,10 +1,15 @@
-"""How git's subcommands use the files that their words name: rows as in `path_rows`."""
+"""How git's subcommands use files: those that their words name, and those whose contents they print unnamed."""
+
+import re
+from collections.abc import Sequence
+
+from codeloop.permission.shell.touches.arguments import Arguments, Use
 
 _REVISIONS = """g --output=w -O=r -S=- -G=- -L=g -n=- --since=- --until=- --after=- --before=- --author=- --grep=-
 --format=- --pretty? --max-count=- --skip=- -U=- --unified=- --diff-filter=- --word-diff? --color? --stat? -M? -C?
 -B? -X? -l=- --ignore-revs-file=r --contents=r --committer=- --date=- --inter-hunk-context=- --decorate? --abbrev?
 --src-prefix=- --dst-prefix=-"""
-_WHOLE = (
+_WHOLE_TREE = (
     "- +W:/ -m=- -s=- -X=- -S? -F=r --file=r --strategy=- --strategy-option=- --onto=- -x=- --exec=- -C=- -b=- -c=-"
 )
 
@@ -31,7 +36,7 @@ GIT_ROWS = {
     **dict.fromkeys(
         _INTERNAL.split(), "- -F=r --file=r -t=r --template=r --pathspec-from-file=r -m=- -C=- -c=- --author=-"
     ),
-    **dict.fromkeys(_CHANGERS.split(), _WHOLE),
+    **dict.fromkeys(_CHANGERS.split(), _WHOLE_TREE),
     "am": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-",
     "apply": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --build-fake-ancestor=w --stat!see --check!see"
     " --numstat!see --summary!see",
@@ -69,3 +74,37 @@ CONFIGURES = {
     "sparse-checkout": "init set add reapply disable",
 }
 """Subcommands that write the repository's configuration when one of these words comes with them."""
+
+_LISTS = re.compile(
+    r"--(stat|shortstat|numstat|name-only|name-status|no-patch|summary|raw|dirstat|quiet|compact-summary|check)\b.*|-s|-q"
+)
+_PATCHES = re.compile(
+    r"-[pucmLUW].*|--(patch|cc|dd|unified|function-context|binary|word-diff|color-words|remerge-diff|diff-merges)\b.*|--pat?"
+)
+_DIFFERS = frozenset({"diff", "show", "difftool"})
+_LOGS = frozenset({"log", "reflog", "whatchanged", "stash show", "stash list", "diff-tree", "diff-files", "diff-index"})
+_PRINTERS = frozenset({"archive", "fast-export", "format-patch", "range-diff"})
+
+
+def list_printed_files(name: str, words: Sequence[str], arguments: Arguments) -> list[Use]:
+    """Return the folders whose tracked files a subcommand prints: role `o` as git has them, `c` where they changed.
+
+    Role `v`: a word that is a folder if there is one of that name, and a revision otherwise.
+    """
+    options = [word for word in words if word.startswith("-")]
+    shows = any(map(_PATCHES.fullmatch, options))
+    if name in _DIFFERS:
+        shows = shows or not any(map(_LISTS.fullmatch, options))
+    elif name == "grep":
+        shows = len(arguments.operands) > 1 or "--cached" in options
+    elif name == "cat-file":
+        shows = any(option.startswith("--batch") and "check" not in option for option in options) or "-p" in options
+    elif name not in _LOGS:
+        shows = name in _PRINTERS
+    texts = arguments.operands[1:] if name == "grep" else arguments.operands
+    object_names = [text for text, _ in texts if ":" in text]
+    if not shows or "--no-index" in options or (object_names and len(object_names) == len(texts)):
+        return []
+    role = "c" if name == "diff" and not {"--cached", "--staged", "--merge-base"}.intersection(options) else "o"
+    folders: list[Use] = [(role, text) for text, is_ended in texts if is_ended] or [(role, ":/")]
+    return [*folders, *(("v", text) for text, is_ended in texts if not is_ended)]
