@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.diff import Diff, unified_diff
-from codeloop.tool.elision import check_elision
+from codeloop.tool.callers import describe_callers
+from codeloop.tool.edit_checks import UNQUOTED, check_elision, check_known, check_shown, has_changed, may_quote
 from codeloop.tool.file_access import (
     FileChange,
     ask_before_failure,
@@ -27,7 +28,6 @@ from codeloop.tool.file_access import (
     readable,
     resolve,
 )
-from codeloop.tool.read_state import UNQUOTED, check_known, check_shown, has_changed, may_quote
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import EditRefused
 from codeloop.workspace.edit.patch_apply import apply_hunks
@@ -98,7 +98,8 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
             if file.text is not None or file not in moved
         ]
     )
-    return ToolResult(_title(changes), "\n".join((*rows, *notes, *filter(None, [landed.text]))), metadata)
+    below = filter(None, [landed.text, await describe_callers(ctx, changes)])
+    return ToolResult(_title(changes), "\n".join((*rows, *notes, *below)), metadata)
 
 
 async def _changes_of(

@@ -6,7 +6,8 @@ from contextlib import AsyncExitStack
 import msgspec
 
 from codeloop.schema.wire import JSON
-from codeloop.tool.elision import check_elision
+from codeloop.tool.callers import describe_callers
+from codeloop.tool.edit_checks import UNQUOTED, check_elision, check_known, check_shown, has_changed, may_quote
 from codeloop.tool.file_access import (
     FileChange,
     apply_change,
@@ -20,7 +21,6 @@ from codeloop.tool.file_access import (
     readable,
     resolve,
 )
-from codeloop.tool.read_state import UNQUOTED, check_known, check_shown, has_changed, may_quote
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, EditRefused, apply, effort_of
 from codeloop.workspace.files.encoding import UTF8, check_new, encode
@@ -69,6 +69,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
         output, metadata = await apply_change(ctx, change, how, HAD_CHANGED if is_unseen else "")
         if is_unseen:
             ctx.workspace.read_log.note_unseen(ctx.session_id, target.real)
+    output = "\n".join(filter(None, [output, await describe_callers(ctx, [change])]))
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
 

@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
-from codeloop.tool.elision import check_elision
+from codeloop.tool.edit_checks import check_elision, check_known
 from codeloop.tool.file_access import (
     FileChange,
     apply_change,
@@ -15,7 +15,6 @@ from codeloop.tool.file_access import (
     lock_files,
     resolve,
 )
-from codeloop.tool.read_state import check_known
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, main_line_end
 from codeloop.workspace.files.safe_open import load_if_there
