@@ -83,7 +83,7 @@ async def run_worktree(client: Client, words: str) -> list[str]:
         case "merge":
             return merge_lines(await client.call(WORKTREE_MERGE, MergeWorktree(name=names[0])))
         case "rebase":
-            return merge_lines(await client.call(WORKTREE_REBASE, WorktreeName(name=names[0])))
+            return rebase_lines(names[0], await client.call(WORKTREE_REBASE, WorktreeName(name=names[0])))
         case "copy":
             files = await client.call(WORKTREE_COPY, CopyToWorktree(name=names[0], files=names[1:]))
             return [f"Copied: {' '.join(files)}"]
@@ -144,7 +144,9 @@ def loss_lines(row: WorktreeOverview) -> list[str]:
         more = f" and {len(row.changed) - _SHOWN} more" if len(row.changed) > _SHOWN else ""
         lines.append(f"{row.name}: not committed: {', '.join(row.changed[:_SHOWN])}{more}")
     if row.unmerged and row.state == "ready":
-        lines.append(f"{row.name}: {row.unmerged} commits are in no other branch, tag or remote")
+        lines.append(
+            f"{row.name}: {_count(row.unmerged, 'commit is', 'commits are')} in no other branch, tag or remote"
+        )
     return [*lines, *([f"{row.name}: {row.error}"] if row.error else [])]
 
 
@@ -162,17 +164,35 @@ def diff_text(worktree_diff: WorktreeDiff) -> str:
 
 
 def merge_lines(worktree_merge: WorktreeMerge) -> list[str]:
-    """Say what came of a merge or a rebase: where the branch is, or each conflict with its marked lines."""
+    """Say what came of a merge: where the branch is, or each conflict with its marked lines."""
     lines = [f"Committed first: {', '.join(worktree_merge.committed[:_SHOWN])}"] if worktree_merge.committed else []
     if worktree_merge.commit is not None:
         return [*lines, f"{worktree_merge.into} holds it: {worktree_merge.commit[:12]}"]
-    lines.append(f"Nothing was merged: {len(worktree_merge.conflicts)} files conflict with {worktree_merge.into}.")
-    for each in worktree_merge.conflicts:
-        lines += [f"--- {each.file}", *_list_marked(each.text)]
     return [
         *lines,
+        *_conflict_lines("merged", worktree_merge),
         f"Have it solved in the work tree: merge {worktree_merge.into} there, and commit; then merge again.",
     ]
+
+
+def rebase_lines(name: str, rebase: WorktreeMerge) -> list[str]:
+    """Say what came of a rebase of the work tree with this name, as `merge_lines` does of a merge."""
+    if rebase.commit is not None:
+        return [f"{name} continues {rebase.into} now: {rebase.commit[:12]}"]
+    advice = f"Have it solved in the work tree: `git rebase {rebase.into}` there."
+    return [*_conflict_lines("rebased", rebase), advice]
+
+
+def _conflict_lines(done: str, worktree_merge: WorktreeMerge) -> list[str]:
+    number = _count(len(worktree_merge.conflicts), "file conflicts", "files conflict")
+    lines = [f"Nothing was {done}: {number} with {worktree_merge.into}."]
+    for each in worktree_merge.conflicts:
+        lines += [f"--- {each.file}", *_list_marked(each.text)]
+    return lines
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _list_marked(text: str | None) -> list[str]:

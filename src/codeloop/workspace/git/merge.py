@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -78,7 +78,9 @@ class Merging(Struct, frozen=True):
             if output.code == 1:
                 conflicts = [name for name in names if files is None or name in files]
                 if conflicts:
-                    return Merged(None, tuple([await self._show(tree, name) for name in dict.fromkeys(conflicts)]))
+                    labels = {f"<<<<<<< {ours}\n": f"<<<<<<< {into}\n", f">>>>>>> {theirs}\n": f">>>>>>> {branch}\n"}
+                    shown = [await self._show(tree, name, labels) for name in dict.fromkeys(conflicts)]
+                    return Merged(None, tuple(shown))
             elif output.code != 0:
                 raise WorktreeRefused(f"git can't merge {branch} into {into}: {words_of(output)} (It takes git 2.38.)")
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
@@ -113,9 +115,15 @@ class Merging(Struct, frozen=True):
             raise WorktreeRefused(f"There is no branch {branch}. `git branch` lists them.")
         return commit
 
-    async def _show(self, tree: str, name: str) -> MarkedFile:
+    async def _show(self, tree: str, name: str, labels: Mapping[str, str]) -> MarkedFile:
+        """Return a file with conflicts; the labels of the marks, which are commits, are replaced."""
         data = await self.trees.git.blob(tree, name, _CONFLICT)
-        return MarkedFile(name, None if data is None or b"\0" in data else data.decode("utf-8", "replace"))
+        if data is None or b"\0" in data:
+            return MarkedFile(name, None)
+        text = data.decode("utf-8", "replace")
+        for commit, label in labels.items():
+            text = text.replace(commit, label)
+        return MarkedFile(name, text)
 
     async def _take(self, ours: str, merged: str, files: Sequence[str]) -> str:
         """Return the tree of commit `ours` with these files taken from another tree."""

@@ -84,12 +84,15 @@ async def test_conflicts_are_shown_and_change_nothing(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         folder, _ = await make(it, name="one")
         tip = commit(root, {"a.txt": "1\nours\n3\n"})
-        commit(folder, {"a.txt": "1\ntheirs\n3\n", "c.txt": "c\n"})
+        tip_of_tree = commit(folder, {"a.txt": "1\ntheirs\n3\n", "c.txt": "c\n"})[:7]
         for verb in ("merge", "rebase"):
             result = await it.post(f"/worktree/one/{verb}", {})
             assert "commit" not in result
             assert [each["file"] for each in result["conflicts"]] == ["a.txt"]
-            assert "<<<<<<<" in result["conflicts"][0]["text"]
+            ours, theirs = ("main", "codeloop/one") if verb == "merge" else ("HEAD", tip_of_tree)
+            text = result["conflicts"][0]["text"]
+            assert f"<<<<<<< {ours}\n" in text
+            assert f">>>>>>> {theirs}" in text
             assert git(root, "rev-parse", "HEAD").strip() == tip
             assert git(root, "status", "--porcelain") == git(folder, "status", "--porcelain") == ""
         part = await it.post("/worktree/one/merge", {"files": ["c.txt"]})

@@ -17,6 +17,7 @@ from codeloop.client.slash.worktrees import (
     made_lines,
     merge_lines,
     overview_lines,
+    rebase_lines,
     removed_lines,
 )
 from codeloop.kit.terminal_text import escape_controls
@@ -142,7 +143,8 @@ def merge(name: str, *, message: str | None, into: str | None, files: tuple[str,
     async def command(client: Client) -> WorktreeMerge:
         return await client.call(WORKTREE_MERGE, merge_worktree)
 
-    _show_merge(with_client(command), as_json=as_json)
+    worktree_merge = with_client(command)
+    _show_merge(worktree_merge, merge_lines(worktree_merge), as_json=as_json)
 
 
 @worktree.command()
@@ -154,7 +156,8 @@ def rebase(name: str, *, as_json: bool) -> None:
     async def command(client: Client) -> WorktreeMerge:
         return await client.call(WORKTREE_REBASE, WorktreeName(name=name))
 
-    _show_merge(with_client(command), as_json=as_json)
+    worktree_merge = with_client(command)
+    _show_merge(worktree_merge, rebase_lines(name, worktree_merge), as_json=as_json)
 
 
 @worktree.command()
@@ -199,10 +202,10 @@ async def _remove_one(client: Client, row: WorktreeOverview, *, is_asked: bool, 
     return True
 
 
-def _show_merge(worktree_merge: WorktreeMerge, *, as_json: bool) -> None:
+def _show_merge(worktree_merge: WorktreeMerge, lines: list[str], *, as_json: bool) -> None:
     if as_json:
         print_json(worktree_merge)
     else:
-        click.echo(escape_controls("\n".join(merge_lines(worktree_merge))))
+        click.echo(escape_controls("\n".join(lines)))
     if worktree_merge.commit is None:
         sys.exit(1)
