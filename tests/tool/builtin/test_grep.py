@@ -165,21 +165,32 @@ class Cart:
         return total
 
     def clear(self):
-        pass
+        '''Empty it,
+
+        for good.'''
+        pass  # all
+        end()
 """
 WHOLE = """\
-3 matches in 1 file
+4 matches in 1 file
 cart.py
 1: TOTAL = 1
 --
 5-     def price(self):
 6:         total = 0
-7:         return total"""
+7:         return total
+--
+9-     def clear(self):
+        '''Empty it,
+
+        for good.'''
+        pass  # all
+14:         end()"""
 
 
 async def test_the_functions_around_matches_are_shown_whole(ctx: TestContext) -> None:
     (ctx.workspace.root / "cart.py").write_text(CART)
-    assert (await run(ctx, "total|TOTAL", block=True)).output == WHOLE
+    assert (await run(ctx, r"total|TOTAL|end\(", block=True)).output == WHOLE
 
 
 async def test_what_is_shown_is_shared_between_files(ctx: TestContext) -> None:

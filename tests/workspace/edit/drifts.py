@@ -232,6 +232,13 @@ ESCAPED: list[Case] = [
         "def f():\n    return 2\n",
     ),
     ("line numbers with a bar", "a = 1\nb = 2\n", "  1| a = 1\n  2| b = 2", "  1| a = 1\n  2| b = 3", "a = 1\nb = 3\n"),
+    (
+        "line numbers of grep, which has them on matches and where a block begins",
+        "def f():\n    a = 1\n    return a\n",
+        "7- def f():\n    a = 1\n9:     return a",
+        "7- def f():\n    a = 1\n    b = 2\n9:     return b",
+        "def f():\n    a = 1\n    b = 2\n    return b\n",
+    ),
     ("line numbers in old only", "a = 1\nb = 2\n", "1: a = 1\n2: b = 2", "a = 1\nb = 3", "a = 1\nb = 3\n"),
 ]
 CHANGED: list[Case] = [

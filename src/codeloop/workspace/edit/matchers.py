@@ -28,7 +28,7 @@ _TYPOGRAPHIC = str.maketrans(  # curly quotes, hyphens and dashes, wide and narr
 )
 _ESCAPE = re.compile(r"\\(n|t|r|\"|'|`|\$|\\)")
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r"}
-_NUMBERED = re.compile(r"[ \t]*\d+(?:: ?|\| ?|\t)")
+_NUMBERED = re.compile(r"[ \t]*(\d{1,9})(?:: ?|\| ?|\t|-(?: |$))")
 _LOOSE_SPACE = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -250,9 +250,14 @@ def _entities(text: str) -> str:
 
 
 def strip_numbers(text: str) -> str:
-    """Return a text without the line numbers that `read` shows, if each of its lines has one."""
+    """Return a text without the line numbers that `read` and `grep` show.
+
+    Each line has one, or those that have are numbered upwards: in a block of grep only matches and the first line are.
+    """
     lines = text.split("\n")
-    if not all(_NUMBERED.match(line) for line in lines if line.strip()):
+    numbers = [int(found[1]) for line in lines if (found := _NUMBERED.match(line))]
+    is_numbered = all(_NUMBERED.match(line) for line in lines if line.strip())
+    if not is_numbered and any(number >= after for number, after in pairwise(numbers)):
         return text
     return "\n".join(_NUMBERED.sub("", line, count=1) for line in lines)
 

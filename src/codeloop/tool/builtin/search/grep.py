@@ -211,7 +211,7 @@ def _blocks(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> t
                 shown += count
                 rows = [*_group_lines(lines, grouped=_has_context(params))]
                 rest = [f"({hits.matches - count} more)"] if count < hits.matches and len(files) > 1 else []
-                blocks.append("\n".join([name, *map(_format_line, rows), *rest]))
+                blocks.append("\n".join([name, *_format_lines(rows, few_numbers=params.block), *rest]))
                 display.append({"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]})
             return blocks, shown, display
 
@@ -230,5 +230,13 @@ def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine
         yield line
 
 
-def _format_line(line: MatchLine) -> str:
-    return f"{line.number}{':' if line.is_match else '-'} {line.text}" if line.number else line.text
+def _format_lines(lines: list[MatchLine], *, few_numbers: bool) -> Iterator[str]:
+    """Yield lines with their numbers. With `few_numbers` only matches and the first line of a group have one.
+
+    In whole functions the numbers of the other lines cost a tenth of the output, and are in the way of an edit.
+    """
+    last = 0
+    for line in lines:
+        is_plain = not line.number or (few_numbers and not line.is_match and line.number == last + 1)
+        last = line.number
+        yield line.text if is_plain else f"{line.number}{':' if line.is_match else '-'} {line.text}"
