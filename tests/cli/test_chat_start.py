@@ -1,6 +1,8 @@
 """`codeloop` without a command: a conversation in a terminal, one turn without one, and words that mean neither."""
 
 import os
+import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,47 @@ def test_words_are_the_first_prompt(tmp_path: Path, words: tuple[str, ...]) -> N
         terminal.type("/exit")
         assert terminal.end() == 0
         assert last_prompt(server.requests[0].json) == "fix the bug"
+
+
+@pytest.mark.slow
+def test_what_is_shown_line_by_line_is_shown_once_and_below_what_asked_for_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    refused = Answer(status=400, body='{"error": {"message": "no such thing"}}')
+    with serving(lambda received: refused if b"xyzzy" in received.body else DONE) as server:
+        desk.use(server, permission={"bash": "ask"})
+        terminal = Terminal(desk, "--plain", term="xterm")
+        terminal.wait_for("> ")
+        terminal.type("/goal be done --check true")
+        terminal.wait_for("1 step")
+        terminal.wait_for("> ")
+        terminal.type("/undo")
+        terminal.wait_for("no file had to change")
+        terminal.type("xyzzy")
+        terminal.wait_for("1 step")
+        terminal.type("/exit")
+        assert terminal.end() == 0
+    assert "> /undo\nUndone: the last step\n  no file had to change\n> xyzzy\n" in _unpainted(terminal.shown)
+    assert terminal.shown.count("no such thing") == 1
+
+
+@pytest.mark.slow
+def test_a_question_that_ends_with_its_turn_is_not_asked_again(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("ls"), DONE)) as server:
+        desk.use(server, permission={"bash": "ask"})
+        terminal = Terminal(desk, "--plain", "do the work", term="xterm")
+        terminal.wait_for("or what to do instead: ")
+        os.kill(terminal.child.pid, signal.SIGINT)
+        terminal.wait_for("withdrawn.")
+        shown = terminal.wait_for("1 step").partition("withdrawn.")[2]
+        assert "Aborted" in shown
+        assert "Run a command" not in shown
+        terminal.type("/exit")
+        assert terminal.end() == 0
+
+
+def _unpainted(shown: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown)
 
 
 @pytest.mark.slow

@@ -37,8 +37,7 @@ def show_terminal_ui(options: Options) -> int:
         session = await choose_session(target, options)
         client = target.client if session is None else target.client_of(session)
         await check_agent(client, options.agent)
-        if (model := model_of(options.model)) is not None:
-            await check_model(client, model)
+        await check_model(client, options.model)
         return None if session is None else await session_of(client, options, session)
 
     async def create(client: Client) -> Session:

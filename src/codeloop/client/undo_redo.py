@@ -105,8 +105,8 @@ def _position(turns: list[MessageWithParts], session: Session) -> int:
 def _prompt(turn: MessageWithParts) -> str:
     if any(isinstance(part, CompactionPart) for part in turn.parts):
         return "the compaction of the conversation"
-    texts = (part.text for part in turn.parts if isinstance(part, TextPart) and not part.synthetic)
-    return f"“{one_line(next(texts, ''), SHOWN)}”"
+    text = next((part.text for part in turn.parts if isinstance(part, TextPart) and not part.synthetic), "")
+    return f"“{one_line(text, SHOWN)}”" if text else "the last step"
 
 
 def _report(outcome: FilesOutcome | None, heading: str, words: dict[str, str], say: Say, warn: Say) -> int:

@@ -6,8 +6,8 @@ from functools import partial
 
 from msgspec import Struct
 
-from codeloop.cli.chat.conversation import Chat
-from codeloop.cli.chat.mcp_servers import show_servers
+from codeloop.cli.chat.conversation import LineConversation
+from codeloop.cli.run.send import Sending, send
 from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
@@ -20,31 +20,26 @@ from codeloop.client.slash.waiting import find_waiting
 from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.suggest import find_similar, suggest_names
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import Goal
-from codeloop.schema.api.session_inputs import (
-    InvokeCommand,
-    MessageWithParts,
-    Prompt,
-    RunShell,
-    Summarize,
-    TextPartInput,
-)
+from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
+from codeloop.schema.api.session_inputs import MessageWithParts, RunShell, Summarize, TextPartInput
 from codeloop.schema.api.session_reports import FindInSession, PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import ListSessions, MessageId, SessionId, UpdatePart
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import ATTACH_LISTED
-from codeloop.schema.message import ModelRef, Session
+from codeloop.schema.message import Session
 from codeloop.schema.operation import (
-    COMMAND,
     COMMAND_LIST,
+    MCP_AUTH_CALLBACK,
+    MCP_AUTH_START,
+    MCP_STATUS,
     MEMORY_LIST,
     MESSAGE_DELETE,
     PART_UPDATE,
     PERMISSION_REVOKE,
     PERMISSION_RULES,
-    PROMPT,
     SESSION_CONTEXT,
     SESSION_COST,
     SESSION_FIND,
@@ -69,56 +64,48 @@ class LineCommand(Struct, frozen=True):
     `arguments`: where they are others than on the screen. `text`: of a command that the screen does otherwise.
     """
 
-    run: Callable[[Chat, str], Awaitable[None]]
+    run: Callable[[LineConversation, str], Awaitable[None]]
     arguments: str | None = None
     text: str = ""
 
 
-async def take_line(chat: Chat, line: str) -> None:
+async def take_line(chat: LineConversation, line: str) -> None:
     """Do what a line says. Raises CodeloopError if that is refused."""
     if line.startswith("/"):
         name, _, words = line[1:].partition(" ")
         await _slash(chat, name, words.strip())
     elif line.startswith("!") and (command := line[1:].strip()):
-        agent = chat.agent or (chat.session.agent if chat.session else None)
+        agent = chat.options.agent or (chat.session.agent if chat.session else None)
         if chat.is_busy:
             raise UsageProblem(BUSY)
-        await chat.begin(
-            lambda client, session: client.call(
-                SESSION_SHELL, RunShell(session_id=session, command=command, agent=agent, model=chat.model)
-            )
-        )
+        shell = RunShell(session_id="", command=command, agent=agent, model=model_of(chat.options.model))
+        await chat.send(lambda client, session: client.call(SESSION_SHELL, replace(shell, session_id=session)))
     elif line.strip():
         await _prompt(chat, line)
 
 
-async def _prompt(chat: Chat, line: str, goal: Goal | None = None) -> None:
-    prompt = Prompt(
-        session_id="",
-        parts=[TextPartInput(text=line), *(await find_mentions(chat.client, line, chat.say))],
-        message_id=new_id("msg"),
-        model=chat.model,
-        agent=chat.agent,
-        limits=chat.limits,
-        goal=goal,
-    )
-    await chat.begin(
-        lambda client, session: client.call(PROMPT, replace(prompt, session_id=session)), line, prompt.message_id
-    )
+async def _prompt(chat: LineConversation, line: str, goal: Goal | None = None) -> None:
+    parts = [TextPartInput(text=line), *(await find_mentions(chat.client, line, chat.say))]
+    await _send(chat, line, Sending(parts, chat.is_attended, goal=goal))
 
 
-async def _memory(chat: Chat, _words: str) -> None:
-    chat.say("\n".join(map(escape_controls, memory_lines(await chat.client.call(MEMORY_LIST, NoArguments())))))
+async def _send(chat: LineConversation, text: str, sending: Sending) -> None:
+    message_id, options = new_id("msg"), chat.options
+    await chat.send(lambda client, session: send(client, session, message_id, options, sending), text, message_id)
 
 
-async def _goal(chat: Chat, words: str) -> None:
+async def _memory(chat: LineConversation, _words: str) -> None:
+    chat.say("\n".join(memory_lines(await chat.client.call(MEMORY_LIST, NoArguments()))))
+
+
+async def _goal(chat: LineConversation, words: str) -> None:
     text, goal = parse_goal(words)
     if chat.is_busy:
         raise UsageProblem(BUSY)
     await _prompt(chat, text, goal)
 
 
-async def _slash(chat: Chat, name: str, words: str) -> None:
+async def _slash(chat: LineConversation, name: str, words: str) -> None:
     shared = BY_ANY_NAME.get(name)
     known = shared.name if shared is not None and name not in COMMANDS else name
     if (row := COMMANDS.get(known)) is not None:
@@ -134,27 +121,14 @@ async def _slash(chat: Chat, name: str, words: str) -> None:
         raise UsageProblem(
             f"Unknown command: /{name}.{close} /help lists them. To send it as a prompt, put a space first."
         )
-    command = InvokeCommand(
-        session_id="",
-        command=name,
-        arguments=words,
-        message_id=new_id("msg"),
-        model=f"{chat.model.provider_id}/{chat.model.model_id}" if chat.model else None,
-        agent=chat.agent,
-        limits=chat.limits,
-    )
-    await chat.begin(
-        lambda client, session: client.call(COMMAND, replace(command, session_id=session)),
-        f"/{name} {words}".rstrip(),
-        command.message_id,
-    )
+    await _send(chat, f"/{name} {words}".rstrip(), Sending([], chat.is_attended, name, words))
 
 
 def _arguments(name: str, row: LineCommand) -> str:
     return BY_NAME[name].arguments if row.arguments is None else row.arguments
 
 
-async def _help(chat: Chat, _words: str) -> None:
+async def _help(chat: LineConversation, _words: str) -> None:
     rows = [
         (f"/{name} {_arguments(name, row)}".rstrip(), row.text or BY_NAME[name].title) for name, row in COMMANDS.items()
     ]
@@ -167,7 +141,7 @@ async def _help(chat: Chat, _words: str) -> None:
     chat.say("Ctrl-C stops the turn, twice it leaves; Ctrl-D leaves. Prompts typed during a turn are queued.")
 
 
-async def _start_new(chat: Chat, words: str) -> None:
+async def _start_new(chat: LineConversation, words: str) -> None:
     await chat.enter(None)
     if words:
         await take_line(chat, words)
@@ -175,7 +149,7 @@ async def _start_new(chat: Chat, words: str) -> None:
         chat.say("The next prompt starts a new session.")
 
 
-async def _sessions(chat: Chat, _words: str) -> None:
+async def _sessions(chat: LineConversation, _words: str) -> None:
     sessions = await chat.client.call(
         SESSION_LIST, ListSessions(scope="project", roots=True, limit=ATTACH_LISTED.value)
     )
@@ -189,37 +163,35 @@ async def _sessions(chat: Chat, _words: str) -> None:
     chat.say("\n".join(lines) or "No sessions yet.")
 
 
-async def _session(chat: Chat, words: str) -> None:
+async def _session(chat: LineConversation, words: str) -> None:
     if not words:
         raise UsageProblem("Name one: /session ID. /sessions lists them.")
     await chat.enter(await find(chat.client, words))
 
 
-async def _agent(chat: Chat, words: str) -> None:
+async def _agent(chat: LineConversation, words: str) -> None:
     if not words:
         raise UsageProblem("Name one: /agent NAME. /status shows which one answers, `codeloop agent list` lists them.")
     await check_agent(chat.client, words)
-    chat.agent = words
+    chat.options = replace(chat.options, agent=words)
     chat.say(f"The next prompts use agent {words}.")
 
 
-async def _model(chat: Chat, words: str) -> None:
+async def _model(chat: LineConversation, words: str) -> None:
     if not words:
         raise UsageProblem(
             "Name one: /model PROVIDER/MODEL. /status shows which one answers, `codeloop models` lists them."
         )
-    model = model_of(words)
-    if model is not None:
-        await check_model(chat.client, model)
-    chat.model = model
+    await check_model(chat.client, words)
+    chat.options = replace(chat.options, model=words)
     chat.say(f"The next prompts use {words}.")
 
 
-async def _profile(chat: Chat, words: str) -> None:
+async def _profile(chat: LineConversation, words: str) -> None:
     if not words:
         session = await _current(chat) if chat.session is not None else None
-        chosen = (session.metadata or {}).get(PROFILE) if session else chat.options.profile
-        chat.say(f"profile {chosen or 'as configured'}; there are {', '.join(PROFILES)}")
+        current = (session.metadata or {}).get(PROFILE) if session else chat.options.profile
+        chat.say(f"profile {current or 'as configured'}; there are {', '.join(PROFILES)}")
         return
     profile: Profile | None = next((each for each in PROFILES if each == words), None)
     if profile is None:
@@ -232,12 +204,12 @@ async def _profile(chat: Chat, words: str) -> None:
     chat.say(f"From the next call on, profile {profile} holds in this session.")
 
 
-async def _undo(chat: Chat, _words: str, change: Callable[..., Awaitable[int]] = undo_last) -> None:
+async def _undo(chat: LineConversation, _words: str, change: Callable[..., Awaitable[int]] = undo_last) -> None:
     warn = partial(chat.say, look="red")
     await change(chat.client, await _current(chat), dry_run=False, say=chat.say, warn=warn)
 
 
-async def _compact(chat: Chat, _words: str) -> None:
+async def _compact(chat: LineConversation, _words: str) -> None:
     session = await _current(chat)
     if session.model is None:
         raise UsageProblem("There is nothing to summarize yet.")
@@ -246,12 +218,12 @@ async def _compact(chat: Chat, _words: str) -> None:
     async def send(client: Client, session_id: str) -> None:
         await client.call(SUMMARIZE, Summarize(session_id=session_id, provider_id=provider_id, model_id=model_id))
 
-    await chat.begin(send)
+    await chat.send(send)
 
 
-async def _status(chat: Chat, _words: str) -> None:
-    lines = [chat.place]
-    agent, model = chat.agent, chat.model
+async def _status(chat: LineConversation, _words: str) -> None:
+    lines = [chat.location]
+    agent, model = chat.options.agent, chat.options.model
     if chat.session is not None:
         session = await _current(chat)
         lines.append(
@@ -259,13 +231,13 @@ async def _status(chat: Chat, _words: str) -> None:
         )
         agent = agent or session.agent
         if model is None and session.model is not None:
-            model = ModelRef(provider_id=session.model.provider_id, model_id=session.model.id)
-    model_name = f"{model.provider_id}/{model.model_id}" if model else "as configured"
-    lines.append(f"agent {agent or 'as configured'}, model {model_name}, {'working' if chat.is_busy else 'idle'}")
+            model = f"{session.model.provider_id}/{session.model.id}"
+    state = "working" if chat.is_busy else "idle"
+    lines.append(f"agent {agent or 'as configured'}, model {model or 'as configured'}, {state}")
     chat.say("\n".join(lines))
 
 
-async def _queue(chat: Chat, words: str) -> None:
+async def _queue(chat: LineConversation, words: str) -> None:
     session = await _current(chat)
     waiting = await chat.client.call(SESSION_QUEUED, SessionId(session_id=session.id))
     if not words:
@@ -291,17 +263,17 @@ async def _queue(chat: Chat, words: str) -> None:
     chat.say("Changed.")
 
 
-async def _context(chat: Chat, _words: str) -> None:
+async def _context(chat: LineConversation, _words: str) -> None:
     session_context = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await _current(chat)).id))
-    chat.say(escape_controls("\n".join(context_lines(session_context))))
+    chat.say("\n".join(context_lines(session_context)))
 
 
-async def _cost(chat: Chat, _words: str) -> None:
+async def _cost(chat: LineConversation, _words: str) -> None:
     session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await _current(chat)).id))
-    chat.say(escape_controls("\n".join(cost_lines(session_cost))))
+    chat.say("\n".join(cost_lines(session_cost)))
 
 
-async def _permissions(chat: Chat, words: str) -> None:
+async def _permissions(chat: LineConversation, words: str) -> None:
     action, _, name = words.partition(" ")
     if action == "revoke" and name:
         await chat.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=name.strip()))
@@ -309,13 +281,12 @@ async def _permissions(chat: Chat, words: str) -> None:
     elif words:
         raise UsageProblem("Usage: /permissions, or /permissions revoke ID.")
     else:
-        permission_query = PermissionQuery(session_id=chat.session.id if chat.session else None, agent=chat.agent)
-        chat.say(
-            escape_controls("\n".join(permission_lines(await chat.client.call(PERMISSION_RULES, permission_query))))
-        )
+        session_id = chat.session.id if chat.session else None
+        query = PermissionQuery(session_id=session_id, agent=chat.options.agent)
+        chat.say("\n".join(permission_lines(await chat.client.call(PERMISSION_RULES, query))))
 
 
-async def _find(chat: Chat, words: str) -> None:
+async def _find(chat: LineConversation, words: str) -> None:
     if not words:
         raise UsageProblem("Name the text: /find TEXT.")
     result = await chat.client.call(SESSION_FIND, FindInSession(session_id=(await _current(chat)).id, query=words))
@@ -326,27 +297,53 @@ async def _find(chat: Chat, words: str) -> None:
     chat.say("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
 
 
-async def _enter_waiting(chat: Chat, _words: str) -> None:
+async def _enter_waiting(chat: LineConversation, _words: str) -> None:
     await chat.enter(await find_waiting(chat.client, {chat.session.id} if chat.session else ()))
 
 
-async def _worktree(chat: Chat, words: str) -> None:
+async def _worktree(chat: LineConversation, words: str) -> None:
     if is_verb(words):
-        chat.say(escape_controls("\n".join(await run_worktree(chat.client, words))))
+        chat.say("\n".join(await run_worktree(chat.client, words)))
         return
     name, _, prompt = words.partition(" ")
     tree, is_new = await enter_worktree(chat.client, name)
     await chat.enter(None, tree.directory)
-    chat.say(escape_controls("\n".join(made_lines(tree, is_new=is_new))))
+    chat.say("\n".join(made_lines(tree, is_new=is_new)))
     if prompt.strip():
         await take_line(chat, prompt.strip())
 
 
-async def _exit(chat: Chat, _words: str) -> None:
+async def _mcp(chat: LineConversation, words: str) -> None:
+    """List the servers; `auth NAME` begins to sign in, `auth NAME ADDRESS` ends it with the browser's last address."""
+    match words.split(maxsplit=2):
+        case []:
+            servers = await chat.client.call(MCP_STATUS, NoArguments())
+            lines = [f"{name}: {_describe_status(name, status)}" for name, status in servers.items()]
+            chat.say("\n".join(lines) or "No MCP server is configured.")
+        case ["auth", name]:
+            mcp_auth_start = await chat.client.call(MCP_AUTH_START, McpName(name=name))
+            chat.say(f"Open this address to sign in:\n{mcp_auth_start.authorization_url}")
+            chat.say(f"If that browser is on another machine: /mcp auth {name} ADDRESS-THAT-IT-ENDS-AT")
+        case ["auth", name, code]:
+            status = await chat.client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=code))
+            chat.say(f"{name}: {_describe_status(name, status)}")
+        case _:
+            raise UsageProblem("Write /mcp, /mcp auth NAME, or /mcp auth NAME ADDRESS.")
+
+
+def _describe_status(name: str, status: MCPStatus) -> str:
+    if status.status == "needs_auth":
+        return f"wants you to sign in: /mcp auth {name}"
+    more = f": {status.error}" if status.error else ""
+    without = ", without a sandbox" if status.sandbox is False else ""
+    return f"{status.state or status.status}{without}{more}"
+
+
+async def _exit(chat: LineConversation, _words: str) -> None:
     chat.leave()
 
 
-async def _current(chat: Chat) -> Session:
+async def _current(chat: LineConversation) -> Session:
     """Return the session as it is now. Raises UsageProblem if there is none yet."""
     if chat.session is None:
         raise UsageProblem("There is no session yet; it starts with the first prompt.")
@@ -378,7 +375,7 @@ COMMANDS: dict[str, LineCommand] = {
     "worktree": LineCommand(_worktree),
     "status": LineCommand(_status),
     "queue": LineCommand(_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"),
-    "mcp": LineCommand(show_servers, "[auth NAME [ADDRESS]]"),
+    "mcp": LineCommand(_mcp, "[auth NAME [ADDRESS]]"),
     "exit": LineCommand(_exit),
 }
 """What can be done without a screen. `session` and `queue` are in no table of the screen's.

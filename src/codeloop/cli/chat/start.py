@@ -11,9 +11,8 @@ from typing import Any
 
 import click
 
-from codeloop.cli.chat.conversation import Chat
-from codeloop.cli.chat.input import Plain
-from codeloop.cli.chat.screen import Screen
+from codeloop.cli.chat.conversation import LineConversation
+from codeloop.cli.chat.line_terminal import LineTerminal
 from codeloop.cli.chat.slash_commands import take_line
 from codeloop.cli.completion.similar import NO_PROMPT, find_commands
 from codeloop.cli.options import Options
@@ -106,13 +105,12 @@ async def converse(options: Options, open_target: OpenTarget) -> int:
     """Hold a conversation and return the exit code. Raises CodeloopError if it can't begin."""
     outlet = Outlet(asyncio.get_running_loop())
     stdout, stderr = standard(outlet)
-    if not has_terminal():
-        screen = Screen(stdout, stderr, Plain(stdout, None), thinking=options.thinking)
-    else:  # which takes answers and notes, in their order
-        screen = Screen(stdout, stdout, Plain(stdout, stdout), thinking=options.thinking)
+    is_attended = has_terminal()
+    notes = stdout if is_attended else stderr
+    terminal = LineTerminal(stdout, notes, is_attended=is_attended, thinking=options.thinking)
     try:
-        async with open_target(options, asks_trust(screen.typing.terminal)) as target:
-            code = await Chat(target, options, screen).run(take_line)
+        async with open_target(options, asks_trust(stdout if is_attended else None)) as target:
+            code = await LineConversation(target, options, terminal).run(take_line)
             await outlet.drain()
             return code
     finally:

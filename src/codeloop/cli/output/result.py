@@ -1,6 +1,6 @@
 """How a turn ended: its answer, its sums, its exit code."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codeloop.client.numbers import describe_spending, format_count, format_duration
 from codeloop.kit.terminal_text import one_line
@@ -72,6 +72,16 @@ class FinalAnswer:
             return False
         self.final = self.of(info.id)
         return True
+
+
+class Ending(NamedTuple):
+    """Why a turn ended, the exit code and the message that follow, and the model's context window in tokens."""
+
+    reason: str
+    code: int
+    message: str = ""
+    window: int = 0
+    goal: GoalEnd | None = None
 
 
 class Outcome(Wire):
@@ -205,10 +215,9 @@ class Tally:
             self._cost, self._tokens = self._cost + cost, self._tokens.plus(tokens)
         self._session = session
 
-    def outcome(
-        self, reason: str, code: int, message: str, *, session_id: str, seconds: float, window: int = 0
-    ) -> Outcome:
+    def outcome(self, ending: Ending, *, session_id: str, seconds: float) -> Outcome:
         """Return the sums, and how it ended."""
+        reason, code, message, window, goal = ending
         messages = self._messages.values()
         checks = self._list_checks()
         of_checks = {
@@ -222,7 +231,7 @@ class Tally:
             what, detail = describe_problem(checks) or ("", "")
             message = message or (what and f"{what[0].upper()}{what[1:]}: {one_line(detail, _COMMAND)}")
         used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
-        return Outcome(
+        outcome = Outcome(
             type="result",
             session_id=session_id,
             reason=reason,
@@ -238,6 +247,7 @@ class Tally:
             structured=next((info.structured for info in reversed(messages) if info.structured is not None), None),
             context=(used, window) if window else None,
         )
+        return outcome if goal is None else with_goal(outcome, goal)
 
     def _list_checks(self) -> "list[CheckRun]":
         if not self._calls:

@@ -32,6 +32,8 @@ class Output:
         """Whether the next character begins a line."""
         self.gone: Callable[[], object] = lambda: None
         """Called when there is no reader any more."""
+        self.has_prompt = False
+        """Whether the last line is one that a user types on."""
         self._outlet = outlet
         self._overlaid = ""
         self._unwatch: Callable[[], object] = lambda: None
@@ -48,11 +50,22 @@ class Output:
         """Write after all that was written before; a character that the encoding lacks is replaced."""
         if text and self._overlaid:
             text, self._overlaid = ERASE + text, ""
+        if text and self.has_prompt:
+            text, self.has_prompt = "\n" + text, False
         if text:
             self.is_at_start = text.endswith(("\n", ERASE))
         self.has_lost = self.has_lost or (self.closed and bool(text))
         if not self.closed and self.descriptor is not None:
             self._outlet.add(self, text.encode(self.stream.encoding or "utf-8", "replace"))
+
+    def write_prompt(self, text: str) -> None:
+        """Write a line that a user types on; what is written next goes below it."""
+        self.write(text)
+        self.has_prompt = self.is_at_start = True
+
+    def end_prompt(self) -> None:
+        """Note that the user has ended the line: the terminal has moved on to the next one by itself."""
+        self.has_prompt = False
 
     def overlay(self, line: str) -> None:
         """Show a line on a terminal that the next write replaces; "" removes it."""

@@ -119,7 +119,7 @@ class OpenRequests:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 await self.add(request)
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
-                self._withdraw(p.request_id)
+                await self._withdraw(p.request_id)
             case _:
                 return False
         return True
@@ -141,9 +141,9 @@ class OpenRequests:
         """Ask no more."""
         await stop_all(self._tasks.values())
 
-    def _withdraw(self, request_id: str) -> None:
+    async def _withdraw(self, request_id: str) -> None:
         """Stop asking what another client has answered, or what ended with its turn."""
         task = self._tasks.get(request_id)
         if task is not None and request_id in self._answerer.asked:
-            task.cancel()
+            await stop_all([task])  # so that the note does not stand above the question
             self._view.note(WITHDRAWN)

@@ -14,6 +14,7 @@ from codeloop.cli.output.view import View, ViewAbove, view_of
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.prompter import QuestionPrompter
 from codeloop.cli.run.message import RunMessage, is_stdin_unread, make_piped_file, parse_words, parts_of
+from codeloop.cli.run.send import Sending, goal_of, send
 from codeloop.cli.run.signals import Signals
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.selection import check_agent, choose_session, model_of, session_of
@@ -21,18 +22,11 @@ from codeloop.cli.target.target import OpenTarget, asks_trust
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.extend.commands import COMPACT
-from codeloop.schema.api.goal import Goal
-from codeloop.schema.api.session_inputs import (
-    FilePartInput,
-    InvokeCommand,
-    MessageWithParts,
-    Prompt,
-    RunLimits,
-)
+from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import new_id
-from codeloop.schema.operation import COMMAND, PROMPT, SESSION_DELETE, SESSION_MESSAGES
+from codeloop.schema.operation import SESSION_DELETE, SESSION_MESSAGES
 from codeloop.schema.wire import JSON, replace
 
 NO_OUTPUT = "The turn ended without the output that --schema asks for."
@@ -135,49 +129,28 @@ class OneShot:
             attach_flag = f" --attach {options.attach}" if options.attach is not None else ""
             resume = f"codeloop run{attach_flag} --session {session.id}"
             turn = RunTurn(client, session, ViewAbove(self.view, prompter), answerer, self.stdout, resume, background)
-            if command is None:
-                send = partial(self._prompt, client, message, attachments)
-            else:
-                send = partial(self._command, client, command, arguments, message.piped, attachments)
-            outcome = await turn.run(self._prompt_id, send, options.timeout, self._signals)
+            sending = await self._read_message(client, message, command, arguments, attachments)
+            call = partial(send, client, session.id, self._prompt_id, options, sending)
+            outcome = await turn.run(self._prompt_id, call, options.timeout, self._signals)
             return outcome if self._schema is None else check_output(outcome)
         finally:
             if await discard_unused(client, self.session_id):
                 self.session_id = ""
 
-    async def _prompt(self, client: Client, message: RunMessage, attachments: list[FilePartInput]) -> MessageWithParts:
-        options = self._options
-        parts = await parts_of(client, message, lambda text: self.view.note(f"codeloop: {text}"))
-        prompt = Prompt(
-            session_id=self.session_id,
-            message_id=self._prompt_id,
-            parts=[*parts, *attachments],
-            model=model_of(options.model),
-            agent=options.agent,
-            variant=options.variant,
-            format=self._schema,
-            limits=limits_of(options),
-            goal=goal_of(options),
-        )
-        return await client.call(PROMPT, prompt)
-
-    async def _command(
-        self, client: Client, command: str, arguments: str, piped: str, attachments: list[FilePartInput]
-    ) -> MessageWithParts:
-        options = self._options
-        call = InvokeCommand(
-            session_id=self.session_id,
-            message_id=self._prompt_id,
-            command=command,
-            arguments=arguments,
-            parts=[*([make_piped_file(piped)] if piped else []), *attachments],
-            model=options.model,
-            agent=options.agent,
-            variant=options.variant,
-            format=self._schema,
-            limits=limits_of(options),
-        )
-        return await client.call(COMMAND, call)
+    async def _read_message(
+        self,
+        client: Client,
+        message: RunMessage,
+        command: str | None,
+        arguments: str,
+        attachments: list[FilePartInput],
+    ) -> Sending:
+        if command is not None:
+            parts = [*([make_piped_file(message.piped)] if message.piped else []), *attachments]
+        else:
+            words = await parts_of(client, message, lambda text: self.view.note(f"codeloop: {text}"))
+            parts = [*words, *attachments]
+        return Sending(parts, has_terminal(), command, arguments, goal_of(self._options), self._schema)
 
     def _view(self) -> View:
         options = self._options
@@ -206,26 +179,3 @@ def check_output(outcome: Outcome) -> Outcome:
     if outcome.structured is not None or outcome.exit_code != exit_codes.DONE:
         return outcome
     return replace(outcome, reason="error", exit_code=exit_codes.UNSTRUCTURED, message=NO_OUTPUT)
-
-
-def goal_of(options: Options) -> Goal | None:
-    """Return the checks of --goal, whose text is the message; None without it."""
-    if options.goal is None:
-        return None
-    return Goal(
-        checks=[*options.checks],
-        protect=[*options.protect],
-        unprotect=[*options.unprotect],
-        rounds=options.rounds,
-    )
-
-
-def limits_of(options: Options) -> RunLimits:
-    """Return the bounds of a turn."""
-    return RunLimits(
-        steps=options.max_steps,
-        cost=options.max_cost,
-        tokens=options.max_tokens,
-        compact=not options.no_compact,
-        attended=has_terminal(),
-    )

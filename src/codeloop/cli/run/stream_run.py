@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from functools import partial
-from typing import Any
 
 from codeloop import __version__
 from codeloop.cli import exit_codes
@@ -11,11 +10,12 @@ from codeloop.cli.follow.subagents import Background
 from codeloop.cli.options import Options
 from codeloop.cli.output.result import Outcome, make_unfinished
 from codeloop.cli.output.stream_json import StreamJsonView
-from codeloop.cli.output.streams import Outlet, standard
+from codeloop.cli.output.streams import Outlet, has_terminal, standard
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.host_answerer import HostAnswerer
 from codeloop.cli.run.message import RunMessage, message_of, parse_words, parts_of
-from codeloop.cli.run.one_shot import check_output, discard_unused, goal_of, limits_of
+from codeloop.cli.run.one_shot import check_output, discard_unused
+from codeloop.cli.run.send import Sending, goal_of, send
 from codeloop.cli.run.signals import Signals
 from codeloop.cli.run.stream_control import PERMISSION_MODES, StreamControls
 from codeloop.cli.run.stream_input import StreamInput, StreamMessage
@@ -25,19 +25,17 @@ from codeloop.cli.target.target import OpenTarget
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.schema.api.providers import UsableProviders
-from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, Prompt, TextPartInput
+from codeloop.schema.api.session_inputs import MessageWithParts, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
 from codeloop.schema.operation import (
     AGENT_LIST,
-    COMMAND,
     COMMAND_LIST,
     CONFIG_GET,
     CONFIG_PROVIDERS,
     MCP_STATUS,
-    PROMPT,
     SESSION_GET,
     TOOL_IDS,
     NoArguments,
@@ -153,8 +151,8 @@ class StreamRun:
             session = await client.call(SESSION_GET, SessionId(session_id=session.id))  # its sums so far
             turn = RunTurn(client, session, self._view, self._answerer, self._stdout, resume, background)
             self._controls.turn = turn
-            send = partial(self._send, target, session.id, message, prompt_id)
-            outcome = await turn.run(prompt_id, send, self._options.timeout, self._signals)
+            call = partial(self._send, target, session.id, message, prompt_id)
+            outcome = await turn.run(prompt_id, call, self._options.timeout, self._signals)
             if self._options.schema is not None:
                 outcome = check_output(outcome)
         except CodeloopError as error:
@@ -180,19 +178,10 @@ class StreamRun:
         else:
             parts = [*await parts_of(client, message, self._view.note), *attachments]
             command, arguments = await parse_words(client, options, message.words)
-        common: dict[str, Any] = {
-            "session_id": session_id,
-            "message_id": prompt_id,
-            "agent": options.agent,
-            "variant": options.variant,
-            "format": schema,
-            "limits": limits_of(options),
-        }
         if command is not None:
-            call = InvokeCommand(command=command, arguments=arguments, parts=attachments, model=options.model, **common)
-            return await client.call(COMMAND, call)
-        prompt = Prompt(parts=parts, model=model_of(options.model), goal=goal_of(options), **common)
-        return await client.call(PROMPT, prompt)
+            parts = attachments
+        sending = Sending(parts, has_terminal(), command, arguments, goal_of(options), schema)
+        return await send(client, session_id, prompt_id, options, sending)
 
     async def _introduce(self, client: Client, session: Session) -> None:
         """Write the first line: what the session works with."""

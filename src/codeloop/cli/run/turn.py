@@ -9,7 +9,7 @@ from typing import Any
 from codeloop.cli import exit_codes
 from codeloop.cli.follow.follower import Callbacks, RunFollower
 from codeloop.cli.follow.subagents import Background, wait_for
-from codeloop.cli.output.result import Outcome, Tally, with_goal
+from codeloop.cli.output.result import Ending, Outcome, Tally
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer
@@ -41,6 +41,20 @@ CODES = {
 
 Send = Callable[[], Coroutine[Any, Any, MessageWithParts]]
 """Sends a prompt or a command, and returns the answer when the turn ends."""
+
+
+def read_ending(answer: MessageWithParts | None, refused: int) -> Ending:
+    """Return how a turn ended by itself. `refused`: how many requests were denied because nobody could be asked.
+
+    None: nothing that was sent from here is answered, because another client began the turn.
+    """
+    stop = answer.stop if answer is not None else None
+    reason, goal = (stop.reason, stop.goal) if stop is not None else ("done", None)
+    code = exit_codes.of_turn(answer) if answer is not None else exit_codes.DONE
+    message = stop.message if stop is not None and reason != "done" else ""
+    if code == exit_codes.DONE and refused and goal is None:
+        code, message = exit_codes.DENIED, REFUSED
+    return Ending(reason, code, message, stop.context_window if stop is not None else 0, goal)
 
 
 class RunTurn:
@@ -100,36 +114,28 @@ class RunTurn:
             await self._follower.stop()
         with suppress(CodeloopError):  # the event with the cost of a title may come after the turn
             self._follower.tally.grow(await self._client.call(SESSION_GET, SessionId(session_id=self._session.id)))
-        return self._ending(answer, time.monotonic() - start, is_answered=is_answered)
+        return self._outcome(self._ending(answer, is_answered=is_answered), time.monotonic() - start)
 
-    def _ending(self, answer: MessageWithParts, seconds: float, *, is_answered: bool) -> Outcome:
-        stop, ended_by = answer.stop, self._ended_by
-        reason = stop.reason if stop else "done"
-        code = exit_codes.of_turn(answer)
-        message = stop.message if stop and reason != "done" else ""
+    def _ending(self, answer: MessageWithParts, *, is_answered: bool) -> Ending:
+        ending, ended_by = read_ending(answer, self._answerer.refused), self._ended_by
         # What ended it counts, unless the turn was over by itself before it could be aborted.
-        if ended_by is not None and (is_answered or ended_by.reason == "error" or reason == "aborted"):
-            reason, code, message = ended_by.reason, CODES[ended_by.reason], ended_by.message
-        if code == exit_codes.DONE and self._answerer.refused and (stop is None or stop.goal is None):
-            code, message = exit_codes.DENIED, REFUSED
-        outcome = self._outcome(reason, code, message, seconds, stop.context_window if stop else 0)
-        return outcome if stop is None or stop.goal is None else with_goal(outcome, stop.goal)
+        if ended_by is not None and (is_answered or ended_by.reason == "error" or ending.reason == "aborted"):
+            return ending._replace(reason=ended_by.reason, code=CODES[ended_by.reason], message=ended_by.message)
+        return ending
 
     def _end_unsent(self, error: CodeloopError, seconds: float) -> Outcome:
         """Return the outcome of a message that was not sent, because of an end or a refusal; else raise the error."""
         ended_by = self._ended_by
         if isinstance(error, ServerLost) and (ended_by is None or ended_by.reason == "error"):
-            return self._outcome("error", exit_codes.ERROR, f"{error} Resume with: {self._resume}", seconds)
+            return self._outcome(Ending("error", exit_codes.ERROR, f"{error} Resume with: {self._resume}"), seconds)
         if ended_by is not None:
-            return self._outcome(ended_by.reason, CODES[ended_by.reason], str(error), seconds)
+            return self._outcome(Ending(ended_by.reason, CODES[ended_by.reason], str(error)), seconds)
         if self._answerer.refused:
-            return self._outcome("rejected", exit_codes.DENIED, str(error), seconds)
+            return self._outcome(Ending("rejected", exit_codes.DENIED, str(error)), seconds)
         raise error
 
-    def _outcome(self, reason: str, code: int, message: str, seconds: float, window: int = 0) -> Outcome:
-        return self._follower.tally.outcome(
-            reason, code, message, session_id=self._session.id, seconds=seconds, window=window
-        )
+    def _outcome(self, ending: Ending, seconds: float) -> Outcome:
+        return self._follower.tally.outcome(ending, session_id=self._session.id, seconds=seconds)
 
     def _end_if_lost(self, error: BaseException) -> None:
         """End the turn if it can't be shown or a request can't be answered: it would wait for ever."""

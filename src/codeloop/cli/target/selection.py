@@ -185,9 +185,10 @@ async def check_agent(client: Client, name: str | None) -> None:
         )
 
 
-async def check_model(client: Client, model: ModelRef) -> None:
-    """Raise CodeloopError, naming similar models, if there is no such model."""
-    await client.call(TOOL_LIST, ToolListQuery(provider=model.provider_id, model=model.model_id))
+async def check_model(client: Client, name: str | None) -> None:
+    """Raise CodeloopError, naming similar models, if `PROVIDER/MODEL` names none."""
+    if (model := model_of(name)) is not None:
+        await client.call(TOOL_LIST, ToolListQuery(provider=model.provider_id, model=model.model_id))
 
 
 def model_of(name: str | None) -> ModelRef | None:

@@ -1,0 +1,207 @@
+"""The session of a conversation: followed and shown, with the turns of what is sent to it."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from codeloop.cli import exit_codes
+from codeloop.cli.chat.line_terminal import LineTerminal
+from codeloop.cli.follow.follower import Callbacks, RunFollower
+from codeloop.cli.output.result import Tally
+from codeloop.cli.output.style import Look
+from codeloop.cli.questions.answerer import Answerer
+from codeloop.cli.run.turn import read_ending
+from codeloop.cli.tasks import report, stop_all
+from codeloop.client.client import Client
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import error_message
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionDeleted, SessionUpdated
+from codeloop.schema.live_events import SessionErrored
+from codeloop.schema.message import AssistantMessage, Session, UserMessage
+from codeloop.schema.operation import ABORT
+from codeloop.schema.part import FilePart, TextPart
+
+Send = Callable[[Client, str], Coroutine[Any, Any, object]]
+"""Sends something to a session, named by its id, and returns what the turn answers."""
+OnError = Callable[[BaseException], object]
+
+
+class OpenSession:
+    """Shows what happens in a session until it is stopped, whoever caused it, and sums up each turn.
+
+    `on_failure`: called with the error of something that was sent. `on_loss`: with what ended the following.
+    `on_change`: when the session starts or stops working, with the exit code of the turn that has ended, else 0.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        session: Session,
+        terminal: LineTerminal,
+        answerer: Answerer,
+        *,
+        on_failure: OnError,
+        on_loss: OnError,
+        on_change: Callable[[int], object],
+    ) -> None:
+        self.client = client
+        self._answerer = answerer
+        self._on_failure = on_failure
+        self._on_change = on_change
+        self._prompts = _Prompts(session, terminal.say)
+        self._view = terminal.view()
+        callbacks = Callbacks(
+            failed=lambda error: terminal.say(f"The question could not be answered: {error}", "red"),
+            lost=on_loss,
+            heard=self._prompts.take,
+            changed=self._note_change,
+        )
+        self._follower = RunFollower(client, session, self._view, answerer, callbacks)
+        self._answer: MessageWithParts | None = None
+        """The last answer that has not been summed up yet."""
+        self._start_time: float | None = None
+        """When it began to work (monotonic seconds); None while it does not."""
+        self._turns: set[asyncio.Task[Any]] = set()
+        """Calls that are answered when a turn ends."""
+        self._background: set[asyncio.Task[Any]] = set()
+
+    @property
+    def session(self) -> Session:
+        """The session as last seen."""
+        return self._prompts.session
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs, whoever began it."""
+        return bool(self._turns) or self._follower.is_running
+
+    async def start(self) -> None:
+        """Follow the session from now on."""
+        await self._follower.start()
+        await self._follower.catch_up()
+
+    async def stop(self) -> None:
+        """Follow and wait no more; a turn on a server goes on."""
+        await stop_all([*self._turns, *self._background])
+        await self._follower.stop()
+
+    async def send(self, send: Send, text: str = "", message_id: str | None = None) -> None:
+        """Send something that is answered when a turn ends.
+
+        `text`: the prompt, shown when its turn comes after waiting. `message_id`: the id it will be stored under; then
+        this returns once it is stored, so that the next prompt comes after it.
+        """
+        if not self.is_busy:
+            self._answer, self._follower.tally = None, Tally(self.session)
+        tasks: set[asyncio.Future[Any]] = set()
+        if message_id is not None:
+            tasks.add(self._prompts.expect(message_id, text if self._follower.is_running else ""))
+        turn = self._start(send(self.client, self.session.id), self._turns)
+        self._note_change()
+        if tasks:
+            await asyncio.wait({turn, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+
+    def abort(self) -> None:
+        """Ask for the end of the turn that runs."""
+        self._start(self.client.call(ABORT, SessionId(session_id=self.session.id)), self._background)
+
+    def _start(self, call: Coroutine[Any, Any, Any], group: set[asyncio.Task[Any]]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(call)
+        group.add(task)
+        task.add_done_callback(lambda task: self._take_result(task, group))
+        return task
+
+    def _take_result(self, task: asyncio.Task[Any], group: set[asyncio.Task[Any]]) -> None:
+        group.discard(task)
+        report(task, self._on_failure)
+        if group is self._background or task.cancelled():
+            return
+        if task.exception() is None and isinstance(task.result(), MessageWithParts):
+            self._answer = task.result()
+        if not self._turns and self._follower.is_running:  # the event that ends the turn may be lost
+            self._start(self._follower.settle(), self._background)
+        self._note_change()
+
+    def _note_change(self) -> None:
+        """Sum up a turn that is over."""
+        code = exit_codes.DONE
+        if self.is_busy:
+            self._start_time = self._start_time or time.monotonic()
+        elif not self._follower.tally.is_empty:
+            code = self._sum_up()
+        self._on_change(code)
+
+    def _sum_up(self) -> int:
+        ending = read_ending(self._answer, self._answerer.refused)
+        if ending.reason == "aborted" or ending.message == self._prompts.error:  # which is on the screen already
+            ending = ending._replace(message="")
+        seconds = time.monotonic() - self._start_time if self._start_time is not None else 0.0
+        outcome = self._follower.tally.outcome(ending, session_id=self.session.id, seconds=seconds)
+        self._follower.tally = Tally(self.session)
+        self._answer, self._start_time, self._prompts.error, self._answerer.refused = None, None, "", 0
+        self._view.finish(outcome)
+        return outcome.exit_code
+
+
+class _Prompts:
+    """Shows a prompt when its turn comes after waiting, or when another client sent it.
+
+    `session`: as last seen; `error`: the last one of the session that was shown.
+    """
+
+    def __init__(self, session: Session, say: Callable[[str, Look], object]) -> None:
+        self.session = session
+        self.error = ""
+        self._say = say
+        self._waiting: dict[str, str] = {}
+        """Our prompts that wait for the model, by message id."""
+        self._waiting_stored: dict[str, asyncio.Future[None]] = {}
+        self._others: set[str] = set()
+        self._shown_ids: set[str] = set()
+
+    def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
+        """Return a future for the storing of the prompt of this id; `text` is shown when its turn comes, "" never."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting_stored[message_id] = future
+        self._waiting[message_id] = text
+        return future
+
+    def take(self, event: Event) -> None:
+        """Take in an event of the session."""
+        match event:
+            case SessionUpdated(properties=p):
+                self.session = p.info
+            case SessionDeleted():
+                self._say(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")
+            case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
+                future = self._waiting_stored.pop(p.info.id, None)
+                if future is not None and not future.done():
+                    future.set_result(None)
+                elif future is None and p.info.id not in self._waiting:
+                    self._others.add(p.info.id)
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                if text := self._waiting.get(p.info.parent_id):
+                    self._waiting[p.info.parent_id] = ""
+                    self._say(f"> {text}", "cyan")
+            case PartUpdated(properties=p) if self._waiting.get(p.part.message_id):
+                if isinstance(p.part, TextPart) and not p.part.synthetic:  # one that waits may be changed
+                    self._waiting[p.part.message_id] = p.part.text
+            case PartUpdated(properties=p) if p.part.message_id in self._others and p.part.id not in self._shown_ids:
+                self._shown_ids.add(p.part.id)
+                self._show(p.part)
+            case SessionErrored(properties=p):
+                self.error = error_message(p.error)
+                self._say(self.error, "red")
+            case _:
+                pass
+
+    def _show(self, part: object) -> None:
+        match part:
+            case TextPart(text=text) if not part.synthetic:
+                self._say("\n".join(f"> {line}" for line in text.splitlines()), "cyan")
+            case FilePart(filename=name, url=url):
+                self._say(f"> [{name or url[:80]}]", "cyan")
+            case _:
+                pass

@@ -1,0 +1,72 @@
+"""Sends a prompt or a command as the options say, and waits for the answer: for `run` and for conversations."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from codeloop.cli.options import Options
+from codeloop.cli.target.selection import model_of
+from codeloop.client.client import Client
+from codeloop.schema.api.goal import Goal
+from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, PartInput, Prompt, RunLimits
+from codeloop.schema.operation import COMMAND, PROMPT
+from codeloop.schema.wire import JSON
+
+
+class Sending(Struct, frozen=True):
+    """What is sent: the parts of a prompt, or the call of a command with parts that are attached to it.
+
+    `format`: that of an answer as data. `is_attended`: somebody can be asked while the turn runs.
+    """
+
+    parts: Sequence[PartInput]
+    is_attended: bool
+    command: str | None = None
+    arguments: str = ""
+    goal: Goal | None = None
+    format: JSON | None = None
+
+
+async def send(
+    client: Client, session_id: str, message_id: str, options: Options, sending: Sending
+) -> MessageWithParts:
+    """Send it with the model, the agent and the limits of the options; return the answer when the turn ends.
+
+    `message_id`: the id it will be stored under.
+    """
+    common: dict[str, Any] = {
+        "session_id": session_id,
+        "message_id": message_id,
+        "parts": list(sending.parts),
+        "agent": options.agent,
+        "variant": options.variant,
+        "format": sending.format,
+        "limits": _limits(options, is_attended=sending.is_attended),
+    }
+    if sending.command is not None:
+        call = InvokeCommand(command=sending.command, arguments=sending.arguments, model=options.model, **common)
+        return await client.call(COMMAND, call)
+    return await client.call(PROMPT, Prompt(model=model_of(options.model), goal=sending.goal, **common))
+
+
+def goal_of(options: Options) -> Goal | None:
+    """Return the checks of --goal, whose text is the message; None without it."""
+    if options.goal is None:
+        return None
+    return Goal(
+        checks=[*options.checks],
+        protect=[*options.protect],
+        unprotect=[*options.unprotect],
+        rounds=options.rounds,
+    )
+
+
+def _limits(options: Options, *, is_attended: bool) -> RunLimits:
+    return RunLimits(
+        steps=options.max_steps,
+        cost=options.max_cost,
+        tokens=options.max_tokens,
+        compact=not options.no_compact,
+        attended=is_attended,
+    )
