@@ -171,7 +171,7 @@ GO = (
         ({"Makefile": "test:\n\tcd x\n\t@A=1 nose $(args)\nlint: a\n\t$(RUFF) check\n\tmypy .\n"}, ["make", "mypy"],
          "test: make test (needs nose on the PATH); lint: make lint"),
         ({"Makefile": "test:\n\tuv run pytest\n", "tox.ini": ""}, ["make", "tox"],
-         "test: tox, make test (needs uv on the PATH)"),
+         "test: tox"),
         ({"justfile": "set x := 1\ntest *ARGS:\n  pytest\n@check:\n"}, ["just"], "test: just test; lint: just check"),
         ({"package.json": '{"scripts": {"test": "x", "test:unit": "y", "test:e2e": "z", "tsc": "x", "dev": "x"}}'},
          ["npm"], "test: npm run test, npm run test:e2e; types: npm run tsc"),
@@ -213,9 +213,7 @@ def test_a_program_of_the_project_s_own_environment_is_named_by_its_path(project
 def test_pytest_of_a_python_project_s_own_environment_is_a_way_to_test_it(project: Path) -> None:
     write(project, {"setup.py": "", ".venv/bin/pytest": "", "Makefile": "test:\n\tpytest\n"})
     (project / ".venv/bin/pytest").chmod(0o755)
-    assert checks(project, "make") == (
-        "test: .venv/bin/pytest, make test (needs pytest on the PATH); one test: .venv/bin/pytest PATH::NAME"
-    )
+    assert checks(project, "make") == ("test: .venv/bin/pytest; one test: .venv/bin/pytest PATH::NAME")
 
 
 def test_a_folder_without_checks_has_those_of_the_top(project: Path) -> None:
@@ -271,3 +269,11 @@ def test_a_pipe_and_a_circle_of_links_block_nothing(project: Path) -> None:
     os.mkfifo(project / "Makefile")
     (project / "package.json").symlink_to("package.json")
     assert facts(project)[1:] == ["Files here: Makefile, package.json"]
+
+
+def test_what_the_tests_need_and_is_not_installed_is_named_at_the_start(project: Path) -> None:
+    write(project, {"package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "29"}}'})
+    assert facts(project, "npm")[-2:] == [
+        "Its own checks: test: npm run test (jest); one test: npx jest PATH -t NAME",
+        "What package.json lists is not installed here: there is no node_modules. To install it: npm install",
+    ]

@@ -112,13 +112,15 @@ def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | N
     checks: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
     for check in chain.from_iterable(source(reader) for source in _SOURCES):
         checks[check.kind].setdefault(_locate(check, folder, there, path))
-    rows = [f"{kind}: {', '.join(_usable_first(commands))}" for kind, commands in checks.items() if commands]
-    one = next((row for command in _usable_first(checks["test"]) if (row := _run_one_test(command))), "")
+    rows = [f"{kind}: {', '.join(_choose_usable(commands))}" for kind, commands in checks.items() if commands]
+    one = next((row for command in _choose_usable(checks["test"]) if (row := _run_one_test(command))), "")
     return "; ".join([*rows, *([f"one test: {one}"] if one else [])])
 
 
-def _usable_first(commands: Iterable[str]) -> list[str]:
-    return sorted(commands, key=_lacks_program)
+def _choose_usable(commands: Iterable[str]) -> list[str]:
+    """Return the commands that can be run; where none can, all of them."""
+    every = [*commands]
+    return [each for each in every if not _lacks_program(each)] or every
 
 
 def _lacks_program(command: str) -> bool:

@@ -457,9 +457,12 @@ async def test_a_command_that_took_long_has_a_longer_timeout_next_time(place: Sh
     shells = Shells(timeout=0.1)
     try:
         await run(shells, place, "sleep 0.1; echo ran")
-        assert shells.choose_timeout("echo short") == 100
-        assert 300 <= shells.choose_timeout("sleep 0.1; echo ran | tail -3") < 60_000
+        assert shells.choose_timeout(place, "echo short") == 100
+        assert 300 <= shells.choose_timeout(place, "sleep 0.1; echo ran | tail -3") < 60_000
         await run(shells, place, "sleep 9", timeout=0.2)
-        assert shells.choose_timeout("sleep 9") >= 600, "as long as it got was too short"
+        assert shells.choose_timeout(place, "sleep 9") >= 600, "as long as it got was too short"
     finally:
         await shells.close()
+    assert Shells(timeout=0.1).choose_timeout(place, "sleep 9") >= 600, "another process knows it, too"
+    other = replace(place, scratch=place.scratch.with_name("of another project"))
+    assert Shells(timeout=0.1).choose_timeout(other, "sleep 9") == 100

@@ -5,13 +5,16 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+import msgspec
 from msgspec import Struct
 
 from codeloop.kit.processes import find_program
+from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_REPORT, SHELL_TIMEOUT
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
@@ -30,6 +33,9 @@ _SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/b
 _SPARE = 3
 """How many times longer than before a command may take."""
 _MOST_SLOW = 100
+_NAME = 300
+"""Characters of a command by which it is known again."""
+_SLOW_FILE = 256 * 1024
 _PLAIN = ("--noprofile", "--norc")
 """Options that keep bash from reading start-up files."""
 
@@ -103,8 +109,8 @@ class Shells:
         self._states: dict[str, ShellState] = {}
         self.warned: set[str] = set()
         """Warnings that the user was already shown, and notes that the model was."""
-        self._slow: dict[str, float] = {}
-        """Seconds that commands took which may not fit into the usual timeout."""
+        self._slow: dict[Path, dict[str, float]] = {}
+        """By the file that keeps them: seconds that commands took which may not fit into the usual timeout."""
 
     def directory(self, context: ShellContext) -> Path:
         """Return where the session's next command runs."""
@@ -121,9 +127,27 @@ class Shells:
         changed = find_changed_variables(variables, for_bash(context.environment))
         return {name: value for name, value in changed.items() if name not in self._own | context.given}
 
-    def choose_timeout(self, command: str) -> float:
+    def choose_timeout(self, context: ShellContext, command: str) -> float:
         """Return the timeout in ms of a command that names none: longer for one that took long before."""
-        return 1000 * max(self._timeout, _SPARE * self._slow.get(_name_command(command), 0))
+        return 1000 * max(self._timeout, _SPARE * self._list_slow(context).get(_name_command(command), 0))
+
+    def _list_slow(self, context: ShellContext) -> dict[str, float]:
+        """Return how long slow commands of the project took, also in earlier processes."""
+        file = _slow_file(context)
+        if file not in self._slow:
+            self._slow[file] = {}
+            with suppress(OSError, msgspec.MsgspecError):
+                self._slow[file] = msgspec.json.decode(read_start(file, _SLOW_FILE), type=dict[str, float])
+        return self._slow[file]
+
+    def _note_slow(self, context: ShellContext, command: str, seconds: float) -> None:
+        slow = self._list_slow(context)
+        slow.pop(command, None)
+        slow[command] = seconds
+        for name in [*slow][:-_MOST_SLOW]:
+            del slow[name]
+        with suppress(OSError):
+            write_atomically(_slow_file(context), msgspec.json.encode(slow))
 
     def reset(self, session: str) -> None:
         """Reset the session's working directory and environment."""
@@ -160,8 +184,8 @@ class Shells:
         finally:
             meter.close()
         self._carry(context, command, running.state())
-        if time.monotonic() - began > self._timeout / _SPARE and len(self._slow) < _MOST_SLOW:
-            self._slow[_name_command(command.text)] = time.monotonic() - began
+        if time.monotonic() - began > self._timeout / _SPARE:
+            self._note_slow(context, _name_command(command.text), time.monotonic() - began)
         output = running.capture.take()
         signal_name = _signal_name(code)
         return CommandResult(
@@ -347,9 +371,14 @@ def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
     raise FileNotFoundError("no shell was found: neither bash, nor /bin/sh can be run; install bash")
 
 
+def _slow_file(context: ShellContext) -> Path:
+    """Return where the times of a project's slow commands are kept: commands in the sandbox can't write there."""
+    return context.scratch.with_name(f"{context.scratch.name}.slow.json")
+
+
 def _name_command(command: str) -> str:
     """Return a command without what its output is piped to, such as `| tail`."""
-    return command.partition(" | ")[0].strip()
+    return command.partition(" | ")[0].strip()[:_NAME]
 
 
 def _signal_name(code: int | None) -> str | None:

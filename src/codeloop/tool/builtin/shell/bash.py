@@ -101,7 +101,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await missing(ctx, ctx.workspace.resolve(str(workdir)), text))
-    timeout = min(params.timeout or shells.choose_timeout(params.command), SHELL_TIMEOUT_MAX.value) / 1000
+    timeout = min(params.timeout or shells.choose_timeout(place, params.command), SHELL_TIMEOUT_MAX.value) / 1000
     command = ShellCommand(params.command, timeout, workdir, policy, has_grants=grants != NOTHING)
     latest = ""
 
