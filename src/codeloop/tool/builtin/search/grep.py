@@ -235,7 +235,7 @@ def _format_lines(lines: list[MatchLine], *, few_numbers: bool) -> Iterator[str]
 
     In whole functions the numbers of the other lines cost a tenth of the output, and are in the way of an edit.
     """
-    last = 0
+    last = -1
     for line in lines:
         is_plain = not line.number or (few_numbers and not line.is_match and line.number == last + 1)
         last = line.number
