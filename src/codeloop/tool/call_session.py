@@ -21,7 +21,7 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import FileEdited, FilePath, Toast, ToastShown
-from codeloop.schema.message import Session, Todo, UserMessage
+from codeloop.schema.message import AssistantMessage, Session, Todo, UserMessage
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
@@ -185,6 +185,14 @@ class CallSession:
                 return entry.info.id, calls[::-1]
             calls += [part for part in reversed(entry.parts) if _starts_subagent(part)]
         return "", calls[::-1]
+
+    @property
+    def model(self) -> str:
+        """The model that made this call, as `provider/model`; empty: none did."""
+        for entry in reversed(self._store.context_view(self._id).entries):
+            if entry.info.id == self._call.message_id and isinstance(entry.info, AssistantMessage):
+                return f"{entry.info.provider_id}/{entry.info.model_id}"
+        return ""
 
     def calls_before(self, tool: str) -> tuple[JSON, list[str]]:
         """Return the metadata of the latest call of a tool before this one that failed, and the prompts since then.

@@ -64,6 +64,17 @@ async def test_a_task_is_taken_up_again_by_its_id(tmp_path: Path) -> None:
         assert prompts == [["One."], ["x"], ["More."]]
 
 
+async def test_before_more_than_four_start_their_number_and_model_are_shown(tmp_path: Path) -> None:
+    script = [calls(*(call("task", f"t{at}", **handed(f"{at}")) for at in range(6))), *[answer("x")] * 4, DONE]
+    async with rig(tmp_path, script, info=INFO) as it:
+        turn = asyncio.ensure_future(it.prompt())
+        request = await it.question()
+        model = f"{INFO.provider_id}/{INFO.id}"
+        assert {key: request.metadata[key] for key in ("more", "models")} == {"more": 2, "models": [model]}
+        turn.cancel()
+        await asyncio.wait([turn])
+
+
 async def test_a_task_of_another_session_is_not_taken_up(tmp_path: Path) -> None:
     script = [calls(call("task", **handed("One.", task_id="ses_none")), call("task_output", task_id="ses_none")), DONE]
     async with rig(tmp_path, script, info=INFO) as it:

@@ -127,8 +127,8 @@ def compare_lines(rows: Sequence[Compared], *, is_checked: bool) -> list[str]:
     return [
         *lines,
         "",
-        "See one: worktree diff NAME. Keep one: worktree merge NAME; some of its files: merge NAME --file FILE.",
-        "Remove the others: worktree remove --force NAME...; what they did stays on their branches.",
+        "See one: codeloop worktree diff NAME. Keep one: codeloop worktree merge NAME, or files with --file FILE.",
+        "Remove the others: codeloop worktree remove --force NAME...; what they did stays on their branches.",
     ]
 
 

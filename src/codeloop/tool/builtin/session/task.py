@@ -39,7 +39,7 @@ async def check_fan_out(ctx: ToolContext) -> None:
 
 def _make_need(ctx: ToolContext, limit: FanOut, calls: Sequence[ToolPart]) -> Need:
     agents = [str(call.state.input.get("subagent_type", "")) for call in calls[limit.most :]]
-    models = sorted({limit.model_of(agent) or "the session's model" for agent in agents})
+    models = sorted({limit.model_of(agent) or ctx.session.model for agent in agents})
     each = ctx.session.mean_subagent_cost()
     metadata = {
         "started": limit.most,
