@@ -37,15 +37,16 @@ from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON
 
 DRAFT = 2
-"""The version that is spoken on request only."""
+"""The version of the protocol that is a draft: spoken only with `--protocol 2`."""
 _PAGE = 50
 _EVERY = 10_000
 
 
 class AcpLaunch(Struct, frozen=True):
-    """What the flags say; `profile`: of new sessions, None for the configured one. `newest`: version to speak.
+    """What the flags of `codeloop acp` say.
 
-    `terminals`: the editor's, where commands that leave the sandbox are to run in them.
+    `profile`: that of new sessions; None: the configured one. `newest`: the newest version of the protocol to speak.
+    `terminals`: those of the editor, if commands that leave the sandbox are to run in them.
     """
 
     open_client: OpenClient
@@ -76,32 +77,32 @@ class EditorAgent:
         self._sessions = EditorSessions(self.connection, launch.open_client, launch.buffers)
         self._methods: dict[str, Callable[[Any], Awaitable[Any]]] = self._list_methods(1)
 
-    async def handle(self, method: str, given: Any) -> Any:
+    async def handle(self, method: str, raw: Any) -> Any:
         """Carry out a method. Raises RpcError, CodeloopError."""
         carry_out = self._methods.get(method)
         if carry_out is None:
             raise RpcError(NO_METHOD, f"There is no method {method}.")
-        return await carry_out(given)
+        return await carry_out(raw)
 
     async def close(self) -> None:
         """Stop every session, and what is still being answered."""
         await self._sessions.close()
         await self.connection.close()
 
-    async def _initialize(self, given: Any) -> JSON:
-        asked = params.read_params(params.InitializeParams, given)
-        able = asked.client_capabilities or params.ClientCapabilities()
-        version: Version = Version1(able)
-        if min(asked.protocol_version, self._launch.newest) >= DRAFT:
+    async def _initialize(self, raw: Any) -> JSON:
+        request = params.read_params(params.InitializeParams, raw)
+        capabilities = request.client_capabilities or params.ClientCapabilities()
+        version: Version = Version1(capabilities)
+        if min(request.protocol_version, self._launch.newest) >= DRAFT:
             from codeloop.acp.versions.version2 import Version2, read_capabilities
 
-            version, able = Version2(), read_capabilities(asked.capabilities or params.DraftCapabilities())
-        known = self._launch.terminals.known if self._launch.terminals is not None else set[str]()
-        self._sessions.link = ConnectedEditor(self.connection, version, able, known)
+            version, capabilities = Version2(), read_capabilities(request.capabilities or params.DraftCapabilities())
+        terminal_ids = self._launch.terminals.terminal_ids if self._launch.terminals is not None else set[str]()
+        self._sessions.link = ConnectedEditor(self.connection, version, capabilities, terminal_ids)
         self._methods = self._list_methods(version.number)
-        self._launch.buffers.is_offered = able.fs.read_text_file and able.fs.write_text_file
+        self._launch.buffers.is_offered = capabilities.fs.read_text_file and capabilities.fs.write_text_file
         if self._launch.terminals is not None:
-            self._launch.terminals.is_offered = able.terminal
+            self._launch.terminals.is_offered = capabilities.terminal
         sign_in: JSON = {
             "type": "terminal",
             "id": "login",
@@ -109,7 +110,7 @@ class EditorAgent:
             "description": "Asks in a terminal which service to use, and for its key.",
             "args": ["--login"],
         }
-        can_sign_in = able.auth is not None and able.auth.terminal
+        can_sign_in = capabilities.auth is not None and capabilities.auth.terminal
         info: JSON = {"name": "codeloop", "title": "codeloop", "version": __version__}
         return version.greet(sign_in if can_sign_in else None, info)
 
@@ -137,9 +138,9 @@ class EditorAgent:
             "session/set_mode": self._set_mode,
         }
 
-    async def _authenticate(self, given: Any) -> None:
-        asked = params.read_params(params.AuthenticateParams, given)
-        raise RpcError(INVALID_PARAMS, f"{asked.method_id} is done in a terminal: `codeloop auth login`.")
+    async def _authenticate(self, raw: Any) -> None:
+        request = params.read_params(params.AuthenticateParams, raw)
+        raise RpcError(INVALID_PARAMS, f"{request.method_id} is done in a terminal: `codeloop auth login`.")
 
     async def _logout(self, _given: Any) -> None:
         """Forget every key and sign-in that is stored; those of the environment stay."""
@@ -150,89 +151,89 @@ class EditorAgent:
                 await client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
         await self._sessions.reload()
 
-    async def _new(self, given: Any) -> JSON:
-        asked = params.read_params(params.NewParams, given)
-        client = await self._sessions.client_of(asked.cwd)
+    async def _new(self, raw: Any) -> JSON:
+        request = params.read_params(params.NewParams, raw)
+        client = await self._sessions.client_of(request.cwd)
         metadata = {PROFILE: self._launch.profile} if self._launch.profile else None
         session = await client.call(SESSION_CREATE, CreateSession(metadata=metadata))
-        opened = await self._sessions.open(client, session, asked)
-        return {"sessionId": session.id, **opened.state()}
+        editor_session = await self._sessions.open(client, session, request)
+        return {"sessionId": session.id, **editor_session.state()}
 
-    async def _load(self, given: Any) -> JSON:
-        opened = await self._reopen(given)
-        await opened.replay()
-        return opened.state()
+    async def _load(self, raw: Any) -> JSON:
+        editor_session = await self._reopen(raw)
+        await editor_session.replay()
+        return editor_session.state()
 
-    async def _resume(self, given: Any) -> JSON:
-        opened = await self._reopen(given)
-        replay = params.read_params(params.OpenParams, given).replay_from
+    async def _resume(self, raw: Any) -> JSON:
+        editor_session = await self._reopen(raw)
+        replay = params.read_params(params.OpenParams, raw).replay_from
         if replay is not None and replay.type != "start":
             raise RpcError(INVALID_PARAMS, f"A conversation is sent again from its start, not from {replay.type!r}.")
         if replay is not None and self._sessions.link.version.number == DRAFT:
-            await opened.replay()
-        return opened.state()
+            await editor_session.replay()
+        return editor_session.state()
 
-    async def _reopen(self, given: Any) -> EditorSession:
-        asked = params.read_params(params.OpenParams, given)
-        client, session = await self._sessions.find(asked.session_id, asked.cwd)
-        return await self._sessions.open(client, session, asked)
+    async def _reopen(self, raw: Any) -> EditorSession:
+        request = params.read_params(params.OpenParams, raw)
+        client, session = await self._sessions.find(request.session_id, request.cwd)
+        return await self._sessions.open(client, session, request)
 
-    async def _fork(self, given: Any) -> JSON:
-        asked = params.read_params(params.OpenParams, given)
-        client, session = await self._sessions.find(asked.session_id, asked.cwd)
+    async def _fork(self, raw: Any) -> JSON:
+        request = params.read_params(params.OpenParams, raw)
+        client, session = await self._sessions.find(request.session_id, request.cwd)
         copy = await client.call(SESSION_FORK, ForkSession(session_id=session.id))
-        opened = await self._sessions.open(client, copy, asked)
-        return {"sessionId": copy.id, **opened.state()}
+        editor_session = await self._sessions.open(client, copy, request)
+        return {"sessionId": copy.id, **editor_session.state()}
 
-    async def _list(self, given: Any) -> JSON:
-        asked = params.read_params(params.ListSessionsParams, given)
-        cursor = asked.cursor or "0"
+    async def _list(self, raw: Any) -> JSON:
+        request = params.read_params(params.ListSessionsParams, raw)
+        cursor = request.cursor or "0"
         if not cursor.isdecimal():
             raise RpcError(INVALID_PARAMS, f"{cursor!r} is not a cursor of this list.")
         start = int(cursor)
-        client = await self._sessions.client_of(asked.cwd or str(Path.cwd()))
-        if asked.cwd is not None:
-            found = await client.call(SESSION_LIST, ListSessions(directory=asked.cwd, roots=True, limit=_EVERY))
+        client = await self._sessions.client_of(request.cwd or str(Path.cwd()))
+        if request.cwd is not None:
+            sessions = await client.call(SESSION_LIST, ListSessions(directory=request.cwd, roots=True, limit=_EVERY))
         else:
-            found = await client.call(SESSION_EVERYTHING, ListAllSessions(limit=_EVERY))
-        rows = [each for each in found if each.parent_id is None and not each.time.archived]
+            sessions = await client.call(SESSION_EVERYTHING, ListAllSessions(limit=_EVERY))
+        rows = [each for each in sessions if each.parent_id is None and not each.time.archived]
         more: JSON = {"nextCursor": str(start + _PAGE)} if len(rows) > start + _PAGE else {}
         return {"sessions": [_describe(session) for session in rows[start : start + _PAGE]], **more}
 
-    async def _delete(self, given: Any) -> None:
-        asked = params.read_params(params.NamedParams, given)
-        client, session = await self._sessions.find(asked.session_id, None)
+    async def _delete(self, raw: Any) -> None:
+        request = params.read_params(params.NamedParams, raw)
+        client, session = await self._sessions.find(request.session_id, None)
         await self._sessions.forget(session.id)
         await client.call(SESSION_DELETE, SessionId(session_id=session.id))
 
-    async def _close(self, given: Any) -> None:
-        await self._sessions.forget(params.read_params(params.NamedParams, given).session_id)
+    async def _close(self, raw: Any) -> None:
+        await self._sessions.forget(params.read_params(params.NamedParams, raw).session_id)
 
-    async def _prompt(self, given: Any) -> JSON:
-        asked = params.read_params(params.PromptParams, given)
-        return await self._sessions.get(asked.session_id).prompt(asked.prompt)
+    async def _prompt(self, raw: Any) -> JSON:
+        request = params.read_params(params.PromptParams, raw)
+        return await self._sessions.get(request.session_id).prompt(request.prompt)
 
-    async def _cancel(self, given: Any) -> None:
-        session = self._sessions.get(params.read_params(params.NamedParams, given).session_id)
+    async def _cancel(self, raw: Any) -> None:
+        session = self._sessions.get(params.read_params(params.NamedParams, raw).session_id)
         self._sessions.do_later(session.cancel())
 
-    async def _set_mode(self, given: Any) -> None:
-        asked = params.read_params(params.ModeParams, given)
-        await self._choose(asked.session_id, MODE, asked.mode_id)
+    async def _set_mode(self, raw: Any) -> None:
+        request = params.read_params(params.ModeParams, raw)
+        await self._choose(request.session_id, MODE, request.mode_id)
 
-    async def _set_option(self, given: Any) -> JSON:
-        asked = params.read_params(params.OptionParams, given)
-        opened = await self._choose(asked.session_id, asked.config_id, str(asked.value))
-        return {"configOptions": opened.state()["configOptions"]}
+    async def _set_option(self, raw: Any) -> JSON:
+        request = params.read_params(params.OptionParams, raw)
+        editor_session = await self._choose(request.session_id, request.config_id, str(request.value))
+        return {"configOptions": editor_session.state()["configOptions"]}
 
     async def _choose(self, session_id: str, option: str, value: str) -> EditorSession:
-        opened = self._sessions.get(session_id)
-        opened.session = await choose(opened.client, opened.session, opened.choices, opened.available, option, value)
-        opened.report_options()
-        return opened
+        target = self._sessions.get(session_id)
+        target.session = await choose(target.client, target.session, target.choices, target.available, option, value)
+        target.report_options()
+        return target
 
 
 def _describe(session: Session) -> JSON:
     at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
-    found: JSON = {"sessionId": session.id, "cwd": session.directory, "title": session.title, "updatedAt": at}
-    return {**found, "additionalDirectories": roots} if (roots := roots_of(session)) else found
+    row: JSON = {"sessionId": session.id, "cwd": session.directory, "title": session.title, "updatedAt": at}
+    return {**row, "additionalDirectories": roots} if (roots := roots_of(session)) else row

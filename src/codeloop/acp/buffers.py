@@ -33,14 +33,14 @@ class EditorBuffers:
 
         What can't be asked, such as a file that is no text, is left as it is.
         """
-        known = self.name_session(session_id)
-        if self.connection is None or not self.is_offered or known is None:
+        session = self.name_session(session_id)
+        if self.connection is None or not self.is_offered or session is None:
             return
-        file = {"sessionId": known, "path": str(path)}
+        file = {"sessionId": session, "path": str(path)}
         try:
             async with asyncio.timeout(EDITOR_ANSWER.seconds):
-                shown = await self.connection.request("fs/read_text_file", file)
-                text = shown.get("content") if is_object(shown) else None
+                answer = await self.connection.request("fs/read_text_file", file)
+                text = answer.get("content") if is_object(answer) else None
                 if isinstance(text, str) and not await asyncio.to_thread(_holds, path, text):
                     await self.connection.request("fs/write_text_file", {**file, "content": text})
         except (CodeloopError, TimeoutError) as error:
@@ -50,12 +50,12 @@ class EditorBuffers:
 def _holds(path: Path, text: str) -> bool:
     """Return whether a file holds this text, line ends aside; also if it is none that an editor can give back whole."""
     try:
-        held = read_whole(path, EDITOR_FILE.value).decode()
+        content = read_whole(path, EDITOR_FILE.value).decode()
     except FileNotFoundError:
         return not text
     except (OSError, UnicodeDecodeError):
         return True
-    return _normalize(held) == _normalize(text)
+    return _normalize(content) == _normalize(text)
 
 
 def _normalize(text: str) -> str:

@@ -155,9 +155,9 @@ class EditorConnection:
         if answer is None or answer.done():
             return  # the answer to what was cancelled
         if (failure := message.get("error")) is not None:
-            given = failure if is_object(failure) else {}
-            code = given.get("code")
-            answer.set_exception(RpcError(code if isinstance(code, int) else INTERNAL, str(given.get("message") or "")))
+            error = failure if is_object(failure) else {}
+            code = error.get("code")
+            answer.set_exception(RpcError(code if isinstance(code, int) else INTERNAL, str(error.get("message") or "")))
         else:
             answer.set_result(message.get("result"))
 

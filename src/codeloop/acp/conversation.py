@@ -29,7 +29,7 @@ class ShownConversation:
         """Ids of the messages that the user wrote."""
         self._summaries: dict[str, bool] = {}
         """By the ids of messages that are summaries: whether the editor knows how that ended."""
-        self._sent: dict[str, int] = {}
+        self._sent_lengths: dict[str, int] = {}
         """How much of a part's text was sent, in characters."""
         self._thoughts: set[str] = set()
         self._calls: dict[str, JSON] = {}
@@ -66,8 +66,8 @@ class ShownConversation:
                     return
                 if isinstance(part, ReasoningPart):
                     self._thoughts.add(part.id)
-                sent = self._sent.setdefault(part.id, 0)
-                self._send_text(part.id, part.message_id, part.text[sent:])
+                sent_length = self._sent_lengths.setdefault(part.id, 0)
+                self._send_text(part.id, part.message_id, part.text[sent_length:])
             case ToolPart():
                 self._call_ids[part.message_id, part.call_id] = part.id
                 self._send_call(part)
@@ -76,7 +76,7 @@ class ShownConversation:
 
     def take_delta(self, delta: Delta) -> None:
         """Send more of a text that is being written."""
-        if delta.part_id in self._sent:
+        if delta.part_id in self._sent_lengths:
             self._send_text(delta.part_id, delta.message_id, delta.delta)
 
     def take_todos(self, todos: list[Todo]) -> None:
@@ -88,16 +88,16 @@ class ShownConversation:
         """Return under which id the editor knows a call; None: it does not."""
         return self._call_ids.get((message_id, call_id))
 
-    def note_asked(self, asked: JSON) -> None:
+    def note_permission_request(self, call: JSON) -> None:
         """Note what a permission request says of a call, which takes the place of what the editor showed of it."""
-        call_id = str(asked.get("toolCallId") or "")
+        call_id = str(call.get("toolCallId") or "")
         if call_id in self._calls:
-            self._calls[call_id] = {**self._calls[call_id], **asked}
+            self._calls[call_id] = {**self._calls[call_id], **call}
 
     def _send_text(self, part_id: str, message_id: str, text: str) -> None:
         if not text:
             return
-        self._sent[part_id] += len(text)
+        self._sent_lengths[part_id] += len(text)
         content: JSON = {"type": "text", "text": text}
         if message_id in self._summaries:
             if not self._summaries[message_id]:
@@ -118,16 +118,16 @@ class ShownConversation:
                 self._terminals[part.id] = CommandTerminal(self._link.version, part.id, self._directory)
         terminal = self._terminals.get(part.id)
         own = find_terminal(part, self._link.terminals)
-        shown = own or (part.id if terminal is not None else None)
-        now = describe_call(part, self._directory, self._link.version.diffs, terminal=shown)
+        shown_terminal = own or (part.id if terminal is not None else None)
+        now = describe_call(part, self._directory, self._link.version.diffs, terminal=shown_terminal)
         before, self._calls[part.id] = self._calls.get(part.id), now
         if before is None:
             updates, fields = terminal.begin(part) if terminal is not None else ([], {})
             for update in updates:
                 self._update(update)
             self._send("tool_call", **now, **fields)
-        elif changed := {key: value for key, value in now.items() if before.get(key) != value}:
-            self._send("tool_call_update", toolCallId=part.id, **changed)
+        elif changes := {key: value for key, value in now.items() if before.get(key) != value}:
+            self._send("tool_call_update", toolCallId=part.id, **changes)
         for update in terminal.advance(part) if terminal is not None and own is None else ():
             self._update(update)
 

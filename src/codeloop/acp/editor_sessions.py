@@ -43,9 +43,9 @@ class EditorSessions:
 
     def get(self, session_id: str) -> EditorSession:
         """Return an open session. Raises RpcError."""
-        if (found := self._sessions.get(session_id)) is None:
+        if (session := self._sessions.get(session_id)) is None:
             raise RpcError(NOT_FOUND, f"Session {session_id} is not open. Load or resume it first.")
-        return found
+        return session
 
     async def client_of(self, directory: str) -> Client:
         """Return the client of a directory. Raises RpcError, CodeloopError."""
@@ -64,18 +64,18 @@ class EditorSessions:
             raise RpcError(NOT_FOUND, str(error)) from error
         return await self.client_of(session.directory), session
 
-    async def open(self, client: Client, session: Session, asked: NewParams | OpenParams) -> EditorSession:
+    async def open(self, client: Client, session: Session, request: NewParams | OpenParams) -> EditorSession:
         """Open a session with the MCP servers and further roots that the editor brings, and follow it."""
         await self.forget(session.id)
-        for server in asked.mcp_servers:
+        for server in request.mcp_servers:
             await self._add_server(client, server)
-        session = await set_roots(client, session, asked.additional_directories)
-        opened = EditorSession(self.link, client, session, await load_available(client))
-        self._sessions[session.id] = opened
+        session = await set_roots(client, session, request.additional_directories)
+        editor_session = EditorSession(self.link, client, session, await load_available(client))
+        self._sessions[session.id] = editor_session
         self._buffers.sessions[session.id] = None
         self._follow(session.directory, client)
-        self.do_later(self._announce(opened))
-        return opened
+        self.do_later(self._announce(editor_session))
+        return editor_session
 
     async def reload(self) -> None:
         """Ask again what every open session can choose, and tell the editor what has changed."""
@@ -86,8 +86,8 @@ class EditorSessions:
     async def forget(self, session_id: str) -> None:
         """Stop what a session does, and show it no more."""
         self._buffers.sessions.pop(session_id, None)
-        if (known := self._sessions.pop(session_id, None)) is not None:
-            await known.close()
+        if (session := self._sessions.pop(session_id, None)) is not None:
+            await session.close()
 
     async def close(self) -> None:
         """Stop every session and follow no more."""
@@ -101,13 +101,13 @@ class EditorSessions:
         self._later.add(task)
         task.add_done_callback(self._later.discard)
 
-    async def _announce(self, opened: EditorSession) -> None:
+    async def _announce(self, editor_session: EditorSession) -> None:
         """Say what the editor can show only once it knows the session: the answer to its request goes first."""
         await asyncio.sleep(0)
         with suppress(CodeloopError):
-            await opened.announce()
-        for note in self._notes.pop(opened.session.directory, ()):
-            opened.notify("warning", note)
+            await editor_session.announce()
+        for note in self._notes.pop(editor_session.session.directory, ()):
+            editor_session.notify("warning", note)
 
     async def _add_server(self, client: Client, server: JSON) -> None:
         """Add an MCP server; one that does not work costs its tools, not the session."""
@@ -125,8 +125,8 @@ class EditorSessions:
         task = asyncio.create_task(self._follow_events(client))
         self._following[directory] = task
 
-        def over(done: asyncio.Task[None]) -> None:
-            if not done.cancelled() and (error := done.exception()) is not None:
+        def over(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and (error := task.exception()) is not None:
                 _log.error("An event could not be shown", exc_info=error)
                 self._follow(directory, client)
 
@@ -135,10 +135,10 @@ class EditorSessions:
     async def _follow_events(self, client: Client) -> None:
         while True:
             with suppress(GapError):
-                async for stamped in client.follow():
+                async for stamped_event in client.follow():
                     for session in list(self._sessions.values()):
                         if session.client is client:
-                            await session.take(stamped.event)
+                            await session.take(stamped_event.event)
 
 
 def _config_of(server: JSON) -> JSON:

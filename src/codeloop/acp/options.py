@@ -65,9 +65,9 @@ class SessionChoices(Struct):
         if self.model is not None:
             return self.model
         if session.model is not None:
-            given = session.model
-            variant = None if given.variant == NO_VARIANT else given.variant
-            return ModelRef(provider_id=given.provider_id, model_id=given.id, variant=variant)
+            session_model = session.model
+            variant = None if session_model.variant == NO_VARIANT else session_model.variant
+            return ModelRef(provider_id=session_model.provider_id, model_id=session_model.id, variant=variant)
         name = self.agent_of(session, available)
         own = next((agent.model for agent in available.agents if agent.name == name), None)
         return own or available.model
@@ -75,9 +75,9 @@ class SessionChoices(Struct):
 
 def state_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON:
     """Return a session's options and modes, as version 1 has them."""
-    found: JSON = {"configOptions": options_of(session, choices, available)}
+    state: JSON = {"configOptions": options_of(session, choices, available)}
     modes = modes_of(session, choices, available)
-    return found if modes is None else {**found, "modes": modes}
+    return state if modes is None else {**state, "modes": modes}
 
 
 def modes_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON | None:
@@ -92,11 +92,11 @@ def modes_of(session: Session, choices: SessionChoices, available: AvailableChoi
 
 
 def options_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> list[JSON]:
-    """Return everything that can be chosen, with what is chosen now."""
-    found: list[JSON] = []
+    """Return each option with its values and the one that is chosen now."""
+    options: list[JSON] = []
     if available.agents:
         agents = [_choice(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
-        found.append(_select(MODE, "Agent", MODE, choices.agent_of(session, available), agents))
+        options.append(_select(MODE, "Agent", MODE, choices.agent_of(session, available), agents))
     model = choices.model_of(session, available)
     details = available.find_model(model)
     if model is not None and details is not None:
@@ -108,17 +108,17 @@ def options_of(session: Session, choices: SessionChoices, available: AvailableCh
             }
             for provider in available.providers.providers
         ]
-        found.append(_select(MODEL, "Model", MODEL, f"{model.provider_id}/{model.model_id}", groups))
+        options.append(_select(MODEL, "Model", MODEL, f"{model.provider_id}/{model.model_id}", groups))
         if details.variants:
             efforts = [
                 _choice(_BY_ITSELF, "As it does by itself"),
                 *(_choice(each, each) for each in details.variants),
             ]
-            found.append(_select(EFFORT, "Effort", "thought_level", model.variant or _BY_ITSELF, efforts))
+            options.append(_select(EFFORT, "Effort", "thought_level", model.variant or _BY_ITSELF, efforts))
     profiles = [_choice(name, name.capitalize(), words) for name, words in PROFILE_WORDS.items()]
     now = str((session.metadata or {}).get(PROFILE) or available.profile)
-    found.append(_select(PROFILE, "Permissions", None, now, profiles))
-    return found
+    options.append(_select(PROFILE, "Permissions", None, now, profiles))
+    return options
 
 
 async def choose(
@@ -128,10 +128,10 @@ async def choose(
 
     Raises RpcError for an option or a value that is not offered.
     """
-    offered = next((each for each in options_of(session, choices, available) if each["id"] == option), None)
-    if offered is None:
+    choice = next((each for each in options_of(session, choices, available) if each["id"] == option), None)
+    if choice is None:
         raise RpcError(INVALID_PARAMS, f"There is no option {option!r} in this session.")
-    if value not in _values_of(offered):
+    if value not in _values_of(choice):
         raise RpcError(INVALID_PARAMS, f"{option} can't be {value!r} here.")
     match option:
         case "mode":
@@ -154,10 +154,10 @@ def _values_of(option: JSON) -> set[str]:
 
 
 def _select(option: str, name: str, category: str | None, now: str, options: list[JSON]) -> JSON:
-    found: JSON = {"type": "select", "id": option, "name": name, "currentValue": now, "options": options}
-    return found if category is None else {**found, "category": category}
+    row: JSON = {"type": "select", "id": option, "name": name, "currentValue": now, "options": options}
+    return row if category is None else {**row, "category": category}
 
 
 def _choice(value: str, name: str, description: str | None = None) -> JSON:
-    found: JSON = {"value": value, "name": name}
-    return {**found, "description": description} if description else found
+    row: JSON = {"value": value, "name": name}
+    return {**row, "description": description} if description else row

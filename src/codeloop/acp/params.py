@@ -189,9 +189,9 @@ class PromptParams(Params, frozen=True):
 P = TypeVar("P", bound=Params)
 
 
-def read_params(kind: type[P], given: Any) -> P:
+def read_params(kind: type[P], raw: Any) -> P:
     """Read parameters. Raises RpcError, which names the field that is wrong."""
     try:
-        return msgspec.convert({} if given is None else given, kind)
+        return msgspec.convert({} if raw is None else raw, kind)
     except msgspec.ValidationError as error:
         raise RpcError(INVALID_PARAMS, f"{error}.") from error

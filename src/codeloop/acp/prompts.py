@@ -32,25 +32,25 @@ def text_of(blocks: Sequence[PromptBlock]) -> str:
 
 def files_of(blocks: Sequence[PromptBlock]) -> list[FilePartInput]:
     """Return the attachments. Raises RpcError for what no model of ours takes."""
-    found: list[FilePartInput] = []
+    files: list[FilePartInput] = []
     for block in blocks:
         match block:
             case EditorText():
                 pass
             case EditorImage():
-                found.append(FilePartInput(mime=block.mime_type, url=_data(block.mime_type, block.data)))
+                files.append(FilePartInput(mime=block.mime_type, url=_data(block.mime_type, block.data)))
             case EditorLink():
                 if block.uri.startswith("file://"):
-                    found.append(FilePartInput(mime=block.mime_type or _TEXT, url=block.uri, filename=_name(block.uri)))
+                    files.append(FilePartInput(mime=block.mime_type or _TEXT, url=block.uri, filename=_name(block.uri)))
             case EditorResource(resource=resource):
                 mime = resource.mime_type or _TEXT
                 content = resource.blob
                 if content is None:
                     content, mime = b64encode((resource.text or "").encode()).decode(), _TEXT
-                found.append(FilePartInput(mime=mime, url=_data(mime, content), filename=_name(resource.uri)))
+                files.append(FilePartInput(mime=mime, url=_data(mime, content), filename=_name(resource.uri)))
             case EditorAudio():
                 raise RpcError(INVALID_PARAMS, "Audio can't be sent: `promptCapabilities` says so.")
-    return found
+    return files
 
 
 def parts_of(blocks: Sequence[PromptBlock]) -> list[TextPartInput | FilePartInput]:
@@ -66,8 +66,8 @@ async def run_own_command(client: Client, session_id: str, name: str, model: Mod
     if name == "compact":
         if model is None:
             raise RpcError(AUTH_REQUIRED, "No model can be used yet, so nothing can be summarized.")
-        asked = Summarize(session_id=session_id, provider_id=model.provider_id, model_id=model.model_id)
-        await client.call(SUMMARIZE, asked)
+        summarize = Summarize(session_id=session_id, provider_id=model.provider_id, model_id=model.model_id)
+        await client.call(SUMMARIZE, summarize)
         return "The conversation goes on from a summary."
     lines: list[str] = []
     session = await client.call(SESSION_GET, SessionId(session_id=session_id))

@@ -26,7 +26,7 @@ from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 
 _COLUMNS, _ROWS = 100, 400
-_WITHHELD = "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
+_NO_SECRETS = "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
 _SKIP = "skip"
 
 
@@ -35,7 +35,7 @@ class ConnectedEditor(Struct, frozen=True):
 
     connection: EditorConnection
     version: Version
-    able: ClientCapabilities
+    capabilities: ClientCapabilities
     terminals: AbstractSet[str] = frozenset()
 
 
@@ -60,7 +60,7 @@ class Asker:
         self._session_id = session_id
         self._note_open = note_open
         self._note_call = note_call
-        elicitation = link.able.elicitation
+        elicitation = link.capabilities.elicitation
         self._shows_forms = elicitation is not None and elicitation.form is not None
         self._opens_pages = elicitation is not None and elicitation.url is not None
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -120,16 +120,16 @@ class Asker:
         rows = "\n".join(row for _, row in words.rows)
         about = self._link.version.ask(question, rows, diffs, call, directory)
         self._note_call(about.get("toolCall") or {})
-        chosen = await self._choose(about, options)
+        option_id = await self._choose(about, options)
         replies: dict[str, Reply] = {"once": "once", "always": "always"}
-        await self._reply(request, replies.get(chosen, "reject"))
+        await self._reply(request, replies.get(option_id, "reject"))
 
     async def _ask_questions(self, request: QuestionRequest) -> None:
         """Ask what the model wants to know, by a form, or one question by its options."""
         with suppress(OperationError):  # it was answered elsewhere, or withdrawn
             form = form_of(request, await origin(self._client, request))
             if form is None:
-                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=_WITHHELD))
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=_NO_SECRETS))
                 return
             answers: list[list[str]] | None = None
             if self._opens_pages and (page := _page_of(request)) is not None:
@@ -159,13 +159,15 @@ class Asker:
         answer = await self._elicit({"mode": "url", "elicitationId": request.id, "url": page, "message": message})
         return [[question.options[0].label]] if answer.get("action") == "accept" else None
 
-    async def _elicit(self, asked: JSON) -> JSON:
+    async def _elicit(self, elicitation: JSON) -> JSON:
         """Return the answer to an elicitation; an empty one where the editor can't."""
         try:
-            found = await self._link.connection.request("elicitation/create", {"sessionId": self._session_id, **asked})
+            answer = await self._link.connection.request(
+                "elicitation/create", {"sessionId": self._session_id, **elicitation}
+            )
         except RpcError:
             return {}
-        return _read_object(found)
+        return _read_object(answer)
 
     async def _choose_answer(self, request: QuestionRequest, question: QuestionInfo) -> list[list[str]] | None:
         options = [
@@ -173,15 +175,15 @@ class Asker:
             for at, option in enumerate(question.options)
         ]
         options.append({"optionId": _SKIP, "name": "Do not answer", "kind": "reject_once"})
-        described = [
+        descriptions = [
             f"{escape_controls(each.label)}: {escape_controls(each.description)}"
             for each in question.options
             if each.description
         ]
         call: JSON = {"toolCallId": request.id, "kind": "other", "status": "pending"}
-        about = self._link.version.ask(escape_controls(question.question), "\n".join(described), [], call, "")
-        chosen = await self._choose(about, options)
-        return [[question.options[int(chosen)].label]] if chosen.isdecimal() else None
+        about = self._link.version.ask(escape_controls(question.question), "\n".join(descriptions), [], call, "")
+        option_id = await self._choose(about, options)
+        return [[question.options[int(option_id)].label]] if option_id.isdecimal() else None
 
     async def _choose(self, about: JSON, options: list[dict[str, str]]) -> str:
         """Return the id of the option that the user chose; "": none."""
@@ -191,17 +193,17 @@ class Asker:
         except RpcError:
             return ""
         outcome = _read_object(answer.get("outcome"))
-        chosen = str(outcome.get("optionId") or "") if outcome.get("outcome") == "selected" else ""
-        return chosen if chosen in {option["optionId"] for option in options} else ""
+        option_id = str(outcome.get("optionId") or "") if outcome.get("outcome") == "selected" else ""
+        return option_id if option_id in {option["optionId"] for option in options} else ""
 
     async def _reply(self, request: PermissionRequest, reply: Reply) -> None:
         with suppress(OperationError):  # it was answered elsewhere, or withdrawn
             await self._client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply))
 
 
-def _read_object(given: Any) -> JSON:
+def _read_object(value: Any) -> JSON:
     """Return an object that a client sent; anything else counts as an empty one."""
-    return given if is_object(given) else {}
+    return value if is_object(value) else {}
 
 
 def _page_of(request: QuestionRequest) -> str | None:

@@ -10,28 +10,28 @@ from codeloop.schema.operation import SESSION_UPDATE
 from codeloop.schema.permission import PermissionRule
 
 _ROOTS = "additionalDirectories"
-"""The session's metadata that holds them."""
+"""The key of the session's metadata that holds them."""
 
 
 def roots_of(session: Session) -> list[str]:
     """Return the further roots of a session, absolute."""
-    found: Any = (session.metadata or {}).get(_ROOTS)
-    return [str(each) for each in cast("list[object]", found)] if isinstance(found, list) else []
+    roots: Any = (session.metadata or {}).get(_ROOTS)
+    return [str(each) for each in cast("list[object]", roots)] if isinstance(roots, list) else []
 
 
 async def set_roots(client: Client, session: Session, roots: Sequence[str]) -> Session:
-    """Let a session reach these folders, and no others that it was given so before; return it. Raises CodeloopError."""
+    """Let a session reach these folders, instead of those of an earlier call; return it. Raises CodeloopError."""
     before = roots_of(session)
     if before == list(roots):
         return session
-    kept = [rule for rule in session.permission or () if rule not in _rules_of(before)]
+    other_rules = [rule for rule in session.permission or () if rule not in _rules_of(before)]
     metadata = {key: value for key, value in (session.metadata or {}).items() if key != _ROOTS}
-    asked = UpdateSession(
+    update = UpdateSession(
         session_id=session.id,
         metadata={**metadata, _ROOTS: list(roots)} if roots else metadata,
-        permission=[*kept, *_rules_of(roots)],
+        permission=[*other_rules, *_rules_of(roots)],
     )
-    return await client.call(SESSION_UPDATE, asked)
+    return await client.call(SESSION_UPDATE, update)
 
 
 def _rules_of(roots: Sequence[str]) -> list[PermissionRule]:

@@ -58,15 +58,17 @@ class EditorSession:
         self.session = session
         self.available = available
         self.choices = SessionChoices()
-        shown = link.able.session
+        session_features = link.capabilities.session
         self._link = link
         self._states = SessionStates(self._update) if link.version.is_prompt_answered_at_once else None
         self._turns = SessionTurns(client, session.id, self._states)
-        shows_compaction = shown is not None and shown.compaction is not None
-        self._shown = ShownConversation(self._update, session.directory, link, shows_compaction=shows_compaction)
+        shows_compaction = session_features is not None and session_features.compaction is not None
+        self._conversation = ShownConversation(self._update, session.directory, link, shows_compaction=shows_compaction)
         note_open = self._states.note_questions if self._states is not None else None
-        self._asker = Asker(link, client, session.id, note_open=note_open, note_call=self._shown.note_asked)
-        self._told: JSON = {}
+        self._asker = Asker(
+            link, client, session.id, note_open=note_open, note_call=self._conversation.note_permission_request
+        )
+        self._state_sent: JSON = {}
         """The modes and options that the editor knows."""
         self._commands: list[Command] = []
         self._last_step: StepFinishPart | None = None
@@ -77,7 +79,7 @@ class EditorSession:
 
     async def announce(self) -> None:
         """Send the editor the commands that there are, and how full the context of an older session is."""
-        self._told = state_of(self.session, self.choices, self.available)
+        self._state_sent = state_of(self.session, self.choices, self.available)
         self._commands = await self.client.call(COMMAND_LIST, NoArguments())
         rows: list[JSON] = [{"name": name, "description": text} for name, text in OWN_COMMANDS.items()]
         for command in self._commands:
@@ -98,12 +100,12 @@ class EditorSession:
         for message in messages:
             if message.info.id == undone:
                 break
-            self._shown.take_message(message.info)
+            self._conversation.take_message(message.info)
             for part in message.parts:
-                self._shown.take_part(part)
-            self._shown.end_message(message.info)
+                self._conversation.take_part(part)
+            self._conversation.end_message(message.info)
         if todos := await self.client.call(SESSION_TODO, SessionId(session_id=self.session.id)):
-            self._shown.take_todos(todos)
+            self._conversation.take_todos(todos)
 
     async def prompt(self, blocks: list[PromptBlock]) -> JSON:
         """Carry a prompt out and return why its turn ended; in version 2, that it is stored.
@@ -127,25 +129,25 @@ class EditorSession:
         model = self.choices.model_of(self.session, self.available)
         if is_command(text) and name.strip() in OWN_COMMANDS:
             return self._answer_with(run_own_command(self.client, self.session.id, name.strip(), model), message_id)
-        known = next((each for each in self._commands if each.name == name.strip()), None)
-        if is_command(text) and known is None and text.startswith("/"):
+        command = next((each for each in self._commands if each.name == name.strip()), None)
+        if is_command(text) and command is None and text.startswith("/"):
             names = ", ".join(f"/{each}" for each in (*OWN_COMMANDS, *(each.name for each in self._commands)))
-            unknown = f"There is no command /{name.strip()}. There are: {names}."
-            return self._answer_with(asyncio.sleep(0, unknown), message_id)
+            answer = f"There is no command /{name.strip()}. There are: {names}."
+            return self._answer_with(asyncio.sleep(0, answer), message_id)
         if model is None:
             raise RpcError(AUTH_REQUIRED, "No model can be used yet. Sign in: run `codeloop auth login` in a terminal.")
         agent = self.choices.agent
-        self._shown.own_prompts.add(message_id)
-        if is_command(text) and known is not None:
-            named = f"{model.provider_id}/{model.model_id}" if self.choices.model is not None else None
+        self._conversation.own_prompts.add(message_id)
+        if is_command(text) and command is not None:
+            model_name = f"{model.provider_id}/{model.model_id}" if self.choices.model is not None else None
             call = self.client.call(
                 COMMAND,
                 InvokeCommand(
                     session_id=self.session.id,
-                    command=known.name,
+                    command=command.name,
                     arguments=arguments.strip(),
                     agent=agent,
-                    model=named,
+                    model=model_name,
                     message_id=message_id,
                     parts=files_of(blocks),
                 ),
@@ -170,13 +172,13 @@ class EditorSession:
         await self._turns.stop()
 
     async def close(self) -> None:
-        """Stop it and ask no more."""
+        """Stop the turn that runs, and ask the user nothing more."""
         if self._turns.are_running:
             await self.cancel()
         self._asker.stop()
 
     async def take(self, event: Event) -> None:
-        """Take in an event, of this session or another, and tell the editor what concerns it."""
+        """Take in an event of any session, and send the editor what it means for this one."""
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 await self._ask(request)
@@ -194,18 +196,18 @@ class EditorSession:
 
     def notify(self, severity: str, title: str, description: str = "") -> None:
         """Show the user something that is no part of the conversation, where the editor can."""
-        shown = self._link.able.session
-        if shown is not None and shown.notices is not None:
+        session_features = self._link.capabilities.session
+        if session_features is not None and session_features.notices is not None:
             severity = severity if severity in {"info", "warning", "error"} else "info"
             more = {"description": description} if description else {}
             self._update({"sessionUpdate": "notice", "severity": severity, "title": title, **more})
 
     def report_options(self) -> None:
-        """Send the editor what is chosen now, where that is not what it knows."""
+        """Send the editor the modes and options of the session, if they have changed since it was last sent them."""
         state = state_of(self.session, self.choices, self.available)
-        if state == self._told:
+        if state == self._state_sent:
             return
-        self._told = state
+        self._state_sent = state
         self._update({"sessionUpdate": "config_option_update", "configOptions": state["configOptions"]})
         if (modes := state.get("modes")) is not None:
             self._update({"sessionUpdate": "current_mode_update", "currentModeId": modes["currentModeId"]})
@@ -215,14 +217,14 @@ class EditorSession:
             case MessageUpdated(properties=p):
                 self._take_message(p.info)
             case PartUpdated(properties=p):
-                self._shown.take_part(p.part)
+                self._conversation.take_part(p.part)
                 if isinstance(p.part, StepFinishPart):
                     self._last_step = p.part
                     self._send_usage()
             case PartDelta(properties=p):
-                self._shown.take_delta(p)
+                self._conversation.take_delta(p)
             case TodoUpdated(properties=p):
-                self._shown.take_todos(p.todos)
+                self._conversation.take_todos(p.todos)
             case SessionUpdated(properties=p):
                 self._take_session(p.info)
             case StatusChanged(properties=p):
@@ -238,8 +240,8 @@ class EditorSession:
                 pass
 
     def _take_message(self, message: Message) -> None:
-        self._shown.take_message(message)
-        self._shown.end_message(message)
+        self._conversation.take_message(message)
+        self._conversation.end_message(message)
         self._turns.accept(message.id)
         if isinstance(message, UserMessage) or message.error is None or message.time.completed is None:
             return
@@ -264,10 +266,10 @@ class EditorSession:
         details = self.available.find_model(self.choices.model_of(self.session, self.available))
         if details is None or not details.limit.context:
             return
-        found: JSON = {"used": part.tokens.all, "size": int(details.limit.context)}
+        usage: JSON = {"used": part.tokens.all, "size": int(details.limit.context)}
         if self.session.cost is not None:
-            found["cost"] = {"amount": self.session.cost, "currency": "USD"}
-        self._update({"sessionUpdate": "usage_update", **found})
+            usage["cost"] = {"amount": self.session.cost, "currency": "USD"}
+        self._update({"sessionUpdate": "usage_update", **usage})
 
     async def _ask(self, request: PermissionRequest | QuestionRequest) -> None:
         """Ask the user what this session or one of its subagents asks."""
@@ -277,7 +279,7 @@ class EditorSession:
             return  # the session is gone, and its question with it
         if is_ours:
             tool = request.tool
-            call_id = self._shown.find_call(tool.message_id, tool.call_id) if tool is not None else None
+            call_id = self._conversation.find_call(tool.message_id, tool.call_id) if tool is not None else None
             self._asker.ask(request, call_id, self.session.directory)
 
     async def _wait_for(self, call: Coroutine[Any, Any, MessageWithParts]) -> str:
@@ -289,7 +291,7 @@ class EditorSession:
         return stop_reason(answer)
 
     async def _answer_with(self, words: Coroutine[Any, Any, str], message_id: str) -> str:
-        """Say what `words` returns, without a turn."""
+        """Send the text that `words` returns as the answer, without a turn."""
         self._turns.accept(message_id)
         self._say(await words)
         return "end_turn"
@@ -304,6 +306,6 @@ class EditorSession:
         )
 
     def _update(self, update: JSON) -> None:
-        adapted = self._link.version.adapt(update)
-        if adapted is not None:
-            self._link.connection.notify("session/update", {"sessionId": self.session.id, "update": adapted})
+        update_sent = self._link.version.adapt(update)
+        if update_sent is not None:
+            self._link.connection.notify("session/update", {"sessionId": self.session.id, "update": update_sent})

@@ -20,7 +20,7 @@ _KINDS = {
     **dict.fromkeys(("task", "todowrite", "todoread"), "think"),
     "plan_exit": "switch_mode",
 }
-"""What clients choose a sign by; every other tool is of the kind `other`."""
+"""The protocol's kind of each tool, by which editors choose an icon; every other tool is of the kind `other`."""
 _TITLE = 200
 _SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
@@ -50,7 +50,7 @@ def describe_call(
         case ToolStateError():
             status, metadata, error = "failed", state.metadata or {}, state.error
     title = getattr(state, "title", None) or ""
-    found: JSON = {
+    call: JSON = {
         "toolCallId": part.id,
         "name": part.tool,
         "title": title_of(part.tool, state.input, title),
@@ -60,21 +60,21 @@ def describe_call(
         "content": [*diffs(metadata, directory), *_output_of(part.tool, metadata, output, error)],
     }
     if terminal is not None:
-        found["content"] = [{"type": "terminal", "terminalId": terminal}, *_texts_of(metadata, error)]
-    elif isinstance(state, ToolStateCompleted) and not any(each["type"] == "content" for each in found["content"]):
-        found["rawOutput"] = {"output": state.for_user}  # some clients show both
+        call["content"] = [{"type": "terminal", "terminalId": terminal}, *_texts_of(metadata, error)]
+    elif isinstance(state, ToolStateCompleted) and not any(each["type"] == "content" for each in call["content"]):
+        call["rawOutput"] = {"output": state.for_user}  # some clients show both
     if locations := _locations_of(state.input, metadata, directory):
-        found["locations"] = locations
+        call["locations"] = locations
     if part.tool == "task" and isinstance(child := metadata.get("sessionId"), str):
-        found["_meta"] = {"codeloop": {"sessionId": child}}
-    return found
+        call["_meta"] = {"codeloop": {"sessionId": child}}
+    return call
 
 
-def find_terminal(part: ToolPart, known: AbstractSet[str]) -> str | None:
+def find_terminal(part: ToolPart, terminal_ids: AbstractSet[str]) -> str | None:
     """Return the terminal of the editor that a command runs in; None: it has none that the editor can show."""
     metadata: JSON = getattr(part.state, "metadata", None) or {}
     terminal_id = metadata.get("terminal")
-    return terminal_id if isinstance(terminal_id, str) and terminal_id in known else None
+    return terminal_id if isinstance(terminal_id, str) and terminal_id in terminal_ids else None
 
 
 def kind_of(tool: str) -> str:
@@ -82,12 +82,12 @@ def kind_of(tool: str) -> str:
     return _KINDS.get(tool, "other")
 
 
-def title_of(tool: str, given: JSON, title: str) -> str:
+def title_of(tool: str, arguments: JSON, title: str) -> str:
     """Return one line that says what a call does: a command as it is, else the tool and what it is about."""
-    command = given.get("command")
+    command = arguments.get("command")
     if tool == "bash" and isinstance(command, str) and command:
         return one_line(command.replace("\n", "⏎"), _TITLE)
-    subject = title or next((str(given[key]) for key in _SUBJECTS if given.get(key)), "")
+    subject = title or next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
     return one_line(f"{tool} {subject}".strip(), _TITLE)
 
 
@@ -119,11 +119,11 @@ def hunks_of(text: str) -> Iterator[JSON]:
         end = heads[at + 1].start() if at + 1 < len(heads) else len(text)
         old, new = list[str](), list[str]()
         for line in text[head.end() : end].lstrip("\n").splitlines():
-            sign, rest = line[:1], line[1:]
+            sign, text_of_line = line[:1], line[1:]
             if sign in {" ", "-", ""}:
-                old.append(rest)
+                old.append(text_of_line)
             if sign in {" ", "+", ""}:
-                new.append(rest)
+                new.append(text_of_line)
         is_new = head[1] == "0" and head[2] == "0"
         yield {"oldText": None if is_new else "\n".join(old), "newText": "\n".join(new)}
 
@@ -141,24 +141,24 @@ def _output_of(tool: str, metadata: JSON, output: str, error: str) -> Iterator[J
 
 
 def _texts_of(metadata: JSON, error: str) -> Iterator[JSON]:
-    """Yield what is said of a call beside its output."""
+    """Yield an error, and the notes on a call, which are not part of its output."""
     if error:
         yield as_text(escape_controls(error))
     if isinstance(notes := metadata.get("notes"), list):
         yield from (as_text(escape_controls(str(note))) for note in cast("list[object]", notes))
 
 
-def _locations_of(given: JSON, metadata: JSON, directory: str) -> list[JSON]:
+def _locations_of(arguments: JSON, metadata: JSON, directory: str) -> list[JSON]:
     files: Any = metadata.get("files")
     if isinstance(files, list):
         rows = [cast("JSON", each) for each in cast("list[Any]", files) if isinstance(each, dict)]
         return [{"path": _absolute(str(row["file"]), directory)} for row in rows if row.get("file")]
-    path = given.get("filePath") or given.get("path")
+    path = arguments.get("filePath") or arguments.get("path")
     if not isinstance(path, str) or not path:
         return []
     location: JSON = {"path": _absolute(path, directory)}
     patch = metadata.get("diff")
-    offset = given.get("offset")
+    offset = arguments.get("offset")
     if isinstance(patch, str) and (hunk := _HUNK.search(patch)) is not None:
         before = takewhile(lambda line: line.startswith(" "), patch[hunk.end() :].lstrip("\n").splitlines())
         location["line"] = max(int(hunk[3]) + sum(1 for _ in before), 1)

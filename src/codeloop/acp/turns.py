@@ -59,8 +59,8 @@ class SessionStates:
         if self._turns:
             return
         self._is_busy, self._last = False, "idle"
-        failed: JSON = {"error": {"code": error.code, "message": str(error)}} if error is not None else {}
-        self._update({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason, **failed})
+        failure: JSON = {"error": {"code": error.code, "message": str(error)}} if error is not None else {}
+        self._update({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason, **failure})
 
     def note_busy(self, *, is_busy: bool) -> None:
         """Note whether the session works, on whoever's prompt."""
@@ -115,13 +115,13 @@ class SessionTurns:
         states = self._states
         if states is None:
             return {"stopReason": await work}
-        accepted = self._accepting[message_id] = asyncio.get_running_loop().create_future()
+        acceptance = self._accepting[message_id] = asyncio.get_running_loop().create_future()
         turn = asyncio.create_task(work)
         try:
-            await asyncio.wait((turn, accepted), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((turn, acceptance), return_when=asyncio.FIRST_COMPLETED)
         finally:
             del self._accepting[message_id]
-        if not accepted.done():
+        if not acceptance.done():
             turn.result()  # raises why it was not stored
         show()
         states.begin_turn()

@@ -19,8 +19,8 @@ class Version1:
     number = 1
     is_prompt_answered_at_once = False
 
-    def __init__(self, able: ClientCapabilities) -> None:
-        self.shows_terminals = (able.meta or {}).get("terminal_output") is True
+    def __init__(self, capabilities: ClientCapabilities) -> None:
+        self.shows_terminals = (capabilities.meta or {}).get("terminal_output") is True
 
     def greet(self, sign_in: JSON | None, info: JSON) -> JSON:
         """Return the answer to `initialize`."""
@@ -58,8 +58,8 @@ class Version1:
 
     def ask(self, title: str, details: str, diffs: list[JSON], call: JSON, _directory: str, /) -> JSON:
         """Return the call, whose content says what is asked."""
-        shown = [as_code(details)] if details.strip() else []
-        return {"toolCall": {"title": title, **call, "content": [as_text(title), *diffs, *shown]}}
+        content = [as_code(details)] if details.strip() else []
+        return {"toolCall": {"title": title, **call, "content": [as_text(title), *diffs, *content]}}
 
     def begin_terminal(self, terminal_id: str, _command: str, directory: str, /) -> tuple[list[JSON], JSON]:
         """Return the fields that make the editor show a terminal."""
@@ -72,8 +72,8 @@ class Version1:
 
     def end_terminal(self, terminal_id: str, code: int | None, signal: str | None) -> JSON:
         """Return the update of the call."""
-        ended = {"terminal_id": terminal_id, "exit_code": code, "signal": signal}
-        return _call_update(terminal_id, {"terminal_exit": ended})
+        exit_status = {"terminal_id": terminal_id, "exit_code": code, "signal": signal}
+        return _call_update(terminal_id, {"terminal_exit": exit_status})
 
 
 def _call_update(call_id: str, meta: JSON) -> JSON:

@@ -11,10 +11,12 @@ _PLAN = "plan"
 _NO_FILE = "/dev/null"
 
 
-def read_capabilities(able: DraftCapabilities) -> ClientCapabilities:
-    """Return the capabilities as version 1 has them; some that it has to ask for, version 2 always has."""
-    auth = ClientAuth(terminal=True) if able.auth is not None and able.auth.terminal is not None else None
-    return ClientCapabilities(auth=auth, elicitation=able.elicitation, session=ClientSession(notices={}, compaction={}))
+def read_capabilities(draft: DraftCapabilities) -> ClientCapabilities:
+    """Return the capabilities as version 1 has them; what version 1 has to ask for, version 2 always has."""
+    auth = ClientAuth(terminal=True) if draft.auth is not None and draft.auth.terminal is not None else None
+    return ClientCapabilities(
+        auth=auth, elicitation=draft.elicitation, session=ClientSession(notices={}, compaction={})
+    )
 
 
 class Version2:
@@ -82,13 +84,13 @@ class Version2:
 
     def ask(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
         """Return the question, and the call or the command that it is about."""
-        given = cast("JSON", call.get("rawInput") or {})
-        command = given.get("command")
+        arguments = cast("JSON", call.get("rawInput") or {})
+        command = arguments.get("command")
         if isinstance(command, str) and command and call.get("kind") == "execute":
             subject: JSON = {"type": "command", "command": command, "cwd": directory, "toolCallId": call["toolCallId"]}
         else:
-            named = {key: call[key] for key in ("toolCallId", "title", "kind", "rawInput") if key in call}
-            subject = {"type": "tool_call", "toolCall": {**named, **({"content": diffs} if diffs else {})}}
+            call_fields = {key: call[key] for key in ("toolCallId", "title", "kind", "rawInput") if key in call}
+            subject = {"type": "tool_call", "toolCall": {**call_fields, **({"content": diffs} if diffs else {})}}
         return {"title": title, **({"description": details} if details.strip() else {}), "subject": subject}
 
     def begin_terminal(self, terminal_id: str, command: str, directory: str, /) -> tuple[list[JSON], JSON]:
@@ -114,8 +116,10 @@ def _quote(path: str) -> str:
     """Return a path as git writes it in a patch: one with unusual characters in quotes."""
     if path.isascii() and path.isprintable() and not set(path) & {'"', "\\"}:
         return path
-    escaped = (chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}" for byte in path.encode())
-    return f'"{"".join(escaped)}"'
+    characters = (
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}" for byte in path.encode()
+    )
+    return f'"{"".join(characters)}"'
 
 
 def _option(option: JSON) -> JSON:
@@ -124,9 +128,9 @@ def _option(option: JSON) -> JSON:
 
 
 def _command(command: JSON) -> JSON:
-    given = command.get("input")
-    found = {"type": "command", **command}
-    return {**found, "input": {"type": "text", **given}} if given else found
+    input_fields = command.get("input")
+    row = {"type": "command", **command}
+    return {**row, "input": {"type": "text", **input_fields}} if input_fields else row
 
 
 def _rename_key(row: JSON, name: str, new: str) -> JSON:
