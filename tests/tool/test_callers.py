@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.tool.after_edit import FileChange
 from codeloop.tool.builtin.files.edit import EditParams, edit
 from codeloop.tool.builtin.files.read import ReadParams, read
-from codeloop.tool.callers import list_changed_functions
+from codeloop.tool.callers import describe_callers, list_changed_functions
 from tests.tool.context import make_context
 
 OLD = "def add_up(first, second=0):\n    return first + second\n"
@@ -58,3 +59,14 @@ async def test_an_edit_that_no_caller_notices_says_nothing(tmp_path: Path) -> No
 )
 def test_parameters_that_matter_to_callers_are_known(suffix: str, before: str, after: str, *, is_changed: bool) -> None:
     assert bool(list_changed_functions(f".{suffix}", before, after)) is is_changed
+
+
+async def test_files_that_an_error_names_are_not_named_again(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    for name in ("b.py", "c.py"):
+        (ctx.workspace.directory / name).write_text("x = add_up(1)\n")
+    target = ctx.workspace.resolve("a.py")
+    change = FileChange(target, None, b"", OLD, OLD.replace("second=0", "second"))
+    assert await describe_callers(ctx, [change], "1 new error:\nb.py:1: Argument missing") == (
+        "`add_up(` also occurs in c.py."
+    )

@@ -28,16 +28,20 @@ _PATIENCE = 2.0
 """Seconds that a search may take: the hint is left out where it takes longer."""
 
 
-async def describe_callers(ctx: ToolContext, changes: Sequence[FileChange]) -> str:
-    """Return a line for each function that changed for callers, and that other files call; "": there is none."""
+async def describe_callers(ctx: ToolContext, changes: Sequence[FileChange], result: str) -> str:
+    """Return a line for each function that changed for callers, and that other files call; "": there is none.
+
+    `result`: what the model is told of the edit otherwise; files that an error there names are left out.
+    """
     texts = [(change.target.real.suffix, change.text_before, change.text_after) for change in changes]
     names = await asyncio.to_thread(lambda: [name for each in texts for name in list_changed_functions(*each)])
     own = {change.target.real for change in changes}
     rows: list[str] = []
     for name in names[:_NAMES]:
-        files = [each for each in await _find_callers(ctx, name) if each not in own and _is_code(each.suffix)]
-        if 0 < len(files) <= _MOST:
-            shown = ", ".join(format_path(ctx.workspace, each) for each in files[:_FILES])
+        callers = [each for each in await _find_callers(ctx, name) if each not in own and _is_code(each.suffix)]
+        files = [shown for each in callers if f"{(shown := format_path(ctx.workspace, each))}:" not in result]
+        if files and len(callers) <= _MOST:
+            shown = ", ".join(files[:_FILES])
             more = f" and {len(files) - _FILES} more" if len(files) > _FILES else ""
             rows.append(f"`{name}(` also occurs in {shown}{more}.")
     return "\n".join(rows)

@@ -98,7 +98,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
             if file.text is not None or file not in moved
         ]
     )
-    below = filter(None, [landed.text, await describe_callers(ctx, changes)])
+    below = filter(None, [landed.text, await describe_callers(ctx, changes, landed.text)])
     return ToolResult(_title(changes), "\n".join((*rows, *notes, *below)), metadata)
 
 

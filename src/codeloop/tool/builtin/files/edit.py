@@ -69,7 +69,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
         output, metadata = await apply_change(ctx, change, how, HAD_CHANGED if is_unseen else "")
         if is_unseen:
             ctx.workspace.read_log.note_unseen(ctx.session_id, target.real)
-    output = "\n".join(filter(None, [output, await describe_callers(ctx, [change])]))
+    output = "\n".join(filter(None, [output, await describe_callers(ctx, [change], output)]))
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
 
