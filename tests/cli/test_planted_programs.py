@@ -13,7 +13,7 @@ from codeloop.config.project_root import find_project_root
 from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
 from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.processes import find_program, leave_out_project, start_outside
-from codeloop.tui.terminal import read_clipboard
+from codeloop.tui.terminal import clipboard_reader
 from codeloop.tui.terminal.desktop import open_link, write_clipboard
 from codeloop.tui.terminal.pictures.inline_pictures import ask_tmux_terminal
 from codeloop.tui.widgets.prompt.external_editor import EditorFailed, run_editor
@@ -65,8 +65,8 @@ async def not_installed() -> None:
         lambda: refused("nano"),
         lambda: open_link(("xdg-open", "https://example.com")),
         lambda: write_clipboard("text", [("wl-copy",), ("xclip", "-in")]),
-        read_clipboard.read_text,
-        read_clipboard.read_image,
+        clipboard_reader.read_text,
+        clipboard_reader.read_image,
         ask_tmux_terminal,
         lambda: open_browser("https://example.com"),
     ],

@@ -18,7 +18,7 @@ from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.main_screen import MainScreen
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
-from codeloop.tui.state.items import Look
+from codeloop.tui.state.items import NoticeLook
 from codeloop.tui.terminal.colours import is_dark_background
 from codeloop.tui.terminal.driver import BACKGROUND, TerminalAnswered, TerminalClosed
 from codeloop.tui.terminal.input_queue import InputDropped
@@ -126,7 +126,7 @@ class TerminalUI(Ui, inherit_bindings=False):
     def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **how: Any) -> None:
         """Show a message for a while; in an empty session it stays below the greeting, instead of covering it."""
         if self.shown_tab is not None and self.shown_tab.view is None and len(self.screen_stack) == 1:
-            look: Look = "info" if severity == "information" else severity
+            look: NoticeLook = "info" if severity == "information" else severity
             self.say(f"{title}: {message}" if title else message, look)
         else:
             super().notify(message, title=title, severity=severity, **how)

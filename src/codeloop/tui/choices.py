@@ -178,7 +178,7 @@ class Choices:
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
         home = str(from_home("~"))
-        hint_command, words = _hint(tab, keys)
+        hint_command, words = _choose_hint(tab, keys)
         shown_directory = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
         return StatusContent(
             agent=self.agent_of(tab) or "",
@@ -194,7 +194,7 @@ class Choices:
         )
 
 
-def _hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
+def _choose_hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
     """Return the id of the most useful command now, and its hint (`esc twice stops`); empty: none has a key."""
     is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
     for command, words, is_wanted in (

@@ -11,7 +11,7 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.choices import Choices
 from codeloop.tui.commands import BY_SLASH, COMMANDS
-from codeloop.tui.keys.key_names import find_problems
+from codeloop.tui.keys.keybind_problems import find_problems
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch

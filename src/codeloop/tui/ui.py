@@ -22,7 +22,7 @@ from codeloop.tui.keys.repeated_key import RepeatedKey
 from codeloop.tui.render.greeting import greeting_rows
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
-from codeloop.tui.state.items import Look, NoticeItem
+from codeloop.tui.state.items import NoticeItem, NoticeLook
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.widgets.session_tab import SessionTab
@@ -125,7 +125,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         same = (tab for tab in self.tabs if session is not None and tab.session and tab.session.id == session.id)
         tab = next(same, into) or next((tab for tab in self.tabs if tab.view is None), None)
         if tab is None:
-            canvas = self.appearance.canvas(self.launch.directory)
+            canvas = self.appearance.create_canvas(self.launch.directory)
             keys = [*PROMPT_HINTS, *((self.keys.key_of(name), what) for name, what in COMMAND_HINTS)]
             greeting = partial(greeting_rows, title=f"codeloop {__version__}", keys=keys)
             tab = SessionTab(
@@ -133,7 +133,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             )
             await self.query_one("#tabs", Vertical).mount(tab)
         if session is not None and self.sessions is not None and tab.session != session:
-            await self._forget(tab)
+            await self._empty_tab(tab)
             view = await self.sessions.open(session)
             tab.show(view)
             if view.is_cut and not view.requests:
@@ -149,7 +149,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         index = tabs.index(tab)
         remaining = [*tabs[:index], *tabs[index + 1 :]]
         is_shown = tab is self.shown_tab
-        await self._forget(tab)
+        await self._empty_tab(tab)
         if remaining:
             await tab.remove()
             self.show_tab(remaining[min(index, len(remaining) - 1)] if is_shown else self.tab)
@@ -170,10 +170,10 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.register_theme(self.appearance.theme)
         self.theme = self.appearance.theme.name
         for tab in self.tabs:
-            tab.restyle(self.appearance.canvas(self.launch.directory))
+            tab.restyle(self.appearance.create_canvas(self.launch.directory))
         self.draw()
 
-    def say(self, text: str, look: Look = "info") -> None:
+    def say(self, text: str, look: NoticeLook = "info") -> None:
         """Show a notice below the conversation."""
         self.tab.say(NoticeItem(f"notice:{time.monotonic_ns()}", text, look))
 
@@ -238,7 +238,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             self.shown_tab.transcript.tick()
         self.draw()
 
-    async def _forget(self, tab: SessionTab) -> None:
+    async def _empty_tab(self, tab: SessionTab) -> None:
         """Stop updating the session of a tab, and empty the tab."""
         if tab.session is not None and self.sessions is not None:
             self.sessions.close(tab.session.id)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.tui.themes.themes import names
+from codeloop.tui.themes.themes import list_themes
 from tests.support.project import rig
 from tests.tui.app.played import played
 
@@ -24,7 +24,7 @@ async def test_a_theme_of_the_terminals_colours_is_used_from_the_start(tmp_path:
 @pytest.mark.slow
 async def test_each_theme_can_be_put_on_the_screen(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
-        for name in names():
+        for name in list_themes():
             ui.ui.appearance.choose(name)
             ui.ui.restyle()
             await ui.pilot.pause()

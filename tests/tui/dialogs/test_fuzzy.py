@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex, match_indices
+from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex, find_match
 
 NAMES = ["src/store/outbox.py", "src/out.py", "Outline of the store", "about", "gpt-4o mini", "İstanbul"]
 
@@ -31,6 +31,6 @@ def test_what_is_typed_letter_by_letter_finds_what_the_whole_word_finds() -> Non
 
 
 def test_the_letters_that_were_found_are_known() -> None:
-    assert match_indices("src/out.py", "out") == {4, 5, 6}
-    assert match_indices("gpt-4o", "gpt4") == {0, 1, 2, 4}
-    assert match_indices("about", "xyz") == set()
+    assert find_match("src/out.py", "out") == {4, 5, 6}
+    assert find_match("gpt-4o", "gpt4") == {0, 1, 2, 4}
+    assert find_match("about", "xyz") == set()

@@ -8,7 +8,7 @@ from bench.large import fill
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import ListMessages
 from codeloop.schema.operation import SESSION_MESSAGES
-from codeloop.tui.dialogs.parts.messages import read_messages
+from codeloop.tui.dialogs.parts.session_messages import read_messages
 from tests.support.project import rig
 
 

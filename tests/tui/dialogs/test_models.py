@@ -18,11 +18,11 @@ from codeloop.tui.dialogs.models import ModelPicker
 from codeloop.tui.dialogs.palette import PaletteRow, create_help, create_palette
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.model_memory import ModelMemory, RememberedModels
-from codeloop.tui.dialogs.providers.picker import ProviderPicker
+from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.trust import TrustScreen
-from codeloop.tui.themes.themes import names
+from codeloop.tui.themes.themes import list_themes
 from tests.support.answers import Answer
 from tests.support.project import in_process, over_http, rig, startup, until
 from tests.support.provider import ModelServer
@@ -99,11 +99,11 @@ async def test_an_agent_is_chosen(tmp_path: Path) -> None:
 async def test_the_theme_under_the_cursor_is_shown_and_the_first_one_comes_back() -> None:
     app, seen = Stage(), list[str]()
     async with staged(app) as pilot:
-        app.open(ThemePicker(names(), "nord", seen.append, app.colours))
+        app.open(ThemePicker(list_themes(), "nord", seen.append, app.colours))
         await app.sees("● nord")
         await pilot.press("down", "down", "escape")
         assert seen == ["one", "rosepine", "nord"]
-        app.open(ThemePicker(names(), "nord", seen.append, app.colours))
+        app.open(ThemePicker(list_themes(), "nord", seen.append, app.colours))
         await app.sees("● nord")
         await pilot.press(*"gruv", "enter")
         assert app.results == [None, "gruvbox"]

@@ -12,7 +12,7 @@ import pytest
 from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.providers.picker import ProviderPicker
+from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from tests.support.answers import Answer
 from tests.support.file_keyring import FileKeyring
 from tests.support.project import startup, until

@@ -9,7 +9,7 @@ from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.providers.picker import ProviderPicker
+from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from tests.support.answers import Answer
 from tests.support.javascript import host_command
 from tests.support.project import startup, until

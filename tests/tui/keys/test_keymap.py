@@ -3,9 +3,9 @@
 import pytest
 
 from codeloop.tui.commands import COMMANDS
-from codeloop.tui.keys.bindings import BINDINGS, build_keymap
-from codeloop.tui.keys.key_names import find_problems
+from codeloop.tui.keys.keybind_problems import find_problems
 from codeloop.tui.keys.keymap import Keymap, find_wrong_keys
+from codeloop.tui.keys.prompt_bindings import BINDINGS, build_keymap
 
 
 @pytest.mark.parametrize("keys", [row.keys for row in (*COMMANDS, *BINDINGS)])

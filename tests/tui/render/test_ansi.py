@@ -9,7 +9,7 @@ from tests.tui.drawing import PROBE, styled
 
 def read(*lines: str) -> str:
     reader = AnsiText(Styles(PROBE), "text_muted")
-    return styled(reader.line(line) for line in lines)
+    return styled(reader.draw_line(line) for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from tests.tui.drawing import PROBE, styled
 def coloured(language: str, *lines: str) -> str:
     """Return lines in colours; the names of colours without what they begin with."""
     code = CodeHighlighter(language, Styles(PROBE))
-    return styled(code.line(line) for line in lines).replace("{syntax_", "{").replace("{markdown_code_block}", "{}")
+    return (
+        styled(code.highlight(line) for line in lines).replace("{syntax_", "{").replace("{markdown_code_block}", "{}")
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,13 +50,13 @@ def test_no_text_is_lost_in_any_language(language: str) -> None:
     ]
     code = CodeHighlighter(language, Styles(PROBE))
     for line in lines:
-        assert "".join(segment.text for segment in code.line(line)) == line
+        assert "".join(segment.text for segment in code.highlight(line)) == line
 
 
 def test_a_line_that_is_not_complete_changes_nothing() -> None:
     code = CodeHighlighter("python", Styles(PROBE))
-    code.peek('x = """a')
-    assert styled([code.line("def f")]).startswith("{syntax_keyword}def")
+    code.preview('x = """a')
+    assert styled([code.highlight("def f")]).startswith("{syntax_keyword}def")
 
 
 def test_a_line_that_nobody_wrote_is_not_coloured() -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from codeloop.tui.commands import COMMANDS
-from codeloop.tui.keys.bindings import BINDINGS
+from codeloop.tui.keys.prompt_bindings import BINDINGS
 from codeloop.tui.settings.ui_settings import UiSettings
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "tui.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.tui.terminal.desktop import (
     clipboard_sequence,
-    copy_programs,
+    find_copy_programs,
     find_opener,
     notification,
     pass_through,
@@ -47,7 +47,7 @@ def test_screen_hands_a_long_one_on_in_pieces() -> None:
 def test_programs_are_those_of_the_persons_desktop(
     environment: dict[str, str], platform: str, names: list[str]
 ) -> None:
-    assert [program[0] for program in copy_programs(environment, platform)] == names
+    assert [program[0] for program in find_copy_programs(environment, platform)] == names
 
 
 @pytest.mark.parametrize(

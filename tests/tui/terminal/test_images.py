@@ -13,9 +13,9 @@ from codeloop.tui.terminal.images import (
     PictureBox,
     Protocol,
     data_of,
-    dimensions,
     placeholder,
     protocol_of,
+    read_size,
     size_text,
 )
 from codeloop.tui.terminal.pictures.encode import draw_picture
@@ -38,12 +38,12 @@ def url(data: bytes) -> str:
     ("form", "given"), [("PNG", {}), ("GIF", {}), ("JPEG", {}), ("WEBP", {}), ("WEBP", {"lossless": True})]
 )
 def test_a_picture_says_how_large_it_is(form: str, given: dict[str, Any]) -> None:
-    assert dimensions(encoded(form, **given)) == (64, 48)
+    assert read_size(encoded(form, **given)) == (64, 48)
 
 
 @pytest.mark.parametrize("head", [b"", b"text", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF....WEBPVP8 ", b"GIF89a"])
 def test_what_does_not_say_has_no_size(head: bytes) -> None:
-    assert dimensions(head) == (0, 0)
+    assert read_size(head) == (0, 0)
 
 
 def test_a_line_of_text_stands_in_its_place() -> None:
@@ -97,7 +97,7 @@ def test_kitty_gets_png_in_pieces() -> None:
     assert parts[0][0] == "q=2,a=T,f=100,c=20,r=10,m=1"
     assert {keys for keys, _ in parts[1:-1]} == {"q=2,m=1"}
     assert parts[-1][0] == "q=2,m=0"
-    assert dimensions(base64.b64decode("".join(piece for _, piece in parts))) == (200, 200)
+    assert read_size(base64.b64decode("".join(piece for _, piece in parts))) == (200, 200)
 
 
 def test_iterm_gets_a_file() -> None:

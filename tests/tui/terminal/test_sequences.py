@@ -4,8 +4,8 @@ import pytest
 from textual import events
 
 from codeloop.tui.commands import COMMANDS
-from codeloop.tui.keys.bindings import normalise_key
 from codeloop.tui.keys.keymap import Keymap
+from codeloop.tui.keys.prompt_bindings import normalise_key
 from codeloop.tui.terminal.sequences import KeyParser, needs_cursor, register_keys
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import ThemeError, colour_number, contrast, load, names, textual_theme
+from codeloop.tui.themes.themes import ThemeError, colour_number, contrast, list_themes, load, textual_theme
 
 SMALL = {
     "primary": "#111111", "secondary": 4, "accent": "none", "text": "ink",
@@ -87,7 +87,7 @@ def test_the_last_folder_wins(tmp_path: Path) -> None:
     write(tmp_path / "a", SMALL | {"primary": "#aaaaaa"}, name="codeloop")
     write(tmp_path / "b", SMALL | {"primary": "#bbbbbb"}, name="codeloop")
     assert load("codeloop", "dark", [tmp_path / "a", tmp_path / "b"]).primary == "#bbbbbb"
-    assert names([tmp_path / "a"]) == names()
+    assert list_themes([tmp_path / "a"]) == list_themes()
 
 
 def test_numbers_are_the_terminals_sixteen_and_then_the_cube_and_the_greys() -> None:
@@ -97,7 +97,7 @@ def test_numbers_are_the_terminals_sixteen_and_then_the_cube_and_the_greys() -> 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", list_themes())
 @pytest.mark.parametrize("mode", ["dark", "light"])
 def test_widgets_get_each_colour_as_a_variable(name: str, mode: str) -> None:
     theme = load(name, "dark" if mode == "dark" else "light")
@@ -122,7 +122,7 @@ NO_TEXT = ("background", "border", "_bg", "highlight", "diff_context", "diff_lin
 
 
 @pytest.mark.parametrize("mode", ["dark", "light"])
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", list_themes())
 def test_text_can_be_read_on_every_ground_of_every_theme(name: str, mode: str) -> None:
     theme = load(name, "dark" if mode == "dark" else "light")
     if not theme.background.startswith("#"):

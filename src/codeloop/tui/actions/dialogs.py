@@ -28,13 +28,13 @@ from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
-from codeloop.tui.dialogs.providers.picker import ProviderPicker
+from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker, describe_deletion
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
-from codeloop.tui.keys.bindings import BINDINGS
 from codeloop.tui.keys.keymap import Keymap
+from codeloop.tui.keys.prompt_bindings import BINDINGS
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
@@ -193,7 +193,7 @@ async def choose_theme(ui: Ui, words: str) -> None:
         theme: str | None = words
     else:
         appearance = ui.appearance
-        theme = await ask(ui, ThemePicker(appearance.names(), appearance.name, show, lambda: appearance.styles))
+        theme = await ask(ui, ThemePicker(appearance.list_themes(), appearance.name, show, lambda: appearance.styles))
     if theme:
         ui.choices.save("theme", theme)
 

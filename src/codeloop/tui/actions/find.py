@@ -78,9 +78,9 @@ class ConversationSearch:
             self._tab.transcript.blocks.highlights.show("")
             self._tab.transcript.refresh()
             return
-        find_in_session = FindInSession(session_id=view.session.id, query=text[: SESSION_SEARCH_TEXT.value])
+        query = FindInSession(session_id=view.session.id, query=text[: SESSION_SEARCH_TEXT.value])
         try:
-            result = await self._ui.client.call(SESSION_FIND, find_in_session)
+            result = await self._ui.client.call(SESSION_FIND, query)
         except CodeloopError as error:
             bar.say(str(error))
             return

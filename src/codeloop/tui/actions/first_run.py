@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.actions.dialogs import ask, make_context
-from codeloop.tui.dialogs.providers.picker import ProviderPicker
+from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from codeloop.tui.terminal.multiplexer import ask_tmux
 from codeloop.tui.ui import Ui
 
@@ -36,7 +36,10 @@ def announce_server(ui: Ui, server: str) -> None:
 
 
 async def choose_provider(ui: Ui) -> bool:
-    """Show the provider dialog; return whether a model is usable now. Text meant for the prompt goes there."""
+    """Show the provider dialog; return whether a model is usable now.
+
+    Text that was typed into its filter, but meant for the prompt, is moved there.
+    """
     picker = ProviderPicker(make_context(ui), TITLE)
     model = await ask(ui, picker)
     await ui.choices.reload()

@@ -25,10 +25,10 @@ def find_pictures(view: SessionView | None) -> Iterator[FilePart]:
     """Yield the pictures of a conversation, the oldest first."""
     for message in view.log.messages.values() if view is not None else ():
         for part in message.parts.values():
-            yield from _pictures(part)
+            yield from _list_pictures(part)
 
 
-def _pictures(part: Part) -> list[FilePart]:
+def _list_pictures(part: Part) -> list[FilePart]:
     match part:
         case FilePart():
             files = [part]

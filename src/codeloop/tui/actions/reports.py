@@ -30,32 +30,30 @@ LIMITS = "Every call must pass these as well"
 
 async def show_context(ui: Ui, _words: str) -> None:
     """Show what fills the window of the session's model."""
-    session_context = await ui.client.call(SESSION_CONTEXT, SessionId(session_id=ui.session.id))
-    await _read(ui, "Context", lambda width: context_lines(session_context, width))
+    report = await ui.client.call(SESSION_CONTEXT, SessionId(session_id=ui.session.id))
+    await _show_lines(ui, "Context", lambda width: context_lines(report, width))
 
 
 async def show_cost(ui: Ui, _words: str) -> None:
     """Show what the session and its subagents have used."""
-    session_cost = await ui.client.call(SESSION_COST, SessionId(session_id=ui.session.id))
-    await _read(ui, "Cost", lambda width: cost_lines(session_cost, width))
+    report = await ui.client.call(SESSION_COST, SessionId(session_id=ui.session.id))
+    await _show_lines(ui, "Cost", lambda width: cost_lines(report, width))
 
 
 async def show_memory(ui: Ui, _words: str) -> None:
     """Show the notes of the project's memory, and which of them are stale."""
-    memory_notes = await ui.client.call(MEMORY_LIST, NoArguments())
-    await _read(ui, "Memory", lambda _: memory_lines(memory_notes))
+    notes = await ui.client.call(MEMORY_LIST, NoArguments())
+    await _show_lines(ui, "Memory", lambda _: memory_lines(notes))
 
 
 async def show_permissions(ui: Ui, _words: str) -> None:
     """Show the effective rules, the revocable "always" grants, and recent decisions."""
     client, session = ui.client, ui.tab.session
-    permission_query = PermissionQuery(
-        session_id=session.id if session is not None else None, agent=ui.choices.agent_of(ui.tab)
-    )
+    query = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.agent_of(ui.tab))
 
     async def list_permissions() -> Sequence[Pick[str]]:
-        permissions_in_force = await client.call(PERMISSION_RULES, permission_query)
-        always = [Pick(grant.id, grant_text(grant), group="Always allowed") for grant in permissions_in_force.grants]
+        report = await client.call(PERMISSION_RULES, query)
+        always = [Pick(grant.id, grant_text(grant), group="Always allowed") for grant in report.grants]
         none = [] if always else [Pick("none", "nothing", group="Always allowed", problem="Nothing is always allowed.")]
         rules = [
             Pick(
@@ -64,11 +62,11 @@ async def show_permissions(ui: Ui, _words: str) -> None:
                 rule.origin,
                 group=LIMITS if rule.list else RULES,
             )
-            for at, rule in reversed([*enumerate(permissions_in_force.rules)])
+            for at, rule in reversed([*enumerate(report.rules)])
         ]
         lately = [
             Pick(f"decision {at}", decision_text(each), group="Latest decisions")
-            for at, each in reversed([*enumerate(permissions_in_force.decisions)])
+            for at, each in reversed([*enumerate(report.decisions)])
         ]
         return [*always, *none, *lately, *sorted(rules, key=lambda pick: pick.group == LIMITS)]
 
@@ -87,7 +85,7 @@ async def show_permissions(ui: Ui, _words: str) -> None:
     await ask(ui, Picker(source, lambda: ui.appearance.styles))
 
 
-async def _read(ui: Ui, title: str, lines: Callable[[int], Sequence[str]]) -> None:
+async def _show_lines(ui: Ui, title: str, lines: Callable[[int], Sequence[str]]) -> None:
     """Show the lines for a width over the whole screen."""
 
     def rows(width: int) -> list[Row]:

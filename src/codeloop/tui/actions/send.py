@@ -23,7 +23,7 @@ from codeloop.schema.operation import COMMAND, MESSAGE_GET, PROMPT, SESSION_GET,
 from codeloop.schema.permission import PROFILE
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
-from codeloop.tui.widgets.prompt.prepare import to_stored_prompt
+from codeloop.tui.widgets.prompt.preparer import to_stored_prompt
 from codeloop.tui.widgets.session_tab import SessionTab
 
 LIMITS = RunLimits(attended=True)
@@ -48,7 +48,7 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, 
         session = await _find_or_create_session(ui, tab, entry)
         if session is None:
             return
-        client, model, agent = _client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
+        client, model, agent = _find_client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
         if entry.mode == "shell":
             shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
             await client.call(SESSION_SHELL, shell)
@@ -106,7 +106,7 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
             parts=list(files),
             limits=LIMITS,
         )
-        _show_stop_reason(ui, await _client(ui, session).call(COMMAND, command))
+        _show_stop_reason(ui, await _find_client(ui, session).call(COMMAND, command))
 
 
 @asynccontextmanager
@@ -126,7 +126,7 @@ async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
         return False
     try:
         ids = MessageId(session_id=tab.session.id, message_id=message_id)
-        await _client(ui, tab.session).call(MESSAGE_GET, ids)
+        await _find_client(ui, tab.session).call(MESSAGE_GET, ids)
     except CodeloopError:
         return False
     return True
@@ -173,7 +173,7 @@ async def _has_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
     return True
 
 
-def _client(ui: Ui, session: Session) -> Client:
+def _find_client(ui: Ui, session: Session) -> Client:
     """Return the client of a session, which may be in another directory."""
     return ui.sessions.client_of(session) if ui.sessions is not None else ui.client
 

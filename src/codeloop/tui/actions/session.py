@@ -51,15 +51,13 @@ async def take_over(ui: Ui, words: str) -> None:
 
 async def stop_all(ui: Ui, _words: str) -> None:
     """Stop the running turns of all of this user's servers, terminals and runs."""
-    stopped_sessions = await ui.client.call(STOP_ALL, NoArguments())
-    if stopped_sessions.left:
-        names = ", ".join(one_line(each.title, _TITLE) for each in stopped_sessions.left)
-        ui.say(f"{_count_sessions(len(stopped_sessions.stopped))} stopped. Still running: {names}", "warning")
+    result = await ui.client.call(STOP_ALL, NoArguments())
+    if result.left:
+        names = ", ".join(one_line(each.title, _TITLE) for each in result.left)
+        ui.say(f"{_count_sessions(len(result.stopped))} stopped. Still running: {names}", "warning")
     else:
         ui.say(
-            f"{_count_sessions(len(stopped_sessions.stopped))} stopped."
-            if stopped_sessions.stopped
-            else "Nothing was running.",
+            f"{_count_sessions(len(result.stopped))} stopped." if result.stopped else "Nothing was running.",
             "success",
         )
 
@@ -88,7 +86,7 @@ async def redo(ui: Ui, _words: str) -> None:
     ui.tab.forget_notices()
     if lines:
         ui.say("\n".join(lines), "success")
-    if before and ui.tab.prompt.entry.text in {"", before}:  # empty: the command was typed in its place
+    if before and ui.tab.prompt.entry.text in {"", before}:  # empty: /redo itself was typed over it
         await _edit_undone_prompt(ui)
 
 
@@ -112,9 +110,9 @@ async def compact(ui: Ui, _words: str) -> None:
     model = ui.choices.resolve_model(ui.tab)
     if model is None:
         raise UsageProblem("No model can be used yet. /connect sets one up.")
-    summarize = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
+    request = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
     # In the background: keys typed after a command wait for its end, and this takes long.
-    ui.start_task(ui.client.call(SUMMARIZE, summarize))
+    ui.start_task(ui.client.call(SUMMARIZE, request))
 
 
 async def fork(ui: Ui, _words: str) -> None:

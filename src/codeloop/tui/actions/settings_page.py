@@ -20,14 +20,14 @@ ABOUT = {
     "scroll_speed": "rows that one turn of the mouse wheel scrolls",
     "diff_style": "changes in one column, or side by side; auto: by the width",
     "thinking": "whether the model's thinking is shown",
-    "details": "whether what calls gave is shown",
+    "details": "whether the output of calls is shown",
     "sidebar": "the sidebar; auto: from 120 columns on",
     "pictures": "whether pictures are shown in the conversation, where the terminal can",
     "vim": "the keys of vi in the prompt",
-    "motion": "whether anything moves by itself",
+    "motion": "whether anything is animated",
     "bell": "ring when a long turn ends or a question waits while you look elsewhere",
     "title": "name the terminal's window after the session: * works, ? waits",
-    "notifications": "say so on the desktop as well, where the terminal can",
+    "notifications": "show a desktop notification as well, where the terminal can",
 }
 
 
@@ -59,7 +59,7 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     """Write a setting to the user's own file (None: remove it), and apply it. Raises CodeloopError."""
     file, key = ui.launch.own_settings, setting.keys[0]
     if file is None:
-        raise UsageProblem("There is no folder for settings here.")
+        raise UsageProblem("Settings can't be stored: this UI was started without a file for them.")
     setting_type = get_type_hints(UiSettings)[key]
     if value is None:
         unset_setting(file, key)
@@ -86,7 +86,7 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
 
 def _list_choices(kind: Any, ui: Ui | None) -> tuple[str, ...]:
     if ui is not None:
-        return tuple(ui.appearance.names())
+        return tuple(ui.appearance.list_themes())
     if kind is bool:
         return ON_OFF
     return tuple(get_args(kind)) if get_origin(kind) is Literal else ()

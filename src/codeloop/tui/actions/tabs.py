@@ -57,7 +57,7 @@ async def show_parent(ui: Ui, _words: str) -> None:
     """Show the parent session of the shown subagent."""
     session = ui.session
     if session.parent_id is None:
-        raise UsageProblem("This session is no subagent's.")
+        raise UsageProblem("This session has no parent: no other session started it.")
     await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session.parent_id)))
 
 

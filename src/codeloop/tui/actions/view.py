@@ -116,7 +116,7 @@ def _name_state(is_on: bool) -> str:
 async def toggle_lowest(ui: Ui, _words: str) -> None:
     """Show all of the lowest call on the screen, or its end again."""
     if not ui.tab.transcript.toggle(reversed(range(ui.tab.transcript.size.height))):
-        ui.notify("No call is in sight that could be opened.")
+        ui.notify("No tool call on the screen can be opened.")
 
 
 async def show_status(ui: Ui, _words: str) -> None:

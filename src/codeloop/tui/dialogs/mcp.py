@@ -20,7 +20,7 @@ from codeloop.schema.operation import (
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.sign_in import SignIn
+from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.state.servers import CONNECTING, HEALTH, ServerState, mcp_state
 
@@ -51,9 +51,9 @@ class McpPicker(Picker[str]):
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         self._statuses = await self._dialog_context.client.call(MCP_STATUS, NoArguments())
-        return [self._pick(name, status) for name, status in self._statuses.items()]
+        return [self._make_pick(name, status) for name, status in self._statuses.items()]
 
-    def _pick(self, name: str, status: MCPStatus) -> Pick[str]:
+    def _make_pick(self, name: str, status: MCPStatus) -> Pick[str]:
         state = ServerState(CONNECTING) if name in self._connecting else mcp_state(status)
         mark = "●" if status.status == "connected" and status.state is None else ""
         look = HEALTH[state.health] if state.health in {"wanting", "bad"} else "text_muted"
@@ -64,9 +64,9 @@ class McpPicker(Picker[str]):
     def choose(self, value: str) -> None:
         """Connect a server in the background; the list shows its progress."""
         wants_sign_in = self._statuses[value].status == "needs_auth"
-        self._carry_out(partial(self._sign_in if wants_sign_in else self._connect, value), value)
+        self._run_action(partial(self._sign_in if wants_sign_in else self._connect, value), value)
 
-    def _carry_out(self, what: Callable[[], Awaitable[bool]], server: str) -> None:
+    def _run_action(self, what: Callable[[], Awaitable[bool]], server: str) -> None:
         async def run() -> None:
             try:
                 await what()
@@ -93,7 +93,7 @@ class McpPicker(Picker[str]):
             return False
         client = self._dialog_context.client
         start = await client.call(MCP_AUTH_START, McpName(name=name))
-        screen = SignIn(name, start.authorization_url, ELSEWHERE, self.colours)
+        screen = SignInScreen(name, start.authorization_url, ELSEWHERE, self.colours)
         sign_in = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
 
         def close_screen(task: asyncio.Task[MCPStatus]) -> None:

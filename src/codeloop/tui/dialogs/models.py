@@ -44,12 +44,12 @@ class ModelPicker(Picker[ModelRef]):
         if self._shows_all:
             known_providers = await client.call(PROVIDER_LIST, none)
             unusable = [each for each in known_providers.all if each.id not in known_providers.connected]
-            picks += [pick for provider in unusable for pick in self._picks_of(provider, describe_problem(provider))]
+            picks += [pick for provider in unusable for pick in self._list_picks(provider, describe_problem(provider))]
         return picks
 
     def _group_picks(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
         """Yield favourites, then recent ones, then all others by provider."""
-        picks = {reference(pick.value): pick for provider in providers for pick in self._picks_of(provider, "")}
+        picks = {reference(pick.value): pick for provider in providers for pick in self._list_picks(provider, "")}
         remembered = self._memory.read()
         recent = [ref for ref in remembered.recent if ref not in remembered.favourites]
         for group, refs in ((FAVOURITES, remembered.favourites), (RECENT, recent)):
@@ -59,7 +59,7 @@ class ModelPicker(Picker[ModelRef]):
                     yield Pick(pick.value, pick.title, pick.group, pick.hint, group, pick.mark, pick.also)
         yield from picks.values()
 
-    def _picks_of(self, provider: ProviderDetails, problem: str) -> Iterator[Pick[ModelRef]]:
+    def _list_picks(self, provider: ProviderDetails, problem: str) -> Iterator[Pick[ModelRef]]:
         variants = self._memory.read().variants
         for model in provider.models.values():
             ref = ModelRef(provider_id=provider.id, model_id=model.id)

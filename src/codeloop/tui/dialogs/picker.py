@@ -118,7 +118,7 @@ class Picker(Dialog[T | None], Generic[T]):
         self._report_highlight()
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         styles = self.colours()
         has_preview = self.source.preview is not None and self.size.width >= PREVIEW_FROM
         outer = self.box_width(WIDE if has_preview else NARROW)

@@ -36,13 +36,13 @@ from codeloop.schema.operation import (
 )
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.messages import message_rows, text_of
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.rows import short_time
+from codeloop.tui.dialogs.parts.session_messages import message_rows, text_of
 from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.text_rows import format_time
 from codeloop.tui.state.children import title_of
 
 _MOST = 1_000
@@ -87,9 +87,9 @@ class SessionPicker(Picker[str]):
         several = len({session.directory for session in sessions}) > 1
         self._pin_ids = frozenset(self._pins.read())
         sessions = sorted(sessions, key=lambda session: session.id not in self._pin_ids)
-        return [self._pick(session, labels.get(session.id, ""), several=several) for session in sessions]
+        return [self._make_pick(session, labels.get(session.id, ""), several=several) for session in sessions]
 
-    def _pick(self, session: Session, state: str, *, several: bool, excerpt: str = "") -> Pick[str]:
+    def _make_pick(self, session: Session, state: str, *, several: bool, excerpt: str = "") -> Pick[str]:
         day = datetime.fromtimestamp(session.time.updated / 1000).astimezone()
         directory = session.path or "." if several else ""
         return Pick(
@@ -109,7 +109,7 @@ class SessionPicker(Picker[str]):
             self._sessions.setdefault(hit.session.id, hit.session)
             excerpt = one_line(hit.excerpts[0].text, 200) if hit.excerpts else ""
             if excerpt:
-                picks.append(self._pick(hit.session, "", several=False, excerpt=excerpt))
+                picks.append(self._make_pick(hit.session, "", several=False, excerpt=excerpt))
         return picks
 
     async def _pin(self, session_id: str | None) -> bool:
@@ -211,13 +211,13 @@ class ForkPicker(Picker[str]):
             session = sessions_by_id.pop(session_id)
             forks = [each for each in sessions_by_id.values() if _find_origin(each)[0] == session_id]
             waiting += [(each.id, depth + 1) for each in sorted(forks, key=lambda each: -each.time.created)]
-            title = f"{_branch(depth)}{session.title}"
-            where = await self._fork_point(session) if depth else "" if forks else "there is no fork of it yet"
-            state = labels.get(session_id) or short_time(session.time.updated)
+            title = f"{_draw_branch(depth)}{session.title}"
+            where = await self._describe_fork_point(session) if depth else "" if forks else "there is no fork of it yet"
+            state = labels.get(session_id) or format_time(session.time.updated)
             picks.append(Pick(session_id, title, where, state, mark="●" if session_id == self._session.id else ""))
         return picks
 
-    async def _fork_point(self, fork: Session) -> str:
+    async def _describe_fork_point(self, fork: Session) -> str:
         """Return the prompt before which a fork was made; "": at the end."""
         session_id, message_id = _find_origin(fork)
         if not message_id:
@@ -231,7 +231,7 @@ class ForkPicker(Picker[str]):
         return f"before “{one_line(text_of(message), 60)}”"
 
 
-def _branch(depth: int) -> str:
+def _draw_branch(depth: int) -> str:
     """Return the tree lines before a row at this depth."""
     return f"└{'──' * (depth - 1)} " if depth else ""
 
@@ -272,7 +272,7 @@ class ChildPicker(Picker[str]):
             children = await client.call(SESSION_CHILDREN, SessionId(session_id=parent))
             for child in children:
                 mark = "●" if child.id == self._current else ""
-                title = f"{_branch(depth)}{title_of(child)}"
+                title = f"{_draw_branch(depth)}{title_of(child)}"
                 picks.append(Pick(child.id, title, child.agent or "", labels.get(child.id, ""), mark=mark))
                 waiting.append((child.id, depth + 1))
         return picks

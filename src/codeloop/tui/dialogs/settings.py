@@ -55,8 +55,8 @@ CONFIGURATION = (
     Setting(("sandbox", "mode"), "whether commands run in a sandbox", ("auto", "off", "required"), default="auto"),
     Setting(("sandbox", "network"), "what sandboxed commands reach", ("hosts", "on", "off"), default="hosts"),
     Setting(("snapshot",), "whether changes are kept for undo", ON_OFF, default="true"),
-    Setting(("compaction", "auto"), "summarise by itself when the context is full", ON_OFF, default="true"),
-    Setting(("compaction", "prune"), "leave old outputs of tools out of requests", ON_OFF, default="true"),
+    Setting(("compaction", "auto"), "whether a full context is summarised automatically", ON_OFF, default="true"),
+    Setting(("compaction", "prune"), "whether requests leave out old outputs of tools", ON_OFF, default="true"),
     Setting(("shell",), "the shell that runs commands"),
     Setting(("username",), "what you are called"),
     Setting(("share",), "whether sessions may be shared", ("manual", "auto", "disabled"), default="manual"),
@@ -90,7 +90,7 @@ class SettingsPicker(Picker[str]):
             origins = await client.call(CONFIG_ORIGINS, none)
         settings = [*(self._own() if self._own is not None else ())]
         for each in CONFIGURATION:
-            value, origin = _value(values, each.keys), origins.get(each.name, "")
+            value, origin = _read_value(values, each.keys), origins.get(each.name, "")
             settings.append(msgspec.structs.replace(each, group=PROJECT, value=value, origin=origin))
         self._settings = {f"{each.group} {each.name}": each for each in settings}
         return [
@@ -113,20 +113,20 @@ class SettingsPicker(Picker[str]):
 
     async def _set(self, setting: Setting) -> None:
         if setting.choices:
-            text = await self._dialog_context.ask(_values(setting, self._dialog_context))
+            text = await self._dialog_context.ask(_create_value_picker(setting, self._dialog_context))
         else:
             text = await self._dialog_context.ask(
                 TextInput(setting.name, self.colours, setting.value, about=setting.about)
             )
         if text is not None and text.strip() != setting.value:
-            await self._put(setting, _parse(setting, text.strip()))
+            await self._change_value(setting, _parse(setting, text.strip()))
 
     async def _clear(self, name: str | None) -> bool:
         if name is not None:
-            await self._put(self._settings[name], None)
+            await self._change_value(self._settings[name], None)
         return False
 
-    async def _put(self, setting: Setting, value: object) -> None:
+    async def _change_value(self, setting: Setting, value: object) -> None:
         try:
             if setting.group != PROJECT and self._change is not None:
                 await self._change(setting, value)
@@ -137,7 +137,7 @@ class SettingsPicker(Picker[str]):
         self.reload()
 
 
-def _values(setting: Setting, context: DialogContext) -> Picker[str]:
+def _create_value_picker(setting: Setting, context: DialogContext) -> Picker[str]:
     async def list_values() -> Sequence[Pick[str]]:
         now = setting.value or setting.default
         return [
@@ -174,7 +174,7 @@ def _nest(keys: Sequence[str], value: object) -> JSON:
     return {first: _nest(rest, value) if rest else value}
 
 
-def _value(values: JSON, keys: Sequence[str]) -> str:
+def _read_value(values: JSON, keys: Sequence[str]) -> str:
     """Return the value that keys lead to, as text."""
     value: Any = values
     for key in keys:

@@ -20,11 +20,11 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.messages import message_rows, read_messages, text_of
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.rows import justify, short_time
+from codeloop.tui.dialogs.parts.session_messages import message_rows, read_messages, text_of
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.text_rows import format_time, justify
 
 _MOST_FILES = 12
 
@@ -88,7 +88,7 @@ class Timeline(Picker[TimelineStep]):
             text = text_of(message)
             if isinstance(message.info, UserMessage) and text:
                 step = TimelineStep("jump", message.info.id, text, self._session_id)
-                picks.append(Pick(step, text, hint=short_time(message.info.time.created)))
+                picks.append(Pick(step, text, hint=format_time(message.info.time.created)))
         return picks[::-1]
 
     async def _draw_turn(self, step: TimelineStep, width: int) -> Sequence[Row]:

@@ -9,9 +9,9 @@ from textual.containers import Vertical
 
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
-from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.keys.typing_rhythm import LEAST
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.text_rows import wrap_text
 from codeloop.tui.widgets.rows_view import RowsView
 
 TITLE = "Trust this project?"
@@ -46,7 +46,7 @@ class TrustScreen(Dialog[bool]):
             yield RowsView("trust-keys")
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         styles, outer = self.colours(), self.box_width(100)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
@@ -57,7 +57,8 @@ class TrustScreen(Dialog[bool]):
         for line in escape_controls(self._about).rstrip("\n").split("\n"):
             colour = _LOOKS.get(line[:1], "text_muted")
             about += [
-                [Segment("│ ", styles.of("border")), Segment(row, styles.of(colour))] for row in wrap(line, width - 3)
+                [Segment("│ ", styles.of("border")), Segment(row, styles.of(colour))]
+                for row in wrap_text(line, width - 3)
             ]
         keys = [("y", "trust it from now on"), ("n", "leave its risky settings out"), ("↑↓", "scroll")]
         foot: list[Row] = [[], *key_rows(keys, styles, width)]

@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
+from codeloop.tui.editor.boundaries import next_edge, previous_edge, snap
 from codeloop.tui.editor.chips import Chip, Chips, add_chip, escape_chips
-from codeloop.tui.editor.graphemes import next_edge, previous_edge, snap
 
 _MOST_GROUPS = 1_000
 """The most groups of changes that can be undone."""

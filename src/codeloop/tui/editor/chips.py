@@ -50,7 +50,7 @@ def add_chip(chips: Chips, chip: Chip, text: str = "") -> str:
 
 
 def escape_chips(chips: Chips, text: str) -> str:
-    """Escape a foreign text: private-use characters in it become chips of themselves."""
+    """Escape a text from outside: private-use characters in it become chips that show their code point."""
     if text.isascii() or re.search(_RANGE, text) is None:
         return text
     return re.sub(_RANGE, lambda match: add_chip(chips, Chip(f"[U+{ord(match[0]):X}]", match[0])), text)

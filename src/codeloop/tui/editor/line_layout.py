@@ -8,8 +8,8 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from codeloop.kit.terminal_text import escape_answer_controls
+from codeloop.tui.editor.boundaries import spans
 from codeloop.tui.editor.chips import Chips
-from codeloop.tui.editor.graphemes import spans
 
 _TAB = " " * 4
 """What is shown for a tab."""
@@ -66,14 +66,14 @@ class Layout:
         line = max(bisect_right(self._starts, at, hi=len(self._lines)) - 1, 0)
         within = at - self._starts[line]
         section = bisect_right(self._breaks[line], within)
-        start, end = self._bounds(line, section)
+        start, end = self._find_bounds(line, section)
         column = sum(glyph.cells for glyph in self.glyphs(self._lines[line][start:end]) if glyph.end <= within - start)
         return self._tops[line] + section, column
 
     def offset(self, row: int, column: int) -> int:
         """Return the offset in the text of the character in a cell, or the end of its row."""
         row = min(max(row, 0), self.rows - 1)
-        line, start, end = self._section(row)
+        line, start, end = self._find_section(row)
         glyphs = self.glyphs(self._lines[line][start:end])
         at = 0
         for glyph in glyphs:
@@ -86,7 +86,7 @@ class Layout:
 
     def row(self, row: int) -> tuple[int, str]:
         """Return the offset in the text and the characters of a row."""
-        line, start, end = self._section(row)
+        line, start, end = self._find_section(row)
         return self._starts[line] + start, self._lines[line][start:end]
 
     def glyphs(self, text: str) -> list[Glyph]:
@@ -102,14 +102,14 @@ class Layout:
             glyphs.append(Glyph(start, end, label, cell_len(label)))
         return glyphs
 
-    def _bounds(self, line: int, section: int) -> tuple[int, int]:
+    def _find_bounds(self, line: int, section: int) -> tuple[int, int]:
         breaks = self._breaks[line]
         start = breaks[section - 1] if section else 0
         return start, breaks[section] if section < len(breaks) else len(self._lines[line])
 
-    def _section(self, row: int) -> tuple[int, int, int]:
+    def _find_section(self, row: int) -> tuple[int, int, int]:
         line = max(bisect_right(self._tops, row, hi=len(self._lines)) - 1, 0)
-        return line, *self._bounds(line, row - self._tops[line])
+        return line, *self._find_bounds(line, row - self._tops[line])
 
     def _wrap(self, line: str, cells: int) -> tuple[int, ...]:
         if len(line) <= cells and line.isascii() and line.isprintable():

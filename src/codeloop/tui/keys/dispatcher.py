@@ -9,9 +9,9 @@ from textual.widgets import Input
 
 from codeloop.tui.commands import BY_ID
 from codeloop.tui.dialogs.parts.dialog import Dialog
-from codeloop.tui.keys.bindings import normalise_key
 from codeloop.tui.keys.key_order import GRACE, KeyOrder
 from codeloop.tui.keys.keymap import UiCommand
+from codeloop.tui.keys.prompt_bindings import normalise_key
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
 from codeloop.tui.widgets.prompt.prompt import PromptInput

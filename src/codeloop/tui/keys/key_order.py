@@ -23,7 +23,9 @@ class KeyOrder:
         self._take = take
         self._is_settled = is_settled
         self._queue: list[Event] = []
+        """The keys that wait; the first one may be in handling."""
         self._release: asyncio.Task[None] | None = None
+        """Handles them, one after the other."""
         self._settled_event: asyncio.Event | None = None
         """Set once the last key that may change the focus is handled."""
 

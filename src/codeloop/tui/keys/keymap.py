@@ -102,7 +102,7 @@ class Keymap:
         self.keys: dict[str, tuple[str, ...]] = {}
         """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
         leader_key = own.get("leader")
-        self.leader = _key(leader_key if isinstance(leader_key, str) and leader_key else DEFAULT_LEADER)
+        self.leader = _normalise(leader_key if isinstance(leader_key, str) and leader_key else DEFAULT_LEADER)
         for name, keys in own.items():
             if name not in defaults and name != "leader":
                 continue
@@ -141,7 +141,7 @@ class Keymap:
     def list_leader_keys(self) -> list[tuple[str, str]]:
         """Return the keys that follow the leader as displayed, each with its command."""
         bindings = self._commands.items()
-        return [(_display(key.removeprefix(LEADER)), names[0]) for key, names in bindings if key.startswith(LEADER)]
+        return [(_display_key(key.removeprefix(LEADER)), names[0]) for key, names in bindings if key.startswith(LEADER)]
 
     def key_of(self, name: str) -> str:
         """Return the first key of a command as displayed; "" if it has none."""
@@ -153,10 +153,10 @@ class Keymap:
 
     def _display_binding(self, key: str) -> str:
         before = f"{self.leader} " if key.startswith(LEADER) else ""
-        return before + _display(key.removeprefix(LEADER))
+        return before + _display_key(key.removeprefix(LEADER))
 
 
-def _display(key: str) -> str:
+def _display_key(key: str) -> str:
     """Return a key as it is displayed, such as `ctrl+pgup`."""
     *modifiers, last = key.split("+")
     parts = [*sorted(modifiers, key=_MODIFIER_ORDER.index), last]
@@ -173,7 +173,7 @@ def find_wrong_keys(keys: object) -> list[str]:
 
 def _is_key(name: str) -> bool:
     modifiers = name.removesuffix("++").removesuffix("+").lower().split("+")[: -1 if name[-1:] != "+" else None]
-    last = _key(name).split("+")[-1]
+    last = _normalise(name).split("+")[-1]
     is_held = {ALIASES.get(each, each) for each in modifiers if each} <= {*_MODIFIER_ORDER}
     return bool(name) and is_held and (len(last) == 1 or last in _NAMES)
 
@@ -182,10 +182,10 @@ def _parse(keys: str) -> Iterable[str]:
     for each in keys.split(",") if keys != "," else [","]:
         name = each.strip()
         if name and name != "none":
-            yield LEADER + _key(name.removeprefix(LEADER)) if name.startswith(LEADER) else _key(name)
+            yield LEADER + _normalise(name.removeprefix(LEADER)) if name.startswith(LEADER) else _normalise(name)
 
 
-def _key(name: str) -> str:
+def _normalise(name: str) -> str:
     *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
     if len(key) != 1 or key.isascii():
         modifiers = [ALIASES.get(each.lower(), each.lower()) for each in modifiers if each]

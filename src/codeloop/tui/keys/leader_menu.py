@@ -44,7 +44,7 @@ class LeaderMenu(CachedWidget):
         self.refresh()
 
     def notify_style_update(self) -> None:
-        """Draw anew in other colours."""
+        """Redraw in other colours."""
         self._lay_out()
         super().notify_style_update()
 

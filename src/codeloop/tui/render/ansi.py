@@ -43,10 +43,10 @@ class AnsiText:
         self._pen = Pen()
         self._cache: dict[Pen, Style] = {}
 
-    def line(self, text: str) -> Row:
+    def draw_line(self, text: str) -> Row:
         """Return a line as a row of any width."""
         if text.isascii() and text.isprintable():
-            return [Segment(text, self._style())] if text else []
+            return [Segment(text, self._find_style())] if text else []
         row: Row = []
         at = 0
         line = _apply_overwrites(text)
@@ -60,9 +60,9 @@ class AnsiText:
 
     def _add(self, row: Row, text: str) -> None:
         if text:
-            row.append(Segment(escape_controls(expand_tabs(text)), self._style()))
+            row.append(Segment(escape_controls(expand_tabs(text)), self._find_style()))
 
-    def _style(self) -> Style:
+    def _find_style(self) -> Style:
         style = self._cache.get(self._pen)
         if style is None:
             style = self._cache[self._pen] = self._make_style(self._pen)

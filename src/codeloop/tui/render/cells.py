@@ -7,7 +7,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.graphemes import clusters
+from codeloop.tui.render.clusters import split_clusters
 
 TAB = 4
 """Cells between two tab stops."""
@@ -48,20 +48,26 @@ def fold(line: Sequence[Segment], width: int) -> list[Row]:
 
 
 def _break(line: Sequence[Segment], width: int, *, trims: bool) -> list[Row]:
+    """Break a line into rows; `trims`: without the blanks at the breaks.
+
+    A break is where a row starts and ends in the text. Plain text takes a faster way than graphemes, since an answer
+    is broken again with every delta.
+    """
     text = line[0].text if len(line) == 1 else "".join([segment.text for segment in line])
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
         return [list(line)]
     width = max(width, 2)
     if is_plain(text):
-        breaks = _plain_words(text, width) if trims else _plain_pieces(text, width)
+        breaks = _break_words(text, width) if trims else _break_pieces(text, width)
     elif cell_len(text) <= width:
         return [list(line)]
     else:
-        breaks = _breaks(text, width, trims=trims)
+        breaks = _break_graphemes(text, width, trims=trims)
     return _slice(line, breaks)
 
 
-def _plain_words(text: str, width: int) -> list[tuple[int, int]]:
+def _break_words(text: str, width: int) -> list[tuple[int, int]]:
+    """Return the breaks of plain text at spaces, without these."""
     breaks: list[tuple[int, int]] = []
     start, end = 0, len(text)
     while end - start > width:
@@ -82,7 +88,8 @@ def _plain_words(text: str, width: int) -> list[tuple[int, int]]:
     return breaks
 
 
-def _plain_pieces(text: str, width: int) -> list[tuple[int, int]]:
+def _break_pieces(text: str, width: int) -> list[tuple[int, int]]:
+    """Return the breaks of plain text after spaces, with these."""
     breaks: list[tuple[int, int]] = []
     start = 0
     while len(text) - start > width:
@@ -94,11 +101,12 @@ def _plain_pieces(text: str, width: int) -> list[tuple[int, int]]:
     return [*breaks, (start, len(text))]
 
 
-def _breaks(text: str, width: int, *, trims: bool) -> list[tuple[int, int]]:
+def _break_graphemes(text: str, width: int, *, trims: bool) -> list[tuple[int, int]]:
+    """Return the breaks of any text: at spaces, and next to wide characters."""
     breaks: list[tuple[int, int]] = []
     start = used = 0
     chance = used_there = 0  # where the row may end, and what the row takes up to there
-    for begin, end, cells in clusters(text):
+    for begin, end, cells in split_clusters(text):
         is_space = text[begin:end] == " "
         if used + cells > width and not (is_space and trims):
             if chance > start and text[start:chance].strip(" "):
@@ -169,7 +177,7 @@ def head(text: str, width: int) -> str:
     """Return as much of the beginning of a text as `width` cells hold."""
     if is_plain(text):
         return text[:width]
-    for start, _, cells in clusters(text):
+    for start, _, cells in split_clusters(text):
         width -= cells
         if width < 0:
             return text[:start]
@@ -187,7 +195,7 @@ def cut_path(path: str, width: int) -> str:
         return path
     at = len(path)
     room = max(width, 1) - 1
-    for start, _, cells in reversed(clusters(path)):
+    for start, _, cells in reversed(split_clusters(path)):
         room -= cells
         if room < 0:
             break

@@ -8,9 +8,9 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import MessageAbortedError, error_message
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import prefix_rows, wrap
-from codeloop.tui.state.items import EndItem, Look, NoticeItem
+from codeloop.tui.state.items import EndItem, NoticeItem, NoticeLook
 
-_COLOURS: dict[Look, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
+_COLOURS: dict[NoticeLook, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
 _NAME = 40
 """Characters of an agent's or a model's name."""
 
@@ -23,18 +23,18 @@ def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
         message = error_message(error)
         rows += _text_rows(f"{message}\n{_advise(message)}", "error", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
-    sums = [row for line in _lines(*_sums(item), room) for row in wrap([Segment(line, style)], room)]
+    sums = [row for line in _join_words(*_describe_use(item), room) for row in wrap([Segment(line, style)], room)]
     return [*rows, *prefix_rows(sums, Segment("  "))]
 
 
-def _lines(who: list[str], used: list[str], room: int) -> list[str]:
+def _join_words(who: list[str], used: list[str], room: int) -> list[str]:
     """Join words with dots in one line, or in separate lines for each kind."""
     if cell_len(line := " · ".join([*who, *used])) <= room:
         return [line]
-    return [*_fill(who, room), *_fill(used, room)]
+    return [*_fill_lines(who, room), *_fill_lines(used, room)]
 
 
-def _fill(words: list[str], room: int) -> list[str]:
+def _fill_lines(words: list[str], room: int) -> list[str]:
     lines = words[:1]
     for word in words[1:]:
         longer = f"{lines[-1]} · {word}"
@@ -45,7 +45,7 @@ def _fill(words: list[str], room: int) -> list[str]:
     return lines
 
 
-def _sums(item: EndItem) -> tuple[list[str], list[str]]:
+def _describe_use(item: EndItem) -> tuple[list[str], list[str]]:
     """Return the model and duration, and the usage."""
     message = item.message
     about = "~" if item.is_estimated else ""

@@ -39,7 +39,7 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
             rows = [*rows[:_ENDS], cut(more, inner), *rows[-_ENDS:]]
     fill = styles.of("text", "", background)
     before = [Segment(BAR, styles.of(bar, "", background)), Segment(" ", fill)]
-    chips = [chip for part in item.parts for chip in _chip(part, muted_style)]
+    chips = [chip for part in item.parts for chip in _draw_chip(part, muted_style)]
     chip_rows = wrap(chips, inner) if chips else []
     panel_rows: list[Row] = [pad([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
     words = [pad([*before, *row], canvas.width, fill) for row in chip_rows]
@@ -50,7 +50,7 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
     return panel_rows
 
 
-def _chip(part: Part, style: Style) -> Row:
+def _draw_chip(part: Part, style: Style) -> Row:
     """Draw an attachment in brackets; a click on a picture shows it."""
     match part:
         case FilePart(id=key, mime=mime):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from codeloop.schema.part import ToolStateRunning
 from codeloop.tui.render.answers import LiveTexts, reasoning_rows, summary_rows
-from codeloop.tui.render.calls.calls import call_rows
+from codeloop.tui.render.calls.renderers import call_rows
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.endings import end_rows, notice_rows
 from codeloop.tui.render.prompts import prompt_rows
@@ -35,7 +35,7 @@ class Renderer:
             case PromptItem():
                 return prompt_rows(item, self._canvas)
             case TextItem():
-                return self._texts.answer(item)
+                return self._texts.draw_answer(item)
             case ReasoningItem():
                 return reasoning_rows(item, self._canvas, self._texts)
             case ToolItem():

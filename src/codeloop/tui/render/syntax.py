@@ -78,24 +78,24 @@ class CodeHighlighter:
         self._background = background
         self._base = styles.of(base, "", background)
 
-    def line(self, text: str) -> list[Segment]:
+    def highlight(self, text: str) -> list[Segment]:
         """Return the next line in colours."""
         if not text or self._name in _PLAIN or len(text) > LONGEST or text.isspace():
             return [Segment(text, self._base)] if text else []
-        return _merge((self._style(kind), value) for kind, value in self._tokens(text))
+        return _merge((self._find_style(kind), value) for kind, value in self._split_tokens(text))
 
-    def peek(self, text: str) -> list[Segment]:
+    def preview(self, text: str) -> list[Segment]:
         """Return an incomplete line in colours."""
         before = list(self._stack), self._in_comment
-        segments = self.line(text)
+        segments = self.highlight(text)
         self._stack, self._in_comment = before
         return segments
 
-    def _style(self, kind: tuple[str, ...]) -> Style:
-        colour = _colour(kind)
+    def _find_style(self, kind: tuple[str, ...]) -> Style:
+        colour = _find_colour(kind)
         return self._styles.of(colour, "", self._background) if colour else self._base
 
-    def _tokens(self, text: str) -> Iterator[Token]:
+    def _split_tokens(self, text: str) -> Iterator[Token]:
         """Yield the tokens of a line. Multi-line comments are handled here: most lexers need them whole."""
         if self._in_comment:
             end = text.find("*/")
@@ -114,13 +114,13 @@ class CodeHighlighter:
 
 
 @cache
-def _colour(kind: tuple[str, ...]) -> str:
+def _find_colour(kind: tuple[str, ...]) -> str:
     name = ".".join(kind)
     return next((colour for start, colour in _COLOURS if name == start or name.startswith(f"{start}.")), "")
 
 
 @cache
-def _lexer(name: str) -> Any:
+def _find_lexer(name: str) -> Any:
     """Return pygments' lexer for a language; None if it knows none."""
     from pygments import lexers
     from pygments.util import ClassNotFound
@@ -134,35 +134,37 @@ def _lexer(name: str) -> Any:
 
 @cache
 def _has_block_comments(name: str) -> bool:
-    lexer = _lexer(name)
+    lexer = _find_lexer(name)
     return lexer is not None and not _BLOCK_COMMENTS.isdisjoint(lexer.aliases)
 
 
 @cache
-def _rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
+def _find_rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
     """Return a lexer's rules by state, if its state stack is all that it carries between lines."""
     from pygments.lexer import ExtendedRegexLexer, RegexLexer
 
-    lexer = _lexer(name)
+    lexer = _find_lexer(name)
     if not isinstance(lexer, RegexLexer) or isinstance(lexer, ExtendedRegexLexer):
         return None
     return getattr(lexer, "_tokens", None)
 
 
 def _lex(name: str, stack: list[str], text: str) -> Iterator[Token]:
-    lexer = _lexer(name)
+    lexer = _find_lexer(name)
     if lexer is None or not text:
         yield (), text
         return
-    rules = _rules(name)
+    rules = _find_rules(name)
     if rules is not None:
-        yield from _run(lexer, rules, stack, text)
+        yield from _run_rules(lexer, rules, stack, text)
         return
     for _, kind, value in lexer.get_tokens_unprocessed(text):
         yield kind, value
 
 
-def _run(lexer: Any, rules: dict[str, list[tuple[Any, Any, Any]]], stack: list[str], text: str) -> Iterator[Token]:
+def _run_rules(
+    lexer: Any, rules: dict[str, list[tuple[Any, Any, Any]]], stack: list[str], text: str
+) -> Iterator[Token]:
     """Yield the tokens of a line; `stack` holds the lexer's states before it, and afterwards those at its end."""
     line = text + "\n"
     at, steps = 0, 20 * len(line) + 100
@@ -178,7 +180,7 @@ def _run(lexer: Any, rules: dict[str, list[tuple[Any, Any, Any]]], stack: list[s
                 for _, kind, value in action(lexer, match):
                     yield kind, value
             at = match.end()
-            _enter(stack, then)
+            _enter_state(stack, then)
             break
         else:
             if line[at] == "\n":
@@ -189,7 +191,7 @@ def _run(lexer: Any, rules: dict[str, list[tuple[Any, Any, Any]]], stack: list[s
     del stack[1:-_DEEPEST]
 
 
-def _enter(stack: list[str], then: Any) -> None:
+def _enter_state(stack: list[str], then: Any) -> None:
     """Change the states as a rule says: a number goes back so many, `#push` repeats the last."""
     if isinstance(then, int):
         del stack[max(len(stack) + then, 1) :]

@@ -47,7 +47,7 @@ class Appearance:
         self.thinking, self.details = settings.thinking, settings.details
         self.sidebar, self.diff = settings.sidebar, settings.diff_view
         self._settings = settings
-        self.mode = self._fitting_mode()
+        self.mode = self._choose_mode()
         try:
             self.choose(settings.theme if self.has_colours else themes.COLOURLESS)
             if self._terminal.depth == "standard" and not self.theme.ansi:
@@ -58,7 +58,7 @@ class Appearance:
 
     @property
     def has_colours(self) -> bool:
-        """Whether the user wants colours at all."""
+        """Whether colours are shown: the user may want none (NO_COLOR)."""
         return self._terminal.depth != "none"
 
     @property
@@ -67,14 +67,14 @@ class Appearance:
         return self._settings.pictures and self.has_colours
 
     @property
-    def has_any_colour(self) -> bool:
-        """Whether the terminal shows any RGB colour."""
+    def has_all_colours(self) -> bool:
+        """Whether the terminal shows all RGB colours, not only a palette."""
         return self._terminal.depth == "truecolor"
 
     def set_background(self, *, is_dark: bool) -> bool:
         """Set whether the terminal's background is dark; return whether everything must be redrawn."""
         self._terminal = replace(self._terminal, is_dark=is_dark)
-        before, self.mode = self.mode, self._fitting_mode()
+        before, self.mode = self.mode, self._choose_mode()
         if before == self.mode:
             return False
         try:
@@ -83,7 +83,7 @@ class Appearance:
             self.mode = before
         return self.mode != before
 
-    def _fitting_mode(self) -> Literal["dark", "light"]:
+    def _choose_mode(self) -> Literal["dark", "light"]:
         if self._settings.mode == "auto":
             return "dark" if self._terminal.is_dark else "light"
         return self._settings.mode
@@ -102,15 +102,15 @@ class Appearance:
         self.theme = themes.textual_theme(colours, f"codeloop-{name}-{self.mode}")
         return self.theme
 
-    def names(self) -> list[str]:
+    def list_themes(self) -> list[str]:
         """Return the names of all themes."""
-        return themes.names(self._folders)
+        return themes.list_themes(self._folders)
 
     def has_sidebar(self, width: int) -> bool:
         """Return whether the sidebar is shown: as the user wants it, else where there is room for it."""
         return self.sidebar == "show" or (self.sidebar == "auto" and width >= WIDE)
 
-    def canvas(self, directory: str) -> Canvas:
+    def create_canvas(self, directory: str) -> Canvas:
         """Return the canvas of a transcript, which sets the width itself."""
         return Canvas(
             width=80,

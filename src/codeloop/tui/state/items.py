@@ -7,7 +7,7 @@ from msgspec import Struct
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart
 
-Look = Literal["info", "success", "warning", "error"]
+NoticeLook = Literal["info", "success", "warning", "error"]
 
 
 class PromptItem(Struct, frozen=True):
@@ -97,7 +97,7 @@ class NoticeItem(Struct, frozen=True):
 
     key: str
     text: str
-    look: Look = "info"
+    look: NoticeLook = "info"
 
 
 Item = PromptItem | TextItem | ReasoningItem | ToolItem | SummaryItem | EndItem | NoticeItem

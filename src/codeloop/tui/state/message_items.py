@@ -54,16 +54,16 @@ def items_of(log: MessageLog, message_id: str, showing: Showing) -> list[Item]:
     undone = bool(showing.undone_from) and message_id >= showing.undone_from
     match message.info:
         case UserMessage() as info:
-            return _prompt(info, message, showing, undone=undone)
+            return _prompt_items(info, message, showing, undone=undone)
         case AssistantMessage(summary=True) as info:
             text = "".join(part.text for part in message.parts.values() if isinstance(part, TextPart))
             is_live = info.time.completed is None
             return [] if undone else [SummaryItem(info.id, text, is_live, info.id in showing.open_keys)]
         case AssistantMessage() as info:
-            return [] if undone else [*_items_of_parts(info, message, showing), *_end(log, info)]
+            return [] if undone else [*_items_of_parts(info, message, showing), *_end_items(log, info)]
 
 
-def _prompt(info: UserMessage, message: LoggedMessage, showing: Showing, *, undone: bool) -> list[Item]:
+def _prompt_items(info: UserMessage, message: LoggedMessage, showing: Showing, *, undone: bool) -> list[Item]:
     parts = tuple(part for part in message.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
     if info.id in showing.queued_ids or not parts or all(isinstance(part, CompactionPart) for part in parts):
         return []
@@ -107,7 +107,7 @@ def _items_of_parts(info: AssistantMessage, message: LoggedMessage, showing: Sho
                 pass
 
 
-def _end(log: MessageLog, info: AssistantMessage) -> list[Item]:
+def _end_items(log: MessageLog, info: AssistantMessage) -> list[Item]:
     """Return the end of a turn below its last answer, once that is complete."""
     if info.time.completed is None or (info.finish in INTERMEDIATE and info.error is None):
         return []

@@ -42,7 +42,9 @@ class OpenSessions:
         self._on_event = on_event
         self._on_failure = on_failure
         self._following: asyncio.Task[None] | None = None
+        """Follows the events of the target."""
         self._tasks: set[asyncio.Task[None]] = set()
+        """Read sessions again after events were missed."""
         self._reading: list[tuple[SessionView, list[Event]]] = []
         """Views whose messages are being read, and the events that arrive meanwhile."""
 
@@ -106,8 +108,8 @@ class OpenSessions:
         while True:
             middle = (empty + full) // 2
             before = cursor_before(middle if full - empty > 1 else full)
-            list_messages = ListMessages(session_id=view.session.id, limit=PAGE, before=before)
-            page = await client.call(SESSION_MESSAGES, list_messages)
+            query = ListMessages(session_id=view.session.id, limit=PAGE, before=before)
+            page = await client.call(SESSION_MESSAGES, query)
             if 0 < len(page) < PAGE or full - empty <= 1:
                 break
             empty, full = (empty, min(page[0].info.time.created, middle)) if page else (middle, full)
@@ -128,10 +130,10 @@ class OpenSessions:
 
     async def _load_page(self, view: SessionView, cursor: str | None) -> None:
         client, since = self.client_of(view.session), list[Event]()
-        list_messages = ListMessages(session_id=view.session.id, limit=PAGE, before=cursor)
+        query = ListMessages(session_id=view.session.id, limit=PAGE, before=cursor)
         self._reading.append((view, since))
         try:
-            page = await client.call(SESSION_MESSAGES, list_messages)
+            page = await client.call(SESSION_MESSAGES, query)
         finally:
             self._reading = [each for each in self._reading if each[1] is not since]
         is_joined = cursor is not None and any(each.info.id in view.log.messages for each in page)
@@ -148,7 +150,7 @@ class OpenSessions:
                 async for event in self.client.follow():
                     self._take(event.event)
             except GapError:
-                self._read_again()
+                self._schedule_reread()
             except CodeloopError as error:
                 self._on_failure(str(error))
                 return
@@ -157,7 +159,7 @@ class OpenSessions:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, ServerConnected | ServerResync):
-            self._read_again()
+            self._schedule_reread()
         for session_id, view in self.views.items():
             if view.take(event):
                 self.changed_ids.add(session_id)
@@ -166,13 +168,13 @@ class OpenSessions:
                         since.append(event)
         self._on_event(event)
 
-    def _read_again(self) -> None:
+    def _schedule_reread(self) -> None:
         """Read the open sessions again, because events were missed."""
-        task = asyncio.create_task(self._reread())
+        task = asyncio.create_task(self._reread_sessions())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _reread(self) -> None:
+    async def _reread_sessions(self) -> None:
         for view in list(self.views.values()):
             with suppress(CodeloopError):
                 session = SessionId(session_id=view.session.id)

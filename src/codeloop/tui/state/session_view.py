@@ -35,7 +35,7 @@ Request = PermissionRequest | QuestionRequest
 
 
 class SessionView:
-    """The state of a session. `take` applies an event; `changes` lists the messages to redraw."""
+    """The state of a session. `take` applies an event; `take_changes` lists the messages to redraw."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -137,7 +137,7 @@ class SessionView:
                     self._update_queue()
         return True
 
-    def changes(self) -> set[str]:
+    def take_changes(self) -> set[str]:
         """Return the ids of the messages whose items may have changed since the last call."""
         self.log.settle()
         changed_ids, self.log.changed_ids = self.log.changed_ids, set()

@@ -43,7 +43,7 @@ def clipboard_sequence(text: str, environment: Environment) -> str:
     return pass_through(sequence, environment)
 
 
-def copy_programs(environment: Environment, platform: str = sys.platform) -> list[tuple[str, ...]]:
+def find_copy_programs(environment: Environment, platform: str = sys.platform) -> list[tuple[str, ...]]:
     """Return the programs that write the desktop's clipboard; on a remote machine only tmux does."""
     programs: list[tuple[str, ...]] = []
     if environment.get("TMUX"):

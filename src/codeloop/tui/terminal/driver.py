@@ -99,7 +99,7 @@ READ_SIZE = 1 << 16
 """Bytes read at a time, enough for large pastes."""
 
 PATIENCE = 1.2 * constants.ESCAPE_DELAY
-"""Seconds after which an escape stands alone."""
+"""Seconds without input after which an escape is the key of that name, not the start of a sequence."""
 _POLL = 0.1
 """Seconds between checks whether a stalled terminal reads again."""
 

@@ -72,7 +72,7 @@ def placeholder(part: FilePart) -> str:
 def pixels_of(part: FilePart) -> tuple[int, int]:
     """Return a picture's width and height from its part; 0 where unknown."""
     data = _base64_of(part)
-    return dimensions(_decode(data[:_HEAD])) if data else (0, 0)
+    return read_size(_decode(data[:_HEAD])) if data else (0, 0)
 
 
 def _base64_of(part: FilePart) -> str:
@@ -93,7 +93,7 @@ def size_text(size: int) -> str:
     return f"{size / 1_000:.0f} kB" if size < 999_500 else f"{size / 1_000_000:.1f} MB"
 
 
-def dimensions(head: bytes) -> tuple[int, int]:
+def read_size(head: bytes) -> tuple[int, int]:
     """Return a picture's width and height from its first bytes; 0 where unknown."""
     try:
         if head.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -101,15 +101,15 @@ def dimensions(head: bytes) -> tuple[int, int]:
         if head.startswith((b"GIF87a", b"GIF89a")):
             return struct.unpack("<HH", head[6:10])
         if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-            return _webp(head)
+            return _read_webp_size(head)
         if head.startswith(b"\xff\xd8"):
-            return _jpeg(head)
+            return _read_jpeg_size(head)
     except (struct.error, IndexError):
         pass
     return 0, 0
 
 
-def _webp(head: bytes) -> tuple[int, int]:
+def _read_webp_size(head: bytes) -> tuple[int, int]:
     match head[12:16]:
         case b"VP8X":
             return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
@@ -121,7 +121,7 @@ def _webp(head: bytes) -> tuple[int, int]:
             return width & 0x3FFF, height & 0x3FFF
 
 
-def _jpeg(head: bytes) -> tuple[int, int]:
+def _read_jpeg_size(head: bytes) -> tuple[int, int]:
     at = 2
     while at + 9 < len(head) and head[at] == 0xFF:
         if head[at + 1] in _JPEG_SIZES:
@@ -143,11 +143,11 @@ def protocol_of(environment: Mapping[str, str], attributes: str = "") -> Protoco
         return "kitty"
     if program in _ITERM or environment.get("LC_TERMINAL") == "iTerm2":
         return "iterm"
-    if term.startswith(_SIXEL) or "4" in _attributes(attributes):
+    if term.startswith(_SIXEL) or "4" in _read_attributes(attributes):
         return "sixel"
     return "kitty" if environment.get("KONSOLE_VERSION", "") >= "220400" else ""
 
 
-def _attributes(answer: str) -> list[str]:
+def _read_attributes(answer: str) -> list[str]:
     match = re.search(r"\x1b\[\?([\d;]+)c", answer)
     return match[1].split(";")[1:] if match else []

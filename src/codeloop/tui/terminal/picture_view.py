@@ -34,7 +34,7 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
     """
     data = await asyncio.to_thread(data_of, part)
     if not data:
-        return f"{placeholder(part)} is not here any more."
+        return f"{placeholder(part)} can't be read any more."
     protocol = protocol_of(os.environ)
     if not protocol:
         return await _open_elsewhere(part, data)
@@ -54,7 +54,7 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
 
 def _show_until_key(part: FilePart, data: bytes, protocol: Protocol) -> None:
     with Path("/dev/tty").open("r+b", buffering=0) as terminal:
-        screen = picture_screen(part, data, protocol, _room(terminal.fileno()))
+        screen = picture_screen(part, data, protocol, _measure_terminal(terminal.fileno()))
         before = termios.tcgetattr(terminal.fileno())
         tty.setcbreak(terminal.fileno())
         terminal.write(f"{_OWN_SCREEN}{screen}".encode())
@@ -70,7 +70,7 @@ def picture_screen(part: FilePart, data: bytes, protocol: Protocol, box: Picture
     return f"{_CLEAR}{escape_controls(placeholder(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
 
 
-def _room(descriptor: int) -> PictureBox:
+def _measure_terminal(descriptor: int) -> PictureBox:
     """Return the terminal's size, with the pixels of a cell if known."""
     answer = fcntl.ioctl(descriptor, termios.TIOCGWINSZ, bytes(8))
     rows, columns, width, height = struct.unpack("HHHH", answer)

@@ -1,4 +1,4 @@
-"""A Textual app with clipboard, notifications and pictures, and less terminal output."""
+"""A Textual app that reaches the desktop (clipboard, links, notifications), draws pictures, and writes less."""
 
 import os
 from collections.abc import Generator, Iterator
@@ -20,7 +20,7 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.terminal.desktop import (
     TerminalWindow,
     clipboard_sequence,
-    copy_programs,
+    find_copy_programs,
     find_opener,
     open_link,
     write_clipboard,
@@ -66,12 +66,12 @@ class PicturePainter(Protocol):
 
 
 class TerminalApp(App[int], inherit_bindings=False):
-    """Adds clipboard, notifications and pictures to Textual's app."""
+    """Textual's app with what it lacks: a clipboard that works everywhere, pictures, a terminal that can be lent."""
 
     painter: PicturePainter | None = None
     """Draws pictures above the text; None: there are none, or they are text themselves."""
     farewell = ""
-    """Output to write before leaving the terminal."""
+    """Output to write before leaving the terminal: it frees pictures there."""
     _has_cursor = needs_cursor(os.environ)
     _is_cursor_shown = False
     is_lent = False
@@ -101,12 +101,13 @@ class TerminalApp(App[int], inherit_bindings=False):
 
     def _handle_exception(self, error: Exception) -> None:
         """End because of an error, but ignore missing widgets while the program is ending."""
+        # A task or a timer may come to a widget that is gone by then.
         cause = error.error if isinstance(error, WorkerFailed) else error
         if not (self.is_ending and isinstance(cause, QueryError | ScreenStackError | MountError)):
             super()._handle_exception(error)
 
     async def wait_for_keys(self) -> None:
-        """Wait until the held-back keys are processed."""
+        """Wait until the keys that were held back are handled; the UI's app does."""
 
     @property
     def is_stalled(self) -> bool:
@@ -117,7 +118,7 @@ class TerminalApp(App[int], inherit_bindings=False):
         """Copy a text by every way that may reach the user's desktop."""
         self._clipboard = text
         self.tell_terminal(clipboard_sequence(text, os.environ))
-        if programs := copy_programs(os.environ):
+        if programs := find_copy_programs(os.environ):
             self.run_worker(write_clipboard(text, programs, TERMINAL_FIRST), exit_on_error=False)
 
     async def visit(self, link: str) -> None:
@@ -125,7 +126,7 @@ class TerminalApp(App[int], inherit_bindings=False):
         program = find_opener(link, os.environ)
         if not program or not await open_link(program):
             self.copy_to_clipboard(link)
-            self.notify("The link is copied.")
+            self.notify("No program opens links here: the link is copied.")
 
     def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
         """Show a message for a while, without interpreting markup."""
@@ -142,6 +143,7 @@ class TerminalApp(App[int], inherit_bindings=False):
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        """Write an update of the screen in our own form, and note which pictures it erases."""
         if isinstance(renderable, ChopsUpdate):
             renderable = Changes(renderable.chops, renderable.spans, renderable.chop_ends)
         elif isinstance(renderable, LayoutUpdate):
@@ -162,6 +164,7 @@ class TerminalApp(App[int], inherit_bindings=False):
         return offset if isinstance(offset, Offset) else None
 
     def _begin_update(self) -> None:
+        """Hide the terminal's cursor while a frame is written, where it would jump about."""
         super()._begin_update()
         if self._is_cursor_shown and self._driver is not None:
             self._is_cursor_shown = False

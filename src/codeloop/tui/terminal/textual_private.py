@@ -22,7 +22,7 @@ from textual.widget import Widget
 __all__ = [
     "ChopsUpdate",  # the changed parts of a frame: our version writes less, and keeps emoji in their cells
     "Layer",
-    "LayoutUpdate",  # a whole region of a frame: the same
+    "LayoutUpdate",  # a region of a frame: for the same reasons
     "WriterThread",  # our version does not block on a terminal that reads nothing
     "XTermParser",  # our version also parses xterm's sequences
     "add_sequences",

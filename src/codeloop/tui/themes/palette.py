@@ -35,24 +35,24 @@ def fit_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
     for name, value in msgspec.structs.asdict(theme).items():
         if not str(value).startswith("#"):
             continue
-        colour = _rgb(value)
+        colour = _parse_rgb(value)
         if is_dark and name in _FAINT and sum(colour) < 3 * _LEAST:
             colour = (_LEAST, _LEAST, _LEAST)
         side = next((side for side in _DIFF if side in name), "")
         if side and (name.endswith("_bg") or "highlight" in name):
-            colours[name] = _tint(colour, side, is_dark=is_dark, is_word="highlight" in name)
+            colours[name] = _choose_tint(colour, side, is_dark=is_dark, is_word="highlight" in name)
         else:
-            red, green, blue = _nearest(colour)
+            red, green, blue = _find_nearest(colour)
             colours[name] = f"#{red:02x}{green:02x}{blue:02x}"
     return msgspec.structs.replace(theme, **colours)
 
 
-def _rgb(value: str) -> RGB:
+def _parse_rgb(value: str) -> RGB:
     return int(value[1:3], 16), int(value[3:5], 16), int(value[5:7], 16)
 
 
 @cache
-def _nearest(colour: RGB) -> RGB:
+def _find_nearest(colour: RGB) -> RGB:
     """Return the visually nearest colour: the eye is most sensitive to green, least to blue."""
     weights = (0.3, 0.59, 0.11)
 
@@ -62,7 +62,7 @@ def _nearest(colour: RGB) -> RGB:
     return min((*_CUBE, *_GREYS), key=distance)
 
 
-def _tint(colour: RGB, side: str, *, is_dark: bool, is_word: bool) -> str:
+def _choose_tint(colour: RGB, side: str, *, is_dark: bool, is_word: bool) -> str:
     hue, _, saturation = rgb_to_hls(*(part / 255 for part in colour))
     is_blue = _BLUE[0] <= hue <= _BLUE[1] and saturation >= _CLEAR and side == "added"
     return _TINTS["blue" if is_blue else _DIFF[side]][0 if is_dark else 1][is_word]

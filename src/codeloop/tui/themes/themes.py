@@ -77,7 +77,7 @@ class ThemeError(CodeloopError):
     """A theme can't be used; the message names the file and the key."""
 
 
-def names(folders: Iterable[Path] = ()) -> list[str]:
+def list_themes(folders: Iterable[Path] = ()) -> list[str]:
     """Return the names of all themes, in order; `folders`: where themes of the user and the project are."""
     return sorted({file.stem for folder in (BUILT_IN, *folders) for file in folder.glob("*.json")})
 
@@ -89,7 +89,7 @@ def load(name: str, mode: Mode, folders: Iterable[Path] = ()) -> ColourTheme:
     """
     paths = [file for folder in (BUILT_IN, *folders) if (file := folder / f"{name}.json").is_file()]
     if not paths or Path(name).name != name:
-        raise ThemeError(f"There is no theme {name}. There are: {', '.join(names(folders))}.")
+        raise ThemeError(f"There is no theme {name}. There are: {', '.join(list_themes(folders))}.")
     return _read(paths[-1], mode)
 
 

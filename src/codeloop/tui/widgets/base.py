@@ -50,7 +50,7 @@ class CachedWidget(Widget):
         return self._cached_rows[1]
 
     def notify_style_update(self) -> None:
-        """Draw anew in other colours."""
+        """Redraw in other colours."""
         self._cached_rows = None
         super().notify_style_update()
 

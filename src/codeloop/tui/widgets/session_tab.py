@@ -53,7 +53,7 @@ class SessionTab(EmptyWidget):
         self._rhythm = rhythm
         self._has_command = False
         """Whether a command was begun while a question was shown; then the question gets the focus back."""
-        self.panel = RequestPanel(colours, self._silence)
+        self.panel = RequestPanel(colours, self._measure_silence)
         self.panel.diff_view = canvas.diff
         self.agent: str | None = None
         """For the next prompts; None: as the session's last one."""
@@ -124,8 +124,8 @@ class SessionTab(EmptyWidget):
         ids, changed_ids = list[str](), set[str]()
         if self.view is not None:
             ids = self.view.log.ids
-            changed_ids = set(ids) | self.view.changes() if everything else self.view.changes()
-        has_scrolled = self.transcript.sync([*ids, NOTICES], {*changed_ids, NOTICES}, self._items)
+            changed_ids = set(ids) | self.view.take_changes() if everything else self.view.take_changes()
+        has_scrolled = self.transcript.sync([*ids, NOTICES], {*changed_ids, NOTICES}, self._list_items)
         self._show_request()
         return has_scrolled
 
@@ -150,7 +150,7 @@ class SessionTab(EmptyWidget):
         if has_command and self.panel.request is not None and self.prompt.editor.has_focus:
             self.panel.focus()
 
-    def _items(self, message_id: str) -> list[Item]:
+    def _list_items(self, message_id: str) -> list[Item]:
         if message_id != NOTICES and self.view is not None:
             return self.view.items(message_id)
         status = self.view.status if self.view is not None else None
@@ -168,7 +168,7 @@ class SessionTab(EmptyWidget):
             has_draft = bool(self.prompt.editor.buffer.text)
             self.panel.show(waiting[0], self._describe_asker(waiting[0]), len(waiting), has_draft=has_draft)
 
-    def _silence(self) -> float:
+    def _measure_silence(self) -> float:
         return self._rhythm.silence_before_answer(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
 
     def _describe_asker(self, request: Request) -> Asking:

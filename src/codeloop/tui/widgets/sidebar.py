@@ -31,7 +31,7 @@ LEAST_STATE = 6
 
 
 class SideInfo(Struct, frozen=True):
-    """The sidebar's data besides the session: git branch, changed files, servers' states by name."""
+    """The data of the sidebar apart from the session: git branch, changed files, servers' states by name."""
 
     session_id: str = ""
     branch: str = ""
@@ -56,7 +56,7 @@ class Sidebar(CommandWidget, ScrollView):
     def show(self, view: SessionView | None, content: StatusContent, styles: Styles) -> None:
         """Show this data."""
         self._colours = styles
-        rows = self._sections(view, self.info, content)
+        rows = self._draw_sections(view, self.info, content)
         if rows != self._rows:
             self._rows = rows
             self.virtual_size = Size(WIDTH, len(rows))
@@ -69,25 +69,25 @@ class Sidebar(CommandWidget, ScrollView):
         row = self._rows[at] if at < len(self._rows) else []
         return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
 
-    def _sections(self, view: SessionView | None, info: SideInfo, content: StatusContent) -> list[Row]:
+    def _draw_sections(self, view: SessionView | None, info: SideInfo, content: StatusContent) -> list[Row]:
         styles = self._colours
         title = view.session.title if view is not None else "New session"
         rows: list[Row] = [[], *_wrap_title(one_line(title, 200, escape_answer_controls), styles, "bold")]
         if info.branch:
             rows.append([Segment(cut_text(f"on {one_line(info.branch, 200)}", WIDTH - 4), styles.of("text_muted"))])
         if view is not None:
-            rows += [[], _heading("Context", styles), *self._usage_rows(view, content)]
+            rows += [[], _heading_row("Context", styles), *self._usage_rows(view, content)]
             if view.todos:
-                rows += [[], _heading("Tasks", styles)]
+                rows += [[], _heading_row("Tasks", styles)]
             for todo in view.todos:
                 mark, colour = MARKS.get(todo.status, ("[ ]", "text"))
-                rows += _item(mark, one_line(todo.content, 200), styles, colour)
+                rows += _item_rows(mark, one_line(todo.content, 200), styles, colour)
         if view is not None and info.session_id == view.session.id:
-            rows += self._files(info.files)
+            rows += self._file_rows(info.files)
         for name, states in (("MCP", info.mcp), ("LSP", info.lsp)):
             if states:
-                rows += [[], _heading(name, styles)]
-            rows += [row for server, state in states.items() for row in self._server(server, state)]
+                rows += [[], _heading_row(name, styles)]
+            rows += [row for server, state in states.items() for row in self._server_rows(server, state)]
         return rows
 
     def _usage_rows(self, view: SessionView, content: StatusContent) -> list[Row]:
@@ -105,11 +105,11 @@ class Sidebar(CommandWidget, ScrollView):
             ),
         ]
 
-    def _files(self, files: Sequence[SnapshotFileDiff]) -> list[Row]:
+    def _file_rows(self, files: Sequence[SnapshotFileDiff]) -> list[Row]:
         styles = self._colours
         if not files:
             return []
-        rows: list[Row] = [[], _heading(f"Changed files ({len(files)})", styles)]
+        rows: list[Row] = [[], _heading_row(f"Changed files ({len(files)})", styles)]
         for diff in files[:MOST_FILES]:
             sums = f"+{diff.additions} -{diff.deletions}"
             room = WIDTH - 5 - len(sums)
@@ -130,7 +130,7 @@ class Sidebar(CommandWidget, ScrollView):
             )
         return rows
 
-    def _server(self, name: str, state: ServerState) -> list[Row]:
+    def _server_rows(self, name: str, state: ServerState) -> list[Row]:
         """Draw a server's state, and below it the problem, if there is one."""
         styles, room = self._colours, WIDTH - 6
         visible_name = cut_text(one_line(name, 60), room * 2 // 3)
@@ -149,11 +149,11 @@ class Sidebar(CommandWidget, ScrollView):
         return rows + [[Segment(f"  {line}", styles.of("text_muted"))] for line in reason]
 
 
-def _heading(text: str, styles: Styles) -> Row:
+def _heading_row(text: str, styles: Styles) -> Row:
     return [Segment(text, styles.of("text", "bold"))]
 
 
-def _item(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
+def _item_rows(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
     first, *more = _wrap_words(text, WIDTH - 8)
     style = styles.of(colour)
     return [[Segment(f"{mark} {first}", style)], *([Segment(f"    {line}", style)] for line in more)]

@@ -24,7 +24,7 @@ HINT_FROM = 60
 
 
 class StatusContent(Struct, frozen=True):
-    """The bar's data besides the session: model, directory, the model's context (tokens; 0: unknown).
+    """The data of the bar apart from the session: model, directory, the model's context (tokens; 0: unknown).
 
     `profile`: the chosen permission profile. `problem`: the connection's problem.
     `hint`: a useful key, and `hint_command` its command. `waiting`: the leader key was pressed.
@@ -95,7 +95,7 @@ class StatusBar(CommandWidget):
             else 0
         )
         profile = cell_len(content.profile) + 2 if content.profile else 0
-        return busy + cell_len(_agent_and_model(content)) + profile + 5
+        return busy + cell_len(" ".join(filter(None, (content.agent, content.model)))) + profile + 5
 
     def _draw_left(self, room: int) -> Row:
         """Draw the left part: a pending key, a problem, or activity, agent, model and directory."""
@@ -153,7 +153,3 @@ class StatusBar(CommandWidget):
         for text, colour, command in parts:
             row += [Segment("  "), Segment(text, runs(styles.of(colour), command))]
         return row[1:]
-
-
-def _agent_and_model(content: StatusContent) -> str:
-    return " ".join(filter(None, (content.agent, content.model)))

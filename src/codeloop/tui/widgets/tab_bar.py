@@ -48,11 +48,11 @@ class TabBar(CachedWidget):
         row: Row = []
         most = min(max(app_of(self).size.width // len(tabs) - _AROUND, LEAST), MOST)
         for index, tab in enumerate(tabs):
-            mark = _mark([tab.view] if tab.view is not None else [])
+            mark = _choose_mark([tab.view] if tab.view is not None else [])
             style = styles.of("text", "bold", on="background_element") if tab is shown_tab else styles.of("text_muted")
             if mark in _COLOURS and tab is not shown_tab:
                 style = styles.of(_COLOURS[mark])
-            text = f" {index + 1} {mark}{_cut(tab.title, most)} "
+            text = f" {index + 1} {mark}{_cut_title(tab.title, most)} "
             row += [Segment(text, style), Segment(" ")]
         if row != self._row:
             self._row = row
@@ -74,7 +74,7 @@ class TabBar(CachedWidget):
                 return
 
 
-def _cut(title: str, most: int) -> str:
+def _cut_title(title: str, most: int) -> str:
     """Cut a title to so many characters; a fork keeps its distinguishing end."""
     name, fork, number = title.rpartition(" (fork #")
     return (
@@ -91,7 +91,7 @@ def _has_failed(view: SessionView) -> bool:
     return error is not None and not isinstance(error, MessageAbortedError)
 
 
-def _mark(views: Sequence[SessionView]) -> str:
+def _choose_mark(views: Sequence[SessionView]) -> str:
     """Return the mark of what most needs attention: a question, a failure, work; else none."""
     if any(view.requests for view in views):
         return "? "
@@ -103,4 +103,4 @@ def _mark(views: Sequence[SessionView]) -> str:
 def window_name(tabs: Sequence[SessionTab], shown_tab: SessionTab) -> str:
     """Return the title of the terminal's window: the session's, with a mark if any waits, has failed, or works."""
     views = [tab.view for tab in tabs if tab.view is not None]
-    return _mark(views) + (f"{shown_tab.title} - codeloop" if shown_tab.session is not None else "codeloop")
+    return _choose_mark(views) + (f"{shown_tab.title} - codeloop" if shown_tab.session is not None else "codeloop")

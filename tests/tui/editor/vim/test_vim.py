@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codeloop.tui.editor.boundaries import spans
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.chips import Chip, expand_chips
-from codeloop.tui.editor.graphemes import spans
 from codeloop.tui.editor.vim.vim import Vim
 
 ESC = "\x1b"

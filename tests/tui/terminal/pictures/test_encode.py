@@ -8,7 +8,7 @@ from rich.color import ColorSystem
 from rich.style import Style
 
 from codeloop.tui.terminal.images import PictureBox, Protocol
-from codeloop.tui.terminal.pictures.encode import rows_of, upload_picture
+from codeloop.tui.terminal.pictures.encode import draw_rows, upload_picture
 from codeloop.tui.terminal.pictures.kitty import MARKS, MOST, cells
 from tests.tui.terminal.drawn import DrawingTerminal
 
@@ -30,7 +30,7 @@ def saved(image: Image.Image, form: str = "PNG") -> bytes:
 
 def rows_drawn(data: bytes, protocol: Protocol, colours: int = 200) -> DrawingTerminal:
     terminal = DrawingTerminal(40, 10)
-    for line, row in enumerate(rows_of(data, protocol, BOX, colours)):
+    for line, row in enumerate(draw_rows(data, protocol, BOX, colours)):
         terminal.feed(f"\x1b[{line + 3};6H{row}")
     return terminal
 
@@ -80,7 +80,7 @@ def test_a_smaller_picture_is_not_made_larger() -> None:
 
 
 def test_a_terminal_of_few_colours_is_given_no_more() -> None:
-    for row in rows_of(gradient(), "sixel", BOX, 16):
+    for row in draw_rows(gradient(), "sixel", BOX, 16):
         assert row.count(";2;") <= 16
 
 
@@ -101,7 +101,7 @@ def test_other_formats_are_drawn(form: str) -> None:
 def test_what_is_no_picture_or_too_large_is_refused(data: bytes, why: str) -> None:
     for protocol in ("sixel", "iterm"):
         with pytest.raises(ValueError, match=why):
-            rows_of(data, protocol, BOX)
+            draw_rows(data, protocol, BOX)
 
 
 def test_each_mark_is_another() -> None:

@@ -12,26 +12,26 @@ from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.parts.reader import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.diff.quoted_diff import quoted_diff_rows
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.request_panel.request_diff import diff_rows
 
 
 async def show_changes(ui: Ui, words: str) -> None:
     """List the changed files; Enter shows the diff of one over the whole screen. `words`: the file to show at once."""
     client, session_id = ui.client, ui.session.id
-    snapshot_file_diffs: dict[str, SnapshotFileDiff] = {}
+    diffs_by_name: dict[str, SnapshotFileDiff] = {}
 
     async def list_files() -> Sequence[Pick[str]]:
         diffs = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session_id, whole=True))
-        snapshot_file_diffs.update({diff.file or "": diff for diff in diffs})
-        return [
-            Pick(name, name, hint=f"+{diff.additions} -{diff.deletions}") for name, diff in snapshot_file_diffs.items()
-        ]
+        diffs_by_name.update({diff.file or "": diff for diff in diffs})
+        return [Pick(name, name, hint=f"+{diff.additions} -{diff.deletions}") for name, diff in diffs_by_name.items()]
 
     def draw_diff(name: str, width: int) -> Sequence[Row]:
-        styles, patch = ui.appearance.styles, snapshot_file_diffs[name].patch or ""
-        plain = escape_controls(patch) or "Its content is not text, or too large to be shown."
-        return diff_rows(patch, Canvas(width, styles, diff=ui.appearance.diff)) or text_rows(plain, styles, width)
+        styles, patch = ui.appearance.styles, diffs_by_name[name].patch or ""
+        plain = escape_controls(patch) or "This file is not text, or too large to be shown."
+        return quoted_diff_rows(patch, Canvas(width, styles, diff=ui.appearance.diff)) or text_rows(
+            plain, styles, width
+        )
 
     async def preview(name: str, width: int) -> Sequence[Row]:
         return draw_diff(name, width)
@@ -41,7 +41,7 @@ async def show_changes(ui: Ui, words: str) -> None:
     )
     if words:
         await list_files()
-    file = words if words in snapshot_file_diffs else await ask(ui, Picker(source, lambda: ui.appearance.styles))
+    file = words if words in diffs_by_name else await ask(ui, Picker(source, lambda: ui.appearance.styles))
     if file is not None:
         title = one_line(file, 200)
         await ask(ui, ReadingScreen(title, lambda width: draw_diff(file, width), lambda: ui.appearance.styles))

@@ -18,9 +18,9 @@ from codeloop.tui.dialogs.parts.dialog import text_rows
 from codeloop.tui.dialogs.parts.reader import ReadingScreen
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import wrap
+from codeloop.tui.render.diff.quoted_diff import quoted_diff_rows
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
-from codeloop.tui.widgets.request_panel.request_diff import diff_rows
 
 _OPTION = re.compile(r"""(-m|--model|--check)[ =]+("[^"]*"|'[^']*'|\S+)\s*""")
 _SHORT = 6
@@ -33,7 +33,7 @@ async def open_worktree(ui: Ui, words: str) -> None:
         raise UsageProblem("The project is still being opened.")
     if is_verb(words):
         lines = await run_worktree(ui.client, words)
-        await _show(ui, words or "list", lines)
+        await _show_lines(ui, words or "list", lines)
         return
     name, _, prompt = words.partition(" ")
     tree, is_new = await enter_worktree(ui.client, name)
@@ -57,7 +57,7 @@ async def compare_models(ui: Ui, words: str) -> None:
         return session
 
     rows = await compare(ui.sessions.target, comparison, begin)
-    await _show(ui, "compared", compare_lines(rows, is_checked=comparison.check is not None))
+    await _show_lines(ui, "compared", compare_lines(rows, is_checked=comparison.check is not None))
 
 
 def _read_comparison(words: str) -> Comparison:
@@ -77,8 +77,8 @@ def _read_comparison(words: str) -> Comparison:
     return Comparison(prompt=prompt, models=tuple(models), check=check)
 
 
-async def _show(ui: Ui, words: str, lines: Sequence[str]) -> None:
-    """Say a short answer, show a long one over the whole screen, a patch as a diff."""
+async def _show_lines(ui: Ui, words: str, lines: Sequence[str]) -> None:
+    """Show a short answer as a notice, a long one on a screen of its own, a patch as a diff."""
     text = escape_controls("\n".join(lines))
     if len(lines) <= _SHORT:
         ui.say(text)
@@ -87,7 +87,9 @@ async def _show(ui: Ui, words: str, lines: Sequence[str]) -> None:
     def draw(width: int) -> Sequence[Row]:
         styles = ui.appearance.styles
         if words.startswith("diff"):
-            return diff_rows(text, Canvas(width, styles, diff=ui.appearance.diff)) or text_rows(text, styles, width)
+            return quoted_diff_rows(text, Canvas(width, styles, diff=ui.appearance.diff)) or text_rows(
+                text, styles, width
+            )
         return [row for line in text.split("\n") for row in wrap([Segment(line, styles.of("text"))], width)]
 
     await ask(ui, ReadingScreen(f"Work trees: {words}", draw, lambda: ui.appearance.styles))

@@ -23,7 +23,7 @@ class Confirm(Dialog[bool]):
             yield RowsView("confirm-rows")
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         styles, outer = self.colours(), self.box_width(70)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer

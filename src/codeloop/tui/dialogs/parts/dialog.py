@@ -11,9 +11,9 @@ from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 from textual.theme import Theme
 
-from codeloop.tui.dialogs.parts.rows import justify, wrap
 from codeloop.tui.keys.key_order import GRACE
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.text_rows import justify, wrap_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import app_of
 from codeloop.tui.widgets.rows_view import PRESSES
@@ -86,7 +86,7 @@ class Dialog(ModalScreen[Result]):
         self.set_class(is_above_another or not self.colours().theme.background.startswith("#"), "-opaque")
 
     def draw(self) -> None:
-        """Draw everything anew, as after a change of the size or the theme; each dialog does that its own way."""
+        """Redraw everything, as after a change of the size or the theme; each dialog does that its own way."""
 
     def on_resize(self, _event: events.Resize) -> None:
         """Fit the box into the screen."""
@@ -142,4 +142,4 @@ def key_rows(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Ro
 
 def text_rows(text: str, styles: Styles, width: int, colour: str = "text") -> list[Row]:
     """Return a text in wrapped rows. It is not escaped: texts of others are escaped before."""
-    return [[Segment(line, styles.of(colour))] for line in wrap(text, width)]
+    return [[Segment(line, styles.of(colour))] for line in wrap_text(text, width)]

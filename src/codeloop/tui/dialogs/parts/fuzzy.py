@@ -26,13 +26,13 @@ class FuzzyIndex:
         goes_on = bool(self._query) and query.startswith(self._query)
         among = self._indices if goes_on else range(len(self._texts))
         words = query.split()
-        scores = _scores(self._texts, among, words) if words else [(0, index) for index in among]
+        scores = _score_texts(self._texts, among, words) if words else [(0, index) for index in among]
         scores.sort()
         self._query, self._indices = query, [index for _, index in scores]
         return list(self._indices)
 
 
-def match_indices(text: str, query: str) -> set[int]:
+def find_match(text: str, query: str) -> set[int]:
     """Return the indices of the characters of a text that match a query."""
     flat, indices = _normalise(text), set[int]()
     for raw in query.split():
@@ -41,7 +41,7 @@ def match_indices(text: str, query: str) -> set[int]:
         at = at if at >= 0 else flat.find(word)
         if at >= 0:
             indices |= set(range(at, at + len(word)))
-        elif (match := _letters(word).search(flat)) is not None:
+        elif (match := _compile_letters(word).search(flat)) is not None:
             at = match.start()
             for letter in word:
                 at = flat.index(letter, at) + 1
@@ -49,9 +49,9 @@ def match_indices(text: str, query: str) -> set[int]:
     return indices
 
 
-def _scores(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) -> list[tuple[int, int]]:
+def _score_texts(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) -> list[tuple[int, int]]:
     """Return score and index of each text that matches every word; lower is better."""
-    patterns = [(word := _normalise(raw), f" {word}", _letters(word)) for raw in words]
+    patterns = [(word := _normalise(raw), f" {word}", _compile_letters(word)) for raw in words]
     scores: list[tuple[int, int]] = []
     for index in among:
         text = texts[index]
@@ -79,7 +79,7 @@ def _normalise(text: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _letters(word: str) -> re.Pattern[str]:
+def _compile_letters(word: str) -> re.Pattern[str]:
     """Compile a pattern for the letters of a word in their order."""
     first, *letters = word or " "
     return re.compile(re.escape(first) + "".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in letters))

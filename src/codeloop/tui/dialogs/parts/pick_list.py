@@ -7,10 +7,10 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from codeloop.kit.terminal_text import escape_answer_controls, one_line
-from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex, match_indices
+from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex, find_match
 from codeloop.tui.dialogs.parts.picks import Pick, T
-from codeloop.tui.dialogs.parts.rows import fill_background, fit, justify
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.text_rows import cut_line, fill_background, justify
 from codeloop.tui.themes.styles import Styles
 
 AnyPick = Pick[Any]
@@ -70,7 +70,7 @@ class PickRows(Sequence[Row]):
         if styles is None:
             return []
         if isinstance(line, str):
-            return [Segment(fit(line, self.width), styles.of("text_muted", "bold"))] if line else []
+            return [Segment(cut_line(line, self.width), styles.of("text_muted", "bold"))] if line else []
         return self._pick(self._picks[self._indices[line]], styles, is_here=line == self.cursor)
 
     def _pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
@@ -78,12 +78,14 @@ class PickRows(Sequence[Row]):
         look = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _LONGEST, escape_answer_controls)
         hint = (
-            fit(one_line(pick.problem, 60).split(":")[0], width * 2 // 5) if pick.problem else one_line(pick.hint, 60)
+            cut_line(one_line(pick.problem, 60).split(":")[0], width * 2 // 5)
+            if pick.problem
+            else one_line(pick.hint, 60)
         )
         hint = hint if width >= _NARROW or cell_len(hint) <= _SHORT else ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
-        visible_title = fit(title, room)
-        marks = match_indices(visible_title, self._query) if self._query.strip() else set[int]()
+        visible_title = cut_line(title, room)
+        marks = find_match(visible_title, self._query) if self._query.strip() else set[int]()
         row: Row = [
             Segment("▸ " if is_here else "  ", styles.of("primary", "bold")),
             Segment(f"{one_line(pick.mark, 1) or ' '} ", styles.of("primary")),
@@ -95,7 +97,7 @@ class PickRows(Sequence[Row]):
         gap = max(column - cell_len(visible_title), 0) + 2
         remaining = room - cell_len(visible_title) - gap
         if detail and remaining >= 8:
-            row += [Segment(" " * gap), Segment(fit(detail, remaining), styles.of(pick.look))]
+            row += [Segment(" " * gap), Segment(cut_line(detail, remaining), styles.of(pick.look))]
         if hint:
             row = justify(row, [Segment(hint, styles.of("warning") if pick.problem else muted_style)], width)
         return fill_background(row, styles.of("", on="background_element"), width) if is_here else row

@@ -36,7 +36,7 @@ class ReadingScreen(Dialog[None]):
             yield RowsView("reading-keys")
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         styles, outer = self.colours(), self.box_width(self.size.width)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer

@@ -37,7 +37,7 @@ class TextInput(Dialog[str | None]):
         self.query_one(Input).focus()
 
     def draw(self) -> None:
-        """Draw everything anew."""
+        """Redraw everything."""
         styles, outer = self.colours(), self.box_width(70)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer

@@ -39,20 +39,18 @@ class OwnServer:
         model = None if server_models is None else await self._choose(server_models)
         if server_models is None or not model:
             return None
-        models = (
-            list(dict.fromkeys((model, *server_models.models)))
-            if len(server_models.models) <= _MOST_MODELS
-            else [model]
-        )
-        name = _free_name(_short_name(server_models.base_url), self._reserved_names)
+        models = [model]
+        if len(server_models.models) <= _MOST_MODELS:
+            models = list(dict.fromkeys((model, *server_models.models)))  # the chosen one first
+        name = _make_unique(_suggest_name(server_models.base_url), self._reserved_names)
         about = f"A model of it is called NAME/{model}."
         while name := await self._ask("A name for the server", name, about):
             provider_id = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
-            add_provider = AddProvider(
+            request = AddProvider(
                 provider_id=provider_id, name=name, base_url=server_models.base_url, models=models, key=self._key
             )
             try:
-                await self._context.client.call(PROVIDER_ADD, add_provider)
+                await self._context.client.call(PROVIDER_ADD, request)
             except CodeloopError as error:
                 about = str(error)
             else:
@@ -74,7 +72,7 @@ class OwnServer:
         client, about = self._context.client, "The server answers with a key only."
         server_models = await client.call(PROVIDER_MODELS, ServerAddress(base_url=address))
         while server_models.needs_key:
-            self._key = await self._ask(f"Key for {_host(server_models.base_url)}", "", about, is_secret=True)
+            self._key = await self._ask(f"Key for {_find_host(server_models.base_url)}", "", about, is_secret=True)
             if not self._key:
                 return None
             about = "The server refused that key."
@@ -91,7 +89,7 @@ class OwnServer:
         async def list_models() -> Sequence[Pick[str]]:
             return [Pick(model, model) for model in server_models.models]
 
-        host = one_line(_host(server_models.base_url), 60)
+        host = one_line(_find_host(server_models.base_url), 60)
         return await self._context.ask(
             Picker(PickSource(f"Which model of {host}?", list_models), self._context.colours)
         )
@@ -102,15 +100,15 @@ class OwnServer:
         return (await self._context.ask(line) or "").strip()
 
 
-def _host(url: str) -> str:
+def _find_host(url: str) -> str:
     return urlsplit(url).netloc
 
 
-def _short_name(url: str) -> str:
+def _suggest_name(url: str) -> str:
     """Return a short name for a server."""
     host = urlsplit(url).hostname or ""
     return "local" if host in _LOCAL else host
 
 
-def _free_name(name: str, names: Collection[str]) -> str:
+def _make_unique(name: str, names: Collection[str]) -> str:
     return name if name not in names else next(each for at in count(2) if (each := f"{name}-{at}") not in names)

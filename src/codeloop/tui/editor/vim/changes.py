@@ -1,7 +1,7 @@
 """Changes that vi's commands make to a buffer."""
 
+from codeloop.tui.editor.boundaries import next_edge, previous_edge
 from codeloop.tui.editor.buffer import Buffer
-from codeloop.tui.editor.graphemes import next_edge, previous_edge
 from codeloop.tui.editor.vim.motions import first_letter, line_end, line_start
 from codeloop.tui.editor.vim.registers import Register, Registers
 from codeloop.tui.editor.vim.spans import OperatorSpan

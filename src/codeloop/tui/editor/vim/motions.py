@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.tui.editor.graphemes import next_edge, previous_edge, snap
+from codeloop.tui.editor.boundaries import next_edge, previous_edge, snap
 from codeloop.tui.editor.words import class_of, next_word, previous_word, word_end
 
 _SENTENCE_END = re.compile(r"[.!?][\])\"']*\s+")
@@ -131,7 +131,7 @@ def find_target(text: str, at: int, keys: str, count: int | None) -> MotionEnd |
             return MotionEnd(last_of_line(text, at if below is None else below), "inclusive")
         case "(" | ")":
             for _ in range(times):
-                at = _sentence(text, at, 1 if keys == ")" else -1)
+                at = _find_sentence(text, at, 1 if keys == ")" else -1)
             return MotionEnd(at)
         case "gg":
             return MotionEnd(first_letter(text, line_offset(text, times)), "lines")
@@ -142,7 +142,7 @@ def find_target(text: str, at: int, keys: str, count: int | None) -> MotionEnd |
                 at = find_paragraph(text, at, 1 if keys == "}" else -1)
             return MotionEnd(at)
         case "%":
-            return _pair(text, at)
+            return _find_pair(text, at)
         case _:
             return _move_lines(text, at, keys, times) or _move_words(text, at, keys, times)
 
@@ -173,7 +173,7 @@ def _move_words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
     return MotionEnd(snap(text, at), "inclusive" if keys[-1] in "eE" else "exclusive")
 
 
-def _previous_end(text: str, at: int, *, big: bool = False) -> int:
+def _find_previous_end(text: str, at: int, *, big: bool = False) -> int:
     """Return where the word before ends."""
     index, kind = at, class_of(text[at], big=big) if at < len(text) else "blank"
     while kind != "blank" and index > 0 and class_of(text[index], big=big) == kind:
@@ -185,7 +185,7 @@ def _previous_end(text: str, at: int, *, big: bool = False) -> int:
     return index
 
 
-_STEPS = {"w": next_word, "b": previous_word, "e": word_end, "ge": _previous_end}
+_STEPS = {"w": next_word, "b": previous_word, "e": word_end, "ge": _find_previous_end}
 
 
 def sentences(text: str) -> list[int]:
@@ -196,7 +196,7 @@ def sentences(text: str) -> list[int]:
     return sorted(index for index in starts if index < len(text))
 
 
-def _sentence(text: str, at: int, step: int) -> int:
+def _find_sentence(text: str, at: int, step: int) -> int:
     if step > 0:
         return min((index for index in sentences(text) if index > at), default=len(text))
     return max((index for index in sentences(text) if index < at), default=0)
@@ -226,7 +226,7 @@ def word_at_cursor(text: str, at: int) -> str:
     return text[start:last]
 
 
-def _pair(text: str, at: int) -> MotionEnd | None:
+def _find_pair(text: str, at: int) -> MotionEnd | None:
     """Return the partner of the next bracket in the line."""
     end = line_end(text, at)
     start = next((index for index in range(at, end) if text[index] in "()[]{}"), None)

@@ -8,14 +8,14 @@ from codeloop.tui.editor.vim.motions import MotionEnd, find_target, line_start, 
 from codeloop.tui.editor.vim.registers import CLIPBOARD, Registers
 from codeloop.tui.editor.vim.search import LastSearch, VimMemory
 from codeloop.tui.editor.vim.spans import OperatorSpan, span_of_cw, span_of_motion
-from codeloop.tui.editor.vim.text_objects import text_object
+from codeloop.tui.editor.vim.text_objects import find_text_object
 
 _BACK = {"b", "B", "ge", "gE", "("}
 """Motions that fail at the start of the text."""
 
 
 class VimOperators:
-    """Computes the targets of motions, and applies operators."""
+    """Computes the targets of motions, and applies operators. `run` runs an action of the prompt by its id."""
 
     def __init__(self, buffer: Buffer, run: Callable[[str], bool]) -> None:
         self.buffer = buffer
@@ -26,7 +26,7 @@ class VimOperators:
         """The column (characters) that the cursor keeps when it moves up and down."""
 
     def insert(self, times: int = 1) -> None:
-        """Begin to insert."""
+        """Begin to insert, as `c` does; the modes are in `vim.py`."""
         raise NotImplementedError
 
     def target(self, keys: str, count: int | None) -> MotionEnd | None:
@@ -48,19 +48,19 @@ class VimOperators:
             self.column = at - line_start(text, at)
         step = 1 if keys == "j" else -1
         targets = (move_vertically(text, at, lines * step, self.column) for lines in range(count or 1, 0, -1))
-        return next((index for index in targets if index is not None), None)  # as many lines as there are
+        return next((index for index in targets if index is not None), None)  # too many lines: as many as there are
 
     def operate(self, operator: str, keys: str | None, twice: str | None, count: int | None, register: str) -> None:
         """Apply an operator: up to a motion's target, on a text object, or on whole lines."""
         text, at = self.buffer.text, self.buffer.cursor
         span: OperatorSpan | None = None
         if keys is None:
-            if twice in {operator, operator[-1]}:
+            if twice in {operator, operator[-1]}:  # `dd`, and `gugu` or `guu`
                 below = self.move_vertically("j", count - 1) if count is not None and count > 1 else at
                 span = OperatorSpan(at, at if below is None else below, is_lines=True)
                 self.column = None
         elif keys[0] in "ia" and len(keys) == 2:
-            bounds = text_object(text, at, keys[1], around=keys[0] == "a")
+            bounds = find_text_object(text, at, keys[1], around=keys[0] == "a")
             if bounds is not None and keys[1] == "p":
                 span = OperatorSpan(*bounds, is_lines=True)
             elif bounds is not None:

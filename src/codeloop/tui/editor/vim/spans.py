@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from codeloop.tui.editor.graphemes import next_edge
+from codeloop.tui.editor.boundaries import next_edge
 from codeloop.tui.editor.vim.motions import MotionEnd, line_end, line_start
 from codeloop.tui.editor.words import word_end
 
@@ -31,15 +31,15 @@ def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: s
     if target.reach == "inclusive":
         high = next_edge(text, high) if high < line_end(text, high) else high
     elif keys in {"w", "W"}:
-        low, high = _to_next_word(text, low, high)
+        low, high = _exclude_line_feed(text, low, high)
     elif low < high and text[high - 1] == "\n":  # the line feed before the target is not meant
         if not text[line_start(text, low) : low].strip():
             return OperatorSpan(low, high - 1, is_lines=True)
         return OperatorSpan(low, max(high - 1, low))
-    return _as_lines(text, low, high) if operator == "d" else OperatorSpan(low, high)
+    return _extend_to_lines(text, low, high) if operator == "d" else OperatorSpan(low, high)
 
 
-def _to_next_word(text: str, low: int, high: int) -> tuple[int, int]:
+def _exclude_line_feed(text: str, low: int, high: int) -> tuple[int, int]:
     """Exclude the line feed after the last word of a line."""
     start = line_start(text, high)
     if low < start and not text[start:high].strip():
@@ -47,7 +47,7 @@ def _to_next_word(text: str, low: int, high: int) -> tuple[int, int]:
     return low, high
 
 
-def _as_lines(text: str, low: int, high: int) -> OperatorSpan:
+def _extend_to_lines(text: str, low: int, high: int) -> OperatorSpan:
     """Extend a deletion over several lines to whole lines if nothing of the first and last would remain."""
     is_whole = not text[line_start(text, low) : low].strip() and not text[high : line_end(text, high)].strip()
     return OperatorSpan(low, high, is_lines="\n" in text[low:high] and is_whole)

@@ -7,35 +7,35 @@ _PAIRS = {"(": "()", ")": "()", "b": "()", "[": "[]", "]": "[]", "{": "{}", "}":
 KINDS = frozenset({"w", "W", "p", "s", '"', "'", "`", *_PAIRS})
 
 
-def text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, int] | None:
+def find_text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, int] | None:
     """Return where an object begins and ends; None: there is none here."""
     if kind in {"w", "W"}:
-        return _word_span(text, at, around=around, big=kind == "W")
+        return _find_word(text, at, around=around, big=kind == "W")
     if kind == "p":
-        return _paragraph(text, at, around=around)
+        return _find_paragraph(text, at, around=around)
     if kind == "s":
-        return _sentence(text, at, around=around)
+        return _find_sentence(text, at, around=around)
     if kind in _PAIRS:
-        return _bracket_span(text, at, _PAIRS[kind], around=around)
-    return _quote_span(text, at, kind, around=around)
+        return _find_brackets(text, at, _PAIRS[kind], around=around)
+    return _find_quotes(text, at, kind, around=around)
 
 
-def _word_span(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int] | None:
+def _find_word(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int] | None:
     low, high = line_start(text, at), line_end(text, at)
     if low == high:
         return at, at
     at = min(at, high - 1)
-    start, end = _run(text, at, low, high, big=big)
+    start, end = _find_run(text, at, low, high, big=big)
     if not around:
         return start, end
     if text[at].isspace():
-        return start, _run(text, end, low, high, big=big)[1] if end < high else end
+        return start, _find_run(text, end, low, high, big=big)[1] if end < high else end
     if end < high and text[end].isspace():
-        return start, _run(text, end, low, high, big=big)[1]
-    return _with_blanks_before(text, start, low), end
+        return start, _find_run(text, end, low, high, big=big)[1]
+    return _include_blanks_before(text, start, low), end
 
 
-def _with_blanks_before(text: str, start: int, low: int) -> int:
+def _include_blanks_before(text: str, start: int, low: int) -> int:
     """Return where the blanks before an offset begin; the indentation of a line is not meant."""
     index = start
     while index > low and text[index - 1].isspace():
@@ -43,7 +43,7 @@ def _with_blanks_before(text: str, start: int, low: int) -> int:
     return index if index > low else start
 
 
-def _run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, int]:
+def _find_run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, int]:
     kind = class_of(text[at], big=big)
     if kind == "chip":
         return at, at + 1
@@ -55,19 +55,19 @@ def _run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, in
     return start, end
 
 
-def _paragraph(text: str, at: int, *, around: bool) -> tuple[int, int]:
+def _find_paragraph(text: str, at: int, *, around: bool) -> tuple[int, int]:
     """Return the lines of a paragraph, or the blank lines between two; around: with those that follow, or go before."""
-    lines, now = _lines(text), text.count("\n", 0, at)
-    first, last = _similar_lines(lines, now)
+    lines, now = _split_lines(text), text.count("\n", 0, at)
+    first, last = _find_similar_lines(lines, now)
     if around:
         if last + 1 < len(lines):
-            last = _similar_lines(lines, last + 1)[1]
+            last = _find_similar_lines(lines, last + 1)[1]
         elif first > 0 and not _is_blank(lines[now]):
-            first = _similar_lines(lines, first - 1)[0]
+            first = _find_similar_lines(lines, first - 1)[0]
     return lines[first][0], lines[last][1]
 
 
-def _lines(text: str) -> list[tuple[int, int, str]]:
+def _split_lines(text: str) -> list[tuple[int, int, str]]:
     """Return where each line begins and ends, and the line."""
     lines: list[tuple[int, int, str]] = []
     start = 0
@@ -81,7 +81,7 @@ def _is_blank(line: tuple[int, int, str]) -> bool:
     return not line[2]
 
 
-def _similar_lines(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
+def _find_similar_lines(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
     """Return the first and the last of the adjacent lines that are blank, or not, like this one."""
     kind, first, last = _is_blank(lines[at]), at, at
     while first > 0 and _is_blank(lines[first - 1]) == kind:
@@ -91,7 +91,7 @@ def _similar_lines(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int
     return first, last
 
 
-def _sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
+def _find_sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
     """Return the sentence at an offset, around: with the blanks behind it, or else before it."""
     starts = sentences(text)
     start = max((index for index in starts if index <= at), default=0)
@@ -101,10 +101,10 @@ def _sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
         return (words, min((p for p in starts if p > end), default=len(text))) if around else (words, end)
     if not around:
         return start, words
-    return (start, end) if end > words else (_with_blanks_before(text, start, 0), end)
+    return (start, end) if end > words else (_include_blanks_before(text, start, 0), end)
 
 
-def _bracket_span(text: str, at: int, pair: str, *, around: bool) -> tuple[int, int] | None:
+def _find_brackets(text: str, at: int, pair: str, *, around: bool) -> tuple[int, int] | None:
     opening, closing = pair
     depth, start = 0, -1
     for index in range(min(at, len(text) - 1), -1, -1):
@@ -127,7 +127,7 @@ def _bracket_span(text: str, at: int, pair: str, *, around: bool) -> tuple[int, 
     return None
 
 
-def _quote_span(text: str, at: int, quote: str, *, around: bool) -> tuple[int, int] | None:
+def _find_quotes(text: str, at: int, quote: str, *, around: bool) -> tuple[int, int] | None:
     low, high = line_start(text, at), line_end(text, at)
     quotes = [index for index in range(low, high) if text[index] == quote and (index == low or text[index - 1] != "\\")]
     for first, last in zip(quotes[::2], quotes[1::2], strict=False):
@@ -137,5 +137,5 @@ def _quote_span(text: str, at: int, quote: str, *, around: bool) -> tuple[int, i
             end = last + 1
             while end < high and text[end].isspace():
                 end += 1
-            return (first if end > last + 1 else _with_blanks_before(text, first, low)), end
+            return (first if end > last + 1 else _include_blanks_before(text, first, low)), end
     return None

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
+from codeloop.tui.editor.boundaries import next_edge, previous_edge, snap
 from codeloop.tui.editor.buffer import Buffer
-from codeloop.tui.editor.graphemes import next_edge, previous_edge, snap
 from codeloop.tui.editor.vim.changes import CASES, join, overwrite, put_over, replace_characters
 from codeloop.tui.editor.vim.grammar import (
     AS_OPERATORS,
@@ -25,14 +25,14 @@ from codeloop.tui.editor.vim.motions import (
 from codeloop.tui.editor.vim.operators import VimOperators
 from codeloop.tui.editor.vim.search import VimMode
 from codeloop.tui.editor.vim.spans import OperatorSpan
-from codeloop.tui.editor.vim.text_objects import text_object
+from codeloop.tui.editor.vim.text_objects import find_text_object
 
 _END = 1 << 30
 """A column behind every line's end."""
 
 
 class Vim(VimOperators):
-    """Handles keys for a buffer. `run`: runs an action of the prompt, as for `k` in the first line.
+    """Handles the keys of vi for a buffer. `run` runs an action of the prompt, as `k` does in the first line.
 
     `copy` gets what is yanked into the clipboard.
     """
@@ -44,7 +44,9 @@ class Vim(VimOperators):
         self.mode: VimMode = "insert"
         self._copy = copy
         self._keys = ""
+        """The keys of a command that is not complete yet."""
         self._anchor = 0
+        """Where the visual selection began."""
         self._start: int | None = None
         """Where the cursor stood when insert mode began."""
         self._times = 1
@@ -234,7 +236,7 @@ class Vim(VimOperators):
         buffer = self.buffer
         if groups["object"]:
             around, kind = groups["object"]
-            span = text_object(buffer.text, buffer.cursor, kind, around=around == "a")
+            span = find_text_object(buffer.text, buffer.cursor, kind, around=around == "a")
             if span is not None and span[0] < span[1]:
                 self._anchor = span[0]
                 self.mode = "lines" if kind == "p" else self.mode
@@ -282,7 +284,7 @@ class Vim(VimOperators):
                     buffer.move(low)
 
     def insert(self, times: int = 1) -> None:
-        """Begin to insert."""
+        """Begin to insert; what is inserted is repeated `times` times at the end."""
         self.mode, self._start, self._times = "insert", self.buffer.cursor, times
         self.buffer.begin()
 

@@ -8,11 +8,11 @@ from msgspec import Struct
 from rich.segment import Segment
 
 from codeloop.kit.terminal_text import escape_controls, one_line
-from codeloop.tui.render.calls.call import MOST_ROWS, CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.calls.generic import render_generic
+from codeloop.tui.render.calls.tool_call import MOST_ROWS, CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, cut_path, expand_tabs, fold
-from codeloop.tui.render.diff.patch import PatchedFile, file_patches
+from codeloop.tui.render.diff.patch import PatchedFile, read_patches
 from codeloop.tui.render.diff.rows import DiffRows
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
@@ -35,17 +35,17 @@ class FileProblem(Struct, frozen=True):
 
 def problem_rows(call: ToolCall) -> list[Row]:
     """Return a row for each error and then each warning, at most a few until the call is opened."""
-    file_problems = sorted(_problems(call), key=lambda each: each.severity)
+    file_problems = sorted(_read_problems(call), key=lambda each: each.severity)
     most = MOST_ROWS if call.is_open else _FOLDED_PROBLEMS
     # One more row is shown rather than a note, which would take as much room.
     left_out = len(file_problems) - most if len(file_problems) > most + 1 else 0
-    rows = [_row(call, each) for each in (file_problems[:most] if left_out else file_problems)]
+    rows = [_problem_row(call, each) for each in (file_problems[:most] if left_out else file_problems)]
     if left_out:
         rows.append(call.note(f"… and {left_out:,} more"))
     return rows
 
 
-def _row(call: ToolCall, problem: FileProblem) -> Row:
+def _problem_row(call: ToolCall, problem: FileProblem) -> Row:
     mark, colour = _LOOKS[problem.severity]
     line = f":{problem.line}"
     location = cut_path(escape_controls(call.relative_path(problem.path)), max(call.room // 2 - len(line), 4))
@@ -54,7 +54,7 @@ def _row(call: ToolCall, problem: FileProblem) -> Row:
     return cut([Segment(f"{mark} ", look), where, Segment(problem.message, look)], call.room)
 
 
-def _problems(call: ToolCall) -> Iterator[FileProblem]:
+def _read_problems(call: ToolCall) -> Iterator[FileProblem]:
     """Yield the valid diagnostics of a call's files."""
     for file, diagnostics in mapping(call.metadata.get("diagnostics")).items():
         for each in map(mapping, sequence(diagnostics)):
@@ -80,22 +80,24 @@ def render_read(call: ToolCall) -> CallBody:
     path = call.path("filePath", "path")
     match display.get("type"):
         case "directory":
-            return CallBody(path, [_count(display.get("totalEntries"), "entry", "entries")], _lines(call))
+            return CallBody(path, [_format_count(display.get("totalEntries"), "entry", "entries")], _read_rows(call))
         case "file":
             first, last = display.get("lineStart"), display.get("lineEnd")
             total = display.get("totalLines")
             is_part = first != 1 or last != total
             subject = f"{path}:{first}-{last}" if is_part and last else path
-            return CallBody(subject, [_count(total, "line", "lines", "of " if is_part else "")], _lines(call))
+            return CallBody(
+                subject, [_format_count(total, "line", "lines", "of " if is_part else "")], _read_rows(call)
+            )
         case _:
             return CallBody(path)
 
 
-def _count(count: object, one: str, many: str, before: str = "") -> str:
+def _format_count(count: object, one: str, many: str, before: str = "") -> str:
     return f"{before}{count} {one if count == 1 else many}"
 
 
-def _lines(call: ToolCall) -> list[Row]:
+def _read_rows(call: ToolCall) -> list[Row]:
     """Draw the lines of an open read: with numbers and in the colours of its language."""
     display = mapping(call.metadata.get("display"))
     if not call.is_open:
@@ -110,7 +112,7 @@ def _lines(call: ToolCall) -> list[Row]:
     gutter = call.style("diff_line_number")
     rows: list[Row] = []
     for at, line in enumerate(lines, number):
-        for index, row in enumerate(fold(code.line(expand_tabs(escape_controls(line))), call.room - digits - 1)):
+        for index, row in enumerate(fold(code.highlight(expand_tabs(escape_controls(line))), call.room - digits - 1)):
             rows.append([Segment(f"{'' if index else at:>{digits}} ", gutter), *row])
     return call.fold(rows)
 
@@ -118,15 +120,15 @@ def _lines(call: ToolCall) -> list[Row]:
 def render_change(call: ToolCall) -> CallBody:
     """Render a change of files as diffs, with new problems in them."""
     diff = call.metadata.get("diff")
-    patches = list(file_patches(diff[:_MOST_CHARACTERS])) if isinstance(diff, str) and call.status != "asking" else []
-    additions, deletions = _counts(call, patches)
+    patches = list(read_patches(diff[:_MOST_CHARACTERS])) if isinstance(diff, str) and call.status != "asking" else []
+    additions, deletions = _count_changes(call, patches)
     notes = [f"+{additions} -{deletions}"] if patches else []
     room = MOST_ROWS if call.is_open else DIFF_ROWS if deletions else NEW_ROWS
-    rows = list(islice(_diffs(call, patches), room + 2))
+    rows = list(islice(_draw_diffs(call, patches), room + 2))
     if len(rows) > room + 1:
         lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions)
         rows = call.fold(rows[:room], room, above=max(lines - room, 1))
-    return CallBody(_subject(call, patches), [*notes, *_progress(call)], [*rows, *problem_rows(call)])
+    return CallBody(_describe_subject(call, patches), [*notes, *_describe_progress(call)], [*rows, *problem_rows(call)])
 
 
 def render_language(call: ToolCall) -> CallBody:
@@ -134,7 +136,7 @@ def render_language(call: ToolCall) -> CallBody:
     return render_change(call) if "diff" in call.metadata else render_generic(call)
 
 
-def _counts(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
+def _count_changes(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
     """Return how many lines were added and deleted: the tool's count, else counted from the patches."""
     diffs = call.read_objects("files") or [mapping(call.metadata.get("filediff"))]
     counts = [(each.get("additions"), each.get("deletions")) for each in diffs]
@@ -147,7 +149,7 @@ def _counts(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
     return sum(additions for additions, _ in totals), sum(deletions for _, deletions in totals)
 
 
-def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:
+def _describe_subject(call: ToolCall, patches: list[PatchedFile]) -> str:
     path = call.path("filePath", "path")
     if path:
         return path
@@ -161,14 +163,14 @@ def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} files" if names else ""
 
 
-def _progress(call: ToolCall) -> list[str]:
+def _describe_progress(call: ToolCall) -> list[str]:
     """Return how much of a text has arrived while the model is still writing it."""
     raw = getattr(call.part.state, "raw", "")
     lines = raw.count("\\n") if call.status == "pending" else 0
     return [f"{lines} lines so far"] if lines > 1 else []
 
 
-def _diffs(call: ToolCall, patches: list[PatchedFile]) -> Iterator[Row]:
+def _draw_diffs(call: ToolCall, patches: list[PatchedFile]) -> Iterator[Row]:
     for patch in patches:
         if len(patches) > 1:
             additions, deletions = patch.counts

@@ -1,13 +1,13 @@
 """Renders calls of other tools, such as those of MCP servers: name, arguments, output."""
 
 from codeloop.kit.terminal_text import arguments, lay_out, one_line
-from codeloop.tui.render.calls.call import CallBody, ToolCall
+from codeloop.tui.render.calls.tool_call import CallBody, ToolCall
 
 
 def render_generic(call: ToolCall) -> CallBody:
     """Render a call of any other tool: its arguments on one line, and its output."""
     rows = call.fold(call.plain(call.output.strip("\n"))) if call.output.strip() else []
-    return CallBody(subject=arguments(call.input), notes=[*_progress(call), *call.list_durations()], rows=rows)
+    return CallBody(subject=arguments(call.input), notes=[*_describe_progress(call), *call.list_durations()], rows=rows)
 
 
 def render_data_answer(call: ToolCall) -> CallBody:
@@ -17,7 +17,7 @@ def render_data_answer(call: ToolCall) -> CallBody:
     )
 
 
-def _progress(call: ToolCall) -> list[str]:
+def _describe_progress(call: ToolCall) -> list[str]:
     """Return the progress reported by the server."""
     progress = call.title if call.status == "running" and "progress" in call.metadata else ""
     return [one_line(progress, 60)] if progress else []

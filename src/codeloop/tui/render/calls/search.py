@@ -6,7 +6,7 @@ from typing import Any
 from rich.segment import Segment
 
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
+from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs, fold
 from codeloop.tui.terminal.images import size_text
@@ -24,27 +24,27 @@ def render_grep(call: ToolCall) -> CallBody:
         in_files = f"{files} file{'' if files == 1 else 's'}"
         number = in_files if call.text("mode") == "files" else f"{number} in {in_files}"
     hits = [mapping(each) for each in sequence(call.metadata.get("display"))]
-    rows = call.fold(list(_hits(call, hits))) if hits and call.is_open else rows_if_open(call)
+    rows = call.fold(list(_draw_hits(call, hits))) if hits and call.is_open else rows_if_open(call)
     return CallBody(subject, [number], rows)
 
 
-def _hits(call: ToolCall, hits: list[dict[str, Any]]) -> Iterator[Row]:
+def _draw_hits(call: ToolCall, hits: list[dict[str, Any]]) -> Iterator[Row]:
     """Yield the lines that match, and those around them, below the names of their files."""
     name, number, context_style = call.style("text", "bold"), call.style("diff_line_number"), call.style("text_muted")
     for each in hits:
-        yield from fold([Segment(_one_row(str(each.get("path", ""))), name)], call.room)
+        yield from fold([Segment(_flatten(str(each.get("path", ""))), name)], call.room)
         for line in sequence(each.get("lines")):
             match line:
                 case [int(at), bool(is_match), str(text)] if at:
                     look = call.style("text") if is_match else context_style
-                    yield from fold([Segment(f"{at:>5} ", number), Segment(_one_row(text), look)], call.room)
+                    yield from fold([Segment(f"{at:>5} ", number), Segment(_flatten(text), look)], call.room)
                 case [_, _, str(text)]:
-                    yield from fold([Segment(_one_row(text), context_style)], call.room)
+                    yield from fold([Segment(_flatten(text), context_style)], call.room)
                 case _:
                     pass
 
 
-def _one_row(text: str) -> str:
+def _flatten(text: str) -> str:
     return expand_tabs(escape_controls(text).replace("\n", " "))
 
 

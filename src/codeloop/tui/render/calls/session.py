@@ -9,8 +9,8 @@ from rich.style import Style
 from codeloop.client.numbers import describe_command_end, format_duration
 from codeloop.kit.terminal_text import arguments, escape_controls, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
-from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.calls.search import rows_if_open
+from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, prefix_rows, wrap
 
@@ -58,9 +58,10 @@ def render_task(call: ToolCall) -> CallBody:
     rows: list[Row] = []
     if child is not None and call.status in {"running", "asking"}:
         rows = [
-            _one_row_call(call, part.tool, _subject(part.state.input), _mark(part)) for part in child.calls[-_CALLS:]
+            _call_row(call, part.tool, _describe_subject(part.state.input), _choose_mark(part))
+            for part in child.calls[-_CALLS:]
         ]
-    rows += _report(call)
+    rows += _report_rows(call)
     if link:
         hint = Segment(
             "open the subagent's session", call.style("text_muted", "underline") + Style(meta={"open": link})
@@ -74,10 +75,10 @@ def render_task_output(call: ToolCall) -> CallBody:
     """Render the state of a background subagent."""
     state, session = call.metadata.get("state"), call.metadata.get("sessionId")
     link = session if isinstance(session, str) else ""
-    return CallBody(call.title or call.text("task_id"), [str(state)] if state else [], _report(call), link=link)
+    return CallBody(call.title or call.text("task_id"), [str(state)] if state else [], _report_rows(call), link=link)
 
 
-def _report(call: ToolCall) -> list[Row]:
+def _report_rows(call: ToolCall) -> list[Row]:
     """Return a subagent's report; none for sessions that were stored before its report was."""
     report = call.metadata.get("report")
     text = report.strip("\n") if isinstance(report, str) else ""
@@ -139,8 +140,8 @@ def render_batch(call: ToolCall) -> CallBody:
         inputs = mapping(one.get("parameters"))
         result = details[number] if number < len(details) else {}
         mark = "" if not result else "✓" if result.get("ok") else "✗"
-        subject = str(result.get("title") or "") or _subject(inputs)
-        rows.append(_one_row_call(call, str(one.get("tool", "")), subject, mark))
+        subject = str(result.get("title") or "") or _describe_subject(inputs)
+        rows.append(_call_row(call, str(one.get("tool", "")), subject, mark))
     return CallBody(
         call.title or f"{len(rows)} calls", call.list_durations(), [*call.fold(rows, 12), *rows_if_open(call)]
     )
@@ -152,14 +153,14 @@ def render_invalid(call: ToolCall) -> CallBody:
     return CallBody(call.text("tool"), rows=rows, is_failed=True)
 
 
-def _one_row_call(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
+def _call_row(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
     """Return a call within another one on one row."""
     before = [Segment(f"{mark} ", call.style("error" if mark == "✗" else "text_muted"))] if mark else []
     name = Segment(f"{one_line(tool, 30)} ", call.style("text_muted", "bold"))
     return cut([*before, name, Segment(one_line(subject, 300), call.style("text_muted"))], call.room)
 
 
-def _mark(part: ToolPart) -> str:
+def _choose_mark(part: ToolPart) -> str:
     match part.state:
         case ToolStateCompleted(metadata=metadata):
             return "✗" if part.tool == "bash" and describe_command_end(metadata) else "✓"
@@ -169,5 +170,5 @@ def _mark(part: ToolPart) -> str:
             return "●"
 
 
-def _subject(inputs: dict[str, Any]) -> str:
+def _describe_subject(inputs: dict[str, Any]) -> str:
     return next((str(inputs[key]) for key in _SUBJECTS if inputs.get(key)), "") or arguments(inputs)

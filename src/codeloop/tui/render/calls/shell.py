@@ -6,16 +6,16 @@ from codeloop.client.numbers import describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import without_notes
 from codeloop.tui.render.ansi import AnsiText
-from codeloop.tui.render.calls.call import FOLDED_ROWS, MOST_ROWS, CallBody, ToolCall, sequence
+from codeloop.tui.render.calls.tool_call import FOLDED_ROWS, MOST_ROWS, CallBody, ToolCall, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs, fold
 
 
 def render_bash(call: ToolCall) -> CallBody:
     """Render a command: the end of its output, and its exit code if that is not 0."""
-    output, notes = _output(call)
+    output, notes = _split_output(call)
     ending, job = describe_command_end(call.metadata) if call.status == "done" else "", call.metadata.get("id")
-    rows = _command(call) if call.is_open else []
+    rows = _command_rows(call) if call.is_open else []
     rows += output_rows(call, output)
     for note in notes:
         rows += call.plain(note, "warning")
@@ -32,7 +32,7 @@ def render_bash(call: ToolCall) -> CallBody:
 
 def render_bash_output(call: ToolCall) -> CallBody:
     """Render the new output of a background command."""
-    output, notes = _output(call)
+    output, notes = _split_output(call)
     status, ending = str(call.metadata.get("status", "")), describe_command_end(call.metadata)
     how = ending if status == "exited" and ending else status
     subject = call.title or call.text("id")
@@ -57,11 +57,11 @@ def output_rows(call: ToolCall, output: str) -> list[Row]:
     before = max(all_lines - len(lines), 0) if isinstance(all_lines, int) and call.metadata.get("truncated") else 0
     visible_lines = lines[-(MOST_ROWS if call.is_open else FOLDED_ROWS + 1) :]
     reader = AnsiText(call.canvas.styles, "text_muted")
-    rows = [row for line in visible_lines for row in fold(reader.line(line), call.room)]
+    rows = [row for line in visible_lines for row in fold(reader.draw_line(line), call.room)]
     return call.fold(rows, end=True, above=before + len(lines) - len(visible_lines))
 
 
-def _output(call: ToolCall) -> tuple[str, list[str]]:
+def _split_output(call: ToolCall) -> tuple[str, list[str]]:
     """Split a command's output from codeloop's notes, without those that the heading shows."""
     output = call.metadata.get("output")
     if call.status != "done":
@@ -70,8 +70,8 @@ def _output(call: ToolCall) -> tuple[str, list[str]]:
     return "" if output == "" else call.output, notes  # the result's text for empty output is for the model
 
 
-def _command(call: ToolCall) -> list[Row]:
-    """Return the whole command, where the heading cuts it."""
+def _command_rows(call: ToolCall) -> list[Row]:
+    """Return the rows of the command if the heading has to cut it, else none."""
     command = call.text("command").strip()
     if "\n" not in command and len(command) <= call.room // 2:
         return []

@@ -35,7 +35,7 @@ class PatchedFile(Struct, frozen=True):
         return signs.count("+"), signs.count("-")
 
 
-def file_patches(text: str) -> Iterator[PatchedFile]:
+def read_patches(text: str) -> Iterator[PatchedFile]:
     """Yield the files of a unified diff, in order; none for a text that is not a diff."""
     path, hunks = "", list[tuple[DiffLine, ...]]()
     lines = text.split("\n")
@@ -43,7 +43,7 @@ def file_patches(text: str) -> Iterator[PatchedFile]:
     while at < len(lines):
         line = lines[at]
         if (match := _HUNK.match(line)) is not None:
-            hunk, at = _hunk(lines, at + 1, [int(part or 1) for part in match.groups()])
+            hunk, at = _read_hunk(lines, at + 1, [int(part or 1) for part in match.groups()])
             hunks.append(hunk)
             continue
         if line.startswith(("Index: ", "diff --git ", "--- ")) and hunks:
@@ -59,7 +59,7 @@ def file_patches(text: str) -> Iterator[PatchedFile]:
         yield PatchedFile(path, tuple(hunks))
 
 
-def _hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[DiffLine, ...], int]:
+def _read_hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[DiffLine, ...], int]:
     """Return the lines of a hunk, and where the next begins; `ranges`: first line and count of both sides."""
     old, old_count, new, new_count = ranges
     diff_lines: list[DiffLine] = []

@@ -14,7 +14,17 @@ from codeloop.tui.render.diff.patch import DiffLine, PatchedFile, Sign
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
 Spans = list[tuple[int, int]]
-"""The differing range of a line, in characters."""
+"""Ranges of a line, in characters: start and end."""
+Pair = tuple[DiffLine | None, DiffLine | None]
+"""An old and a new line that stand next to each other; None: there is none on that side."""
+SPLIT = 110
+"""The width from which both sides fit next to each other."""
+_NUMBERS_FROM = 20
+"""The width below which lines have no numbers."""
+_MOST_COMPARED = 100
+"""The most consecutive lines whose words are compared."""
+_SIDES: dict[Sign, str] = {"+": "added", "-": "removed", " ": "context"}
+"""The names of the theme's colours for each sign."""
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
 _LONGEST = 400
 """Characters of a line that is compared word by word; comparing longer ones would delay the screen."""
@@ -37,12 +47,12 @@ def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
     length = max(len("".join(old.split())), len("".join(new.split())), 1)
     if same / length < _ALIKE:
         return [], []
-    return _spans_outside(first, [(at, at + size) for at, _, size in blocks]), _spans_outside(
+    return _find_spans_outside(first, [(at, at + size) for at, _, size in blocks]), _find_spans_outside(
         second, [(at, at + size) for _, at, size in blocks]
     )
 
 
-def _spans_outside(words: list[str], same: list[tuple[int, int]]) -> Spans:
+def _find_spans_outside(words: list[str], same: list[tuple[int, int]]) -> Spans:
     """Return the spans of the words that are not in the ranges `same`; spans with only blanks between are joined."""
     offsets = [0]
     for word in words:
@@ -52,22 +62,11 @@ def _spans_outside(words: list[str], same: list[tuple[int, int]]) -> Spans:
     for start, end in same:
         if start > last:
             begin, stop = offsets[last], offsets[start]
-            gap = "".join(words[offsets.index(spans[-1][1]) : last]) if spans else "x"
-            if not gap.strip():
+            if spans and not "".join(words[offsets.index(spans[-1][1]) : last]).strip():
                 begin = spans.pop()[0]
             spans.append((begin, stop))
         last = end
     return spans
-
-
-SPLIT = 110
-"""The width from which both sides fit next to each other."""
-_NUMBERS_FROM = 20
-"""The width below which lines have no numbers."""
-_MOST_COMPARED = 100
-"""The most consecutive lines whose words are compared."""
-_SIDES: dict[Sign, str] = {"+": "added", "-": "removed", " ": "context"}
-Pair = tuple[DiffLine | None, DiffLine | None]
 
 
 class DiffRows:
@@ -87,10 +86,7 @@ class DiffRows:
     def is_split(self) -> bool:
         """Whether both sides are shown next to each other."""
         diff = self._canvas.diff
-        return diff == "split" or (diff == "auto" and self._room >= SPLIT and self._has_both())
-
-    def _has_both(self) -> bool:
-        return all(self._patch.counts)
+        return diff == "split" or (diff == "auto" and self._room >= SPLIT and all(self._patch.counts))
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows lazily, so that hidden ones are not drawn."""
@@ -101,18 +97,21 @@ class DiffRows:
             yield from self._draw_split(hunk) if self.is_split else self._draw_unified(hunk)
 
     def _draw_unified(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
-        for old_lines, new_lines in _runs(hunk):
+        for old_lines, new_lines in _group_runs(hunk):
             words = _compare(old_lines, new_lines)
             for line in (*old_lines, *new_lines):
-                yield from self._line(line, words.get(id(line), []), self._room)
+                yield from self._draw_line(line, words.get(id(line), []), self._room)
 
     def _draw_split(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
         half = (self._room - 1) // 2
-        for old_lines, new_lines in _runs(hunk):
+        for old_lines, new_lines in _group_runs(hunk):
             words = _compare(old_lines, new_lines)
-            for old, new in _pairs(old_lines, new_lines):
-                rows = self._side(old, words, half, is_new=False)
-                right = self._side(new, words, half, is_new=True) if new is not old else list(self._copy(rows, old))
+            for old, new in _pair_lines(old_lines, new_lines):
+                rows = self._draw_side(old, words, half, is_new=False)
+                if new is old:
+                    right = list(self._copy_rows(rows, old))
+                else:
+                    right = self._draw_side(new, words, half, is_new=True)
                 blank = [Segment(" " * half, self._canvas.styles.of("text"))]
                 for number in range(max(len(rows), len(right))):
                     yield [
@@ -121,47 +120,47 @@ class DiffRows:
                         *(right[number] if number < len(right) else []),
                     ]
 
-    def _side(self, line: DiffLine | None, words: dict[int, Spans], room: int, *, is_new: bool) -> list[Row]:
+    def _draw_side(self, line: DiffLine | None, words: dict[int, Spans], room: int, *, is_new: bool) -> list[Row]:
         if line is None:
             return []
         number = line.new if is_new else line.old
-        return list(self._line(line, words.get(id(line), []), room, number))
+        return list(self._draw_line(line, words.get(id(line), []), room, number))
 
-    def _copy(self, rows: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
+    def _copy_rows(self, rows: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
         """Yield the rows of the left side with the line's number on the right one."""
         for at, row in enumerate(rows):
-            yield [Segment(self._number(line.new if line and not at else 0), row[0].style), *row[1:]]
+            yield [Segment(self._format_number(line.new if line and not at else 0), row[0].style), *row[1:]]
 
-    def _number(self, number: int) -> str:
+    def _format_number(self, number: int) -> str:
         return str(number or "").rjust(self._digits) if self._digits else ""
 
-    def _line(self, line: DiffLine, spans: Spans, room: int, number: int = 0) -> Iterator[Row]:
+    def _draw_line(self, line: DiffLine, spans: Spans, room: int, number: int = 0) -> Iterator[Row]:
         styles, side = self._canvas.styles, _SIDES[line.sign]
         background = f"diff_{side}_bg"
         edge = background if side == "context" else f"diff_{side}_line_number_bg"
         plain = styles.of("text" if self._has_backgrounds and line.sign != " " else f"diff_{side}", "", background)
         gutter = styles.of("diff_line_number", "", edge)
         mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", background))
-        segment = Segment(self._number(number or line.new or line.old), gutter)
+        segment = Segment(self._format_number(number or line.new or line.old), gutter)
         first, others = [segment, mark], [Segment(" " * self._digits, gutter), Segment("   ", plain)]
-        code = self._colour(line.sign, line.text, plain)
+        code = self._colour_text(line.sign, line.text, plain)
         if spans:
-            code = _overlay(code, spans, self._emphasis(line.sign))
+            code = _overlay(code, spans, self._choose_emphasis(line.sign))
         inner = max(room - self._digits - 3, 4)
         for at, row in enumerate(fold(code, inner)):
             yield pad([*(others if at else first), *row], room, plain)
 
-    def _colour(self, sign: Sign, text: str, plain: Style) -> Row:
+    def _colour_text(self, sign: Sign, text: str, plain: Style) -> Row:
         if not self._has_backgrounds:
             return [Segment(text, plain)]
-        code = self._code["-" if sign == "-" else "+"].line(text)
-        if sign == " ":
-            self._code["-"].line(text)
+        code = self._code["-" if sign == "-" else "+"].highlight(text)
+        if sign == " ":  # both sides go through it, so that a string or comment that begins here goes on in both
+            self._code["-"].highlight(text)
             return [Segment(text, plain)]
         background = Style(bgcolor=plain.bgcolor)
         return [Segment(piece, (style or plain) + background) for piece, style, _ in code]
 
-    def _emphasis(self, sign: Sign) -> Style:
+    def _choose_emphasis(self, sign: Sign) -> Style:
         """Return the style added to changed words."""
         theme = self._canvas.styles.theme
         colour = theme.diff_highlight_added if sign == "+" else theme.diff_highlight_removed
@@ -170,8 +169,8 @@ class DiffRows:
         return Style(reverse=True)
 
 
-def _runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffLine]]]:
-    """Yield removed lines with those added in their place; a line of both sides is a run of its own."""
+def _group_runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffLine]]]:
+    """Yield removed lines, each run with the added lines that follow it; an unchanged line is a run of its own."""
     old_lines: list[DiffLine] = []
     new_lines: list[DiffLine] = []
     for line in hunk:
@@ -198,7 +197,7 @@ def _compare(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> dict[int, 
     return spans
 
 
-def _pairs(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterator[Pair]:
+def _pair_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterator[Pair]:
     if not new_lines and len(old_lines) == 1 and old_lines[0].sign == " ":
         yield old_lines[0], old_lines[0]
         return

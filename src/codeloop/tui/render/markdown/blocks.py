@@ -84,9 +84,12 @@ class BlockReader:
 
     def __init__(self) -> None:
         self._containers: list[_Container] = []
+        """The quotations and list items around the next line, outermost first."""
         self._open: _Open | None = None
         self._blank = False
+        """Whether the last line was blank."""
         self._is_begun = False
+        """Whether a block was emitted: no blank row precedes the first one."""
         self._numbers: dict[int, tuple[str, int]] = {}
         """By depth: the kind of the last item of a list there, and its number."""
 
@@ -105,23 +108,20 @@ class BlockReader:
         """The fence of the open code block, else empty."""
         return self._open.fence if self._open is not None else ""
 
-    def read(self, line: str) -> Iterator[Leaf]:
-        """Parse a line without its end, or the start of a long one, and yield the blocks that it finishes."""
-        return self._line(line)
-
     def go_on(self, piece: str) -> Iterator[Leaf]:
         """Continue a long line."""
         if self._open is not None and self._open.kind in {"fence", "indented"}:
-            yield self._leaf("line", piece)
+            yield self._make_leaf("line", piece)
         else:
-            yield from self._text(piece)
+            yield from self._add_text(piece)
 
     def end(self) -> Iterator[Leaf]:
-        """Yield the leaves that are still open."""
+        """Yield the block that is still open."""
         yield from self._close()
 
-    def _line(self, line: str) -> Iterator[Leaf]:
-        continued, content = self._match(line)
+    def read(self, line: str) -> Iterator[Leaf]:
+        """Parse a line without its end, or the start of a long one, and yield the blocks that it finishes."""
+        continued, content = self._match_containers(line)
         is_whole = continued == len(self._containers)
         block = self._open
         if block is not None and block.kind == "fence" and not self._has_quote(continued):
@@ -133,16 +133,16 @@ class BlockReader:
             return
         if block is not None and block.kind == "indented" and is_whole and content.startswith("    "):
             for _ in range(block.blanks):
-                yield self._leaf("line", "")
+                yield self._make_leaf("line", "")
             block.blanks = 0
-            yield self._leaf("line", content[4:])
+            yield self._make_leaf("line", content[4:])
             return
         if block is not None and block.kind == "paragraph" and is_whole and not self._blank and _PLAIN.match(content):
-            yield from self._text(content)  # the most frequent line needs no further look
+            yield from self._add_text(content)  # the most frequent line needs no further look
             return
-        yield from self._begin(continued, content)
+        yield from self._begin_blocks(continued, content)
 
-    def _match(self, line: str) -> tuple[int, str]:
+    def _match_containers(self, line: str) -> tuple[int, str]:
         """Return how many containers the line continues, and its content within them."""
         for number, container in enumerate(self._containers):
             if not container.marker:
@@ -176,7 +176,7 @@ class BlockReader:
             del self._containers[continued:]
         self._blank = True
 
-    def _begin(self, continued: int, content: str) -> Iterator[Leaf]:
+    def _begin_blocks(self, continued: int, content: str) -> Iterator[Leaf]:
         """Parse a line that may begin a block."""
         is_lazy = self._open is not None and self._open.kind == "paragraph" and not self._blank
         depth = continued
@@ -185,7 +185,9 @@ class BlockReader:
                 yield from self._shrink(depth)
                 self._containers.append(_Container())
                 content, depth, is_lazy = content[match.end() :], depth + 1, False
-            elif (item := self._item(content, depth, is_within=is_lazy and depth == len(self._containers))) is not None:
+            elif (
+                item := self._read_item(content, depth, is_within=is_lazy and depth == len(self._containers))
+            ) is not None:
                 yield from self._shrink(depth)
                 container, content = item
                 self._containers.append(container)
@@ -195,21 +197,21 @@ class BlockReader:
             else:
                 break
         if is_lazy and not self._interrupts(content):
-            yield from self._text(content)
+            yield from self._add_text(content)
             return
         if depth < len(self._containers):
             yield from self._shrink(depth)
             self._numbers = {level: last for level, last in self._numbers.items() if level < depth}
         elif not is_lazy:
             self._numbers.pop(depth, None)
-        yield from self._block(content)
+        yield from self._read_block(content)
 
     def _shrink(self, depth: int) -> Iterator[Leaf]:
         """Close the containers from `depth` on, and the open block."""
         yield from self._close()
         del self._containers[depth:]
 
-    def _item(self, content: str, depth: int, *, is_within: bool) -> tuple[_Container, str] | None:
+    def _read_item(self, content: str, depth: int, *, is_within: bool) -> tuple[_Container, str] | None:
         """Return the list item that a line begins and its content; `is_within`: it would interrupt a paragraph."""
         match = _ITEM.match(content)
         if match is None or _RULE.fullmatch(content) or (len(match[1]) > 3 and depth == 0):
@@ -239,13 +241,13 @@ class BlockReader:
             content.count("|") > 0 and _DELIMITER.fullmatch(content) is not None
         )
 
-    def _block(self, content: str) -> Iterator[Leaf]:
+    def _read_block(self, content: str) -> Iterator[Leaf]:
         block = self._open
         if block is not None and block.kind == "paragraph" and block.lines:
             if (match := _SETEXT.fullmatch(content)) and not block.is_begun:
                 self._open = None
                 text = "\n".join(block.lines)
-                yield self._leaf("heading", text, level=1 if match[1][0] == "=" else 2, is_apart=block.is_apart)
+                yield self._make_leaf("heading", text, level=1 if match[1][0] == "=" else 2, is_apart=block.is_apart)
                 return
             if (
                 _DELIMITER.fullmatch(content)
@@ -257,27 +259,27 @@ class BlockReader:
                 self._open = _Open("table", [header, content], is_apart=block.is_apart and not block.lines)
                 return
         if block is not None and block.kind == "table" and "|" in content:
-            yield from self._row(block, content)
+            yield from self._add_row(block, content)
             return
         if (match := _FENCE.fullmatch(content)) is not None:
             yield from self._close()
             info = match[3].strip().partition(" ")[0]
-            yield self._leaf("code", "", info=info)
+            yield self._make_leaf("code", "", info=info)
             self._open = _Open("fence", [], fence=match[2], indent=len(match[1]))
         elif (match := _HEADING.fullmatch(content)) is not None:
             yield from self._close()
-            yield self._leaf("heading", match[2] or "", level=len(match[1]))
+            yield self._make_leaf("heading", match[2] or "", level=len(match[1]))
         elif _RULE.fullmatch(content) is not None:
             yield from self._close()
-            yield self._leaf("rule", "")
+            yield self._make_leaf("rule", "")
         elif content.startswith("    ") and block is None:
-            yield self._leaf("code", "")
+            yield self._make_leaf("code", "")
             self._open = _Open("indented", [])
-            yield self._leaf("line", content[4:])
+            yield self._make_leaf("line", content[4:])
         else:
             yield from self._close()
             self._open = _Open("paragraph", [], is_apart=self._blank)
-            yield from self._text(content)
+            yield from self._add_text(content)
 
     def _read_code(self, block: _Open, content: str) -> Iterator[Leaf]:
         mark = content.strip()
@@ -285,28 +287,28 @@ class BlockReader:
             self._open = None
             return
         indent = min(len(content) - len(content.lstrip(" ")), block.indent)
-        yield self._leaf("line", content[indent:])
+        yield self._make_leaf("line", content[indent:])
 
-    def _text(self, line: str) -> Iterator[Leaf]:
+    def _add_text(self, line: str) -> Iterator[Leaf]:
         """Add a line to the paragraph; one that is too long continues as another."""
         block = self._open
         if block is None or block.kind != "paragraph":
             yield from self._close()
             block = self._open = _Open("paragraph", [], is_apart=self._blank)
         if block.size + len(line) > LONGEST and block.lines:
-            yield self._leaf("paragraph", "\n".join(block.lines), is_apart=block.is_apart)
+            yield self._make_leaf("paragraph", "\n".join(block.lines), is_apart=block.is_apart)
             block.lines, block.size, block.is_apart, block.is_begun = [], 0, False, True
         block.lines.append(line.lstrip(" "))
         block.size += len(line) + 1
         self._blank = False
 
-    def _row(self, block: _Open, row: str) -> Iterator[Leaf]:
+    def _add_row(self, block: _Open, row: str) -> Iterator[Leaf]:
         if block.is_begun:
-            yield self._leaf("rows", row)
+            yield self._make_leaf("rows", row)
             return
         block.lines.append(row)
         if len(block.lines) > TABLE_ROWS:
-            yield self._leaf("table", "\n".join(block.lines), is_apart=block.is_apart)
+            yield self._make_leaf("table", "\n".join(block.lines), is_apart=block.is_apart)
             block.lines, block.is_begun = [], True
 
     def _close(self) -> Iterator[Leaf]:
@@ -314,9 +316,9 @@ class BlockReader:
         if block is not None and block.lines:
             kind: Kind = "table" if block.kind == "table" else "paragraph"
             text = "\n".join(block.lines).rstrip(" ")
-            yield self._leaf(kind, text, is_apart=block.is_apart)
+            yield self._make_leaf(kind, text, is_apart=block.is_apart)
 
-    def _leaf(self, kind: Kind, text: str, *, is_apart: bool = False, level: int = 0, info: str = "") -> Leaf:
+    def _make_leaf(self, kind: Kind, text: str, *, is_apart: bool = False, level: int = 0, info: str = "") -> Leaf:
         frames = tuple([Frame(each.marker, bool(each.marker) and each.is_fresh) for each in self._containers])
         if kind != "code":  # which has no rows of its own
             for container in self._containers:

@@ -34,10 +34,10 @@ class MarkdownDocument:
         self._line = ""
         """The last line, which has no end yet."""
         self._is_within = False
-        """Whether the start of that line was already passed on."""
+        """Whether the start of that line was parsed already, because it is long."""
         self._rows: list[Row] = []
         self._open_rows: list[Row] = []
-        """The last rows of the open block."""
+        """The rows of the open block as they were returned last: the same objects while they look the same."""
 
     def follows(self, text: str) -> bool:
         """Return whether a text begins with the text so far."""
@@ -46,7 +46,7 @@ class MarkdownDocument:
     def grow(self, text: str) -> list[Row]:
         """Return the rows of a longer version of the text, which may continue."""
         self._take(text)
-        pairs = zip_longest(self._tail(), self._open_rows)
+        pairs = zip_longest(self._draw_open_block(), self._open_rows)
         self._open_rows = [before if row == before else row for row, before in pairs if row is not None]
         return [*self._rows, *self._open_rows]
 
@@ -58,6 +58,7 @@ class MarkdownDocument:
         return self._rows
 
     def _take(self, text: str) -> None:
+        """Parse what is new in a text, line by line."""
         more = text[len(self._text) :]
         self._text = text
         *complete, last = more.split("\n")
@@ -70,7 +71,7 @@ class MarkdownDocument:
         self._shorten()
 
     def _shorten(self) -> None:
-        """Pass on the start of a long line, so that it is not parsed again."""
+        """Parse the start of a long line for good, so that it is not parsed again with each delta."""
         while len(self._line) > LONGEST:
             cut = self._line.rfind(" ", LONGEST // 2, LONGEST) + 1 or LONGEST
             self._read(self._line[:cut])
@@ -84,7 +85,7 @@ class MarkdownDocument:
         for leaf in leaves:
             self._rows += self._leaves.rows(leaf)
 
-    def _tail(self) -> list[Row]:
+    def _draw_open_block(self) -> list[Row]:
         """Return the rows of the open block, as far as it is decided."""
         reader = self._reader.copy()
         line = self._line.rstrip("\r")
@@ -98,6 +99,7 @@ class MarkdownDocument:
 
 
 def _leaves(reader: BlockReader, line: str, *, is_within: bool) -> Iterable[Leaf]:
+    """Return the blocks that a line finishes; `is_within`: its start was parsed before."""
     text = expand_tabs(escape_answer_controls(line))
     return reader.go_on(text) if is_within else reader.read(text)
 
@@ -130,9 +132,9 @@ class _LeafRows:
         return [[self._margin, *row] for row in rows]
 
     def _frame_rows(self, leaf: Leaf, *, is_open: bool) -> list[Row]:
-        first, others = self._frames(leaf.frames)
+        first, others = self._frame_segments(leaf.frames)
         room = max(self._width - width_of(first), 2)
-        body = self._body(leaf, room, is_open=is_open)
+        body = self._body_rows(leaf, room, is_open=is_open)
         rows: list[Row] = [self._blank_row(leaf.frames)] if leaf.is_apart else []
         self._last_frames = leaf.frames
         if not first:
@@ -145,9 +147,9 @@ class _LeafRows:
         """Return the blank row before a block; a quotation goes on through it."""
         both = zip(frames, self._last_frames, strict=False)
         common_frames = list(takewhile(lambda pair: pair[0].marker == pair[1].marker == "", both))
-        return self._frames([frame for frame, _ in common_frames])[1]
+        return self._frame_segments([frame for frame, _ in common_frames])[1]
 
-    def _frames(self, frames: Iterable[Frame]) -> tuple[Row, Row]:
+    def _frame_segments(self, frames: Iterable[Frame]) -> tuple[Row, Row]:
         """Return the row before a block's first row, and the one before the others."""
         first: Row = []
         others: Row = []
@@ -166,7 +168,7 @@ class _LeafRows:
             del first[0], others[0]
         return first, others
 
-    def _body(self, leaf: Leaf, room: int, *, is_open: bool) -> list[Row]:
+    def _body_rows(self, leaf: Leaf, room: int, *, is_open: bool) -> list[Row]:
         match leaf.kind:
             case "paragraph":
                 colour = "markdown_block_quote" if any(not frame.marker for frame in leaf.frames) else ""
@@ -193,7 +195,7 @@ class _LeafRows:
         return [row for line in lines(line_pieces) for row in wrap(self._prose.segments(line, colour, look), room)]
 
     def _code_rows(self, text: str, room: int, *, is_open: bool) -> list[Row]:
-        segments = self._code.peek(text) if is_open else self._code.line(text)
+        segments = self._code.preview(text) if is_open else self._code.highlight(text)
         style = self._prose.styles.of("markdown_code_block", "", CODE)
         edge = Segment(" ", style)
         inner = max(room - 2, 1)

@@ -53,7 +53,7 @@ _TARGET = re.compile(
 )
 _OPEN_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
 _BEFORE = "([{\"'>-*_~\u201c\u2014"
-"""Characters besides a space that may precede the star of emphasis."""
+"""Characters other than a space that may precede the star of emphasis."""
 _BREAK = re.compile(r" *\n *")
 _WRAP_FROM = 60
 """From this length (characters) a line's end counts as wrapped; shorter lines end on purpose."""
@@ -105,34 +105,34 @@ class _Inline:
                 begin = self._text.rfind("\n", 0, match.start()) + 1
                 self._pieces.append(Piece(" " if match.start() - begin >= _WRAP_FROM else "\n"))
             case "entity":
-                self._pieces.append(Piece(_character(value)))
+                self._pieces.append(Piece(_decode_entity(value)))
             case "ticks":
-                return self._code(match)
+                return self._take_code(match)
             case "auto":
                 link = match[kind]
                 self._pieces.append(Piece(link, LINK, link if ":" in link else f"mailto:{link}"))
             case "bare":
                 return match.start() + self._add_bare_link(value)
             case "run":
-                self._delimiter(match)
+                self._take_delimiter(match)
             case "bracket":
                 self._brackets.append(
                     _Bracket(len(self._pieces), match.end(), len(self._delimiters), value.startswith("!"))
                 )
                 self._pieces.append(Piece(value))
             case _:
-                return self._close(match.end())
+                return self._take_bracket(match.end())
         return match.end()
 
-    def _code(self, match: re.Match[str]) -> int:
+    def _take_code(self, match: re.Match[str]) -> int:
         run, start = match.group(), match.end()
         if len(run) not in self._unmatched_runs:
             for close in re.compile("`+").finditer(self._text, start):
                 if len(close.group()) == len(run):
-                    self._pieces.append(Piece(_code_text(self._text[start : close.start()]), CODE))
+                    self._pieces.append(Piece(_trim_code(self._text[start : close.start()]), CODE))
                     return close.end()
             if self._is_open and len(run) < 3:
-                self._pieces.append(Piece(_code_text(self._text[start:]), CODE))
+                self._pieces.append(Piece(_trim_code(self._text[start:]), CODE))
                 return len(self._text)
             self._unmatched_runs.add(len(run))
         self._pieces.append(Piece(run))
@@ -145,7 +145,7 @@ class _Inline:
         self._pieces.append(Piece(url, LINK, url if url.startswith("http") else f"https://{url}"))
         return len(url)
 
-    def _delimiter(self, match: re.Match[str]) -> None:
+    def _take_delimiter(self, match: re.Match[str]) -> None:
         run, text = match.group(), self._text
         before = text[match.start() - 1] if match.start() else " "
         after = text[match.end()] if match.end() < len(text) else "a" if self._is_open else " "
@@ -158,12 +158,12 @@ class _Inline:
             opens, closes = can_open and (not right or _is_mark(before)), right and (not can_open or _is_mark(after))
         elif run == "*":  # patterns such as src/*.py are text
             opens, closes = can_open and (before.isspace() or before in _BEFORE), right
-        else:  # beside Chinese and Japanese punctuation, which CommonMark does not take for an end
+        else:  # CommonMark closes no emphasis next to Chinese or Japanese punctuation; models mean it to
             opens, closes = not after.isspace(), not before.isspace()
         self._delimiters.append(_Delimiter(run[0], len(self._pieces), len(run), len(run), opens, closes))
         self._pieces.append(Piece(run))
 
-    def _close(self, end: int) -> int:
+    def _take_bracket(self, end: int) -> int:
         """Handle a `]`, which may end a link."""
         if not self._brackets or len(self._brackets) > _MOST:
             self._pieces.append(Piece("]"))
@@ -186,7 +186,7 @@ class _Inline:
             piece.looks, piece.link = piece.looks | look, link
         if not label:
             self._pieces.append(Piece(link or "image", look, link))
-        elif link and not link.startswith("#") and _bare_address(link) != _bare_address(label):
+        elif link and not link.startswith("#") and _strip_scheme(link) != _strip_scheme(label):
             self._pieces.append(Piece(f" ({link})", ADDRESS, link))
         if not bracket.is_image:
             self._brackets.clear()  # no link within a link
@@ -207,7 +207,7 @@ class _Inline:
         at = bottom
         while at < len(stack):
             closer = stack[at]
-            opener_at = self._opener(bottom, at) if closer.closes else None
+            opener_at = self._find_opener(bottom, at) if closer.closes else None
             if opener_at is None:
                 at += 1
                 continue
@@ -228,7 +228,7 @@ class _Inline:
         if self._is_open and not bottom:
             self._close_open_emphasis()
 
-    def _opener(self, bottom: int, at: int) -> int | None:
+    def _find_opener(self, bottom: int, at: int) -> int | None:
         closer = self._delimiters[at]
         for index in range(at - 1, bottom - 1, -1):
             opener = self._delimiters[index]
@@ -281,16 +281,16 @@ def _is_mark(char: str) -> bool:
     return not char.isalnum() and not char.isspace()
 
 
-def _code_text(text: str) -> str:
+def _trim_code(text: str) -> str:
     text = _BREAK.sub(" ", text)
     return text[1:-1] if len(text) > 2 and text[0] == text[-1] == " " and text.strip() else text
 
 
-def _bare_address(link: str) -> str:
+def _strip_scheme(link: str) -> str:
     return re.sub(r"^(https?://|mailto:)(www\.)?", "", link).rstrip("/")
 
 
-def _character(entity: str) -> str:
+def _decode_entity(entity: str) -> str:
     from html import unescape
 
     return unescape(entity)

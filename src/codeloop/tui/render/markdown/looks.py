@@ -25,7 +25,8 @@ class ProseStyles:
         base, more = colour or self.base, f"{self._look} {look}".strip()
         return [
             Segment(
-                piece.text, self._link_style(piece, base, more) if piece.link else self._style(base, piece.looks, more)
+                piece.text,
+                self._make_link_style(piece, base, more) if piece.link else self._find_style(base, piece.looks, more),
             )
             for piece in pieces
         ]
@@ -34,19 +35,19 @@ class ProseStyles:
         """Return a style of the theme, in quiet text always of its colour."""
         return self.styles.of(self.base if self._is_quiet else colour, look or self._look, on)
 
-    def _link_style(self, piece: Piece, base: str, look: str) -> Style:
-        style = self._style(base, piece.looks, look) + Style(meta={"link": piece.link})
+    def _make_link_style(self, piece: Piece, base: str, look: str) -> Style:
+        style = self._find_style(base, piece.looks, look) + Style(meta={"link": piece.link})
         is_web = piece.link.startswith(("http://", "https://")) and piece.looks & LINK
         return style + Style(link=piece.link) if is_web else style
 
-    def _style(self, base: str, looks: int, look: str) -> Style:
+    def _find_style(self, base: str, looks: int, look: str) -> Style:
         key = (base, looks, look)
         style = self._cache.get(key)
         if style is None:
-            style = self._cache[key] = self._make(base, looks, look)
+            style = self._cache[key] = self._make_style(base, looks, look)
         return style
 
-    def _make(self, base: str, looks: int, look: str) -> Style:
+    def _make_style(self, base: str, looks: int, look: str) -> Style:
         colour, words = base, look
         if looks & STRONG:
             colour, words = "markdown_strong" if base == "markdown_text" else base, f"{words} bold"

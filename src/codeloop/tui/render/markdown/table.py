@@ -28,9 +28,9 @@ class TableLayout:
     def __init__(self, source: str, prose: ProseStyles, room: int) -> None:
         header, delimiter, *rows = source.split("\n")
         self._prose = prose
-        self._sides = [_side(cell) for cell in split_cells(delimiter)]
-        self._names = self._cells(header, look="bold")
-        body = [self._cells(row) for row in rows]
+        self._sides = [_read_alignment(cell) for cell in split_cells(delimiter)]
+        self._names = self._read_cells(header, look="bold")
+        body = [self._read_cells(row) for row in rows]
         self._room = room
         self._widths = self._fit_widths([self._names, *body])
         self.rows: list[Row] = []
@@ -44,9 +44,9 @@ class TableLayout:
 
     def row(self, source: str) -> list[Row]:
         """Return one more row of the table."""
-        return self._lay_out(self._cells(source))
+        return self._lay_out(self._read_cells(source))
 
-    def _cells(self, row: str, look: str = "") -> list[Cell]:
+    def _read_cells(self, row: str, look: str = "") -> list[Cell]:
         count = len(self._sides)
         texts = [*split_cells(row), *([""] * count)][:count]
         return [
@@ -100,7 +100,7 @@ class TableLayout:
         return [*rows, []]
 
 
-def _side(mark: str) -> str:
+def _read_alignment(mark: str) -> str:
     if mark.endswith(":"):
         return "middle" if mark.startswith(":") else "right"
     return "left"

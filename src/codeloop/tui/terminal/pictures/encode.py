@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from codeloop.schema.bounds.tui import PICTURE_PIXELS
 from codeloop.tui.terminal.images import PictureBox, Protocol
-from codeloop.tui.terminal.pictures.sixel import CLEAR, COLOURS, sixels
+from codeloop.tui.terminal.pictures.sixel import CLEAR, COLOURS, encode_sixels
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -28,32 +28,32 @@ def draw_picture(data: bytes, protocol: Protocol, box: PictureBox) -> str:
     image = _scale(data, box)
     room = box.fit(image.width, image.height)
     if protocol == "sixel":
-        return _as_sixels(image, COLOURS)
+        return _encode_sixels(image, COLOURS)
     if protocol == "iterm":
-        return _as_file(image, room.columns, room.rows)
-    return "".join(kitty(f"a=T,f=100,c={room.columns},r={room.rows}", _png(image)))
+        return _encode_file(image, room.columns, room.rows)
+    return "".join(kitty_commands(f"a=T,f=100,c={room.columns},r={room.rows}", _encode_png(image)))
 
 
-def rows_of(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COLOURS) -> tuple[str, ...]:
+def draw_rows(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COLOURS) -> tuple[str, ...]:
     """Return the output that draws each row of a picture filling a box. Raises ValueError for invalid data."""
     image = _fill_box(data, box)
     width, height = box.cell
     rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
     if protocol == "iterm":
-        return tuple(_as_file(row, box.columns, 1) for row in rows)
+        return tuple(_encode_file(row, box.columns, 1) for row in rows)
     few, palette = _quantise(image, colours)
     pixels, size = few.tobytes(), image.width * height
     return tuple(
-        sixels(pixels[line * size : (line + 1) * size], palette, box.columns * width) for line in range(box.rows)
+        encode_sixels(pixels[line * size : (line + 1) * size], palette, box.columns * width) for line in range(box.rows)
     )
 
 
 def upload_picture(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
     """Return the commands that upload a picture filling a box to kitty. Raises ValueError for invalid data."""
-    return kitty(f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}", _png(_fill_box(data, box)))
+    return kitty_commands(f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}", _encode_png(_fill_box(data, box)))
 
 
-def kitty(keys: str, data: bytes) -> tuple[str, ...]:
+def kitty_commands(keys: str, data: bytes) -> tuple[str, ...]:
     """Return kitty's commands that transfer data, without answers."""
     encoded = base64.b64encode(data).decode("ascii")
     chunks = [encoded[at : at + _CHUNK] for at in range(0, len(encoded), _CHUNK)] or [""]
@@ -114,18 +114,18 @@ def _quantise(image: "Image", colours: int) -> tuple["Image", list[int]]:
     return few, palette
 
 
-def _as_sixels(image: "Image", colours: int) -> str:
+def _encode_sixels(image: "Image", colours: int) -> str:
     few, palette = _quantise(image, colours)
-    return sixels(few.tobytes(), palette, few.width)
+    return encode_sixels(few.tobytes(), palette, few.width)
 
 
-def _as_file(image: "Image", columns: int, rows: int) -> str:
-    data = _png(image)
+def _encode_file(image: "Image", columns: int, rows: int) -> str:
+    data = _encode_png(image)
     where = f"inline=1;size={len(data)};width={columns};height={rows};preserveAspectRatio=0"
     return f"\x1b]1337;File={where}:{base64.b64encode(data).decode('ascii')}\x07"
 
 
-def _png(image: "Image") -> bytes:
+def _encode_png(image: "Image") -> bytes:
     out = io.BytesIO()
     image.save(out, "PNG")
     return out.getvalue()

@@ -68,6 +68,7 @@ class Gallery:
         self._pictures: dict[Key, LoadedPicture] = {}
         self._requested_keys = set[Key]()
         self._turn = asyncio.Lock()
+        """Held while a picture is encoded: one at a time, since each takes a core."""
         self._number = 0x100000 + secrets.randbelow(0xE00000)  # other programs may have pictures in the terminal, too
 
     def request(self, space: PictureSpace) -> None:
@@ -83,7 +84,9 @@ class Gallery:
         if space is None or picture is None or not (picture.number or picture.problem):
             return row
         if row.cache is None or row.cache[0] is not picture:
-            cells = [_fill(each, space, picture) if each.style and "image" in each.style.meta else each for each in row]
+            cells = [
+                _fill_cells(each, space, picture) if each.style and "image" in each.style.meta else each for each in row
+            ]
             row.cache = (picture, cells)
         return row.cache[1]
 
@@ -114,7 +117,7 @@ class Gallery:
                     return
                 self._number += 1
                 box = PictureBox(space.columns, space.rows, room.cell)
-                work = partial(_make, file, self.protocol, box, self._colours, self._number)
+                work = partial(_encode, file, self.protocol, box, self._colours, self._number)
                 picture, commands = await asyncio.to_thread(work)
             finally:
                 self._requested_keys.discard(space.key)
@@ -133,19 +136,19 @@ class Gallery:
         return [kitty.delete_command(each.number) for each in loaded_pictures if each.number]
 
 
-def _make(
+def _encode(
     file: FilePart, protocol: images.Protocol, box: PictureBox, colours: int, number: int
 ) -> tuple[LoadedPicture, Sequence[str]]:
     """Encode a picture; return it with the commands that upload it."""
     try:
         if protocol == "kitty":
             return LoadedPicture(number=number), encode.upload_picture(data_of(file), box, number)
-        return LoadedPicture(encode.rows_of(data_of(file), protocol, box, colours)), ()
+        return LoadedPicture(encode.draw_rows(data_of(file), protocol, box, colours)), ()
     except ValueError as error:
         return LoadedPicture(problem=str(error)), ()
 
 
-def _fill(segment: Segment, space: PictureSpace, picture: LoadedPicture) -> Segment:
+def _fill_cells(segment: Segment, space: PictureSpace, picture: LoadedPicture) -> Segment:
     if picture.number:
         return kitty.cells(picture.number, space.line, space.columns, segment.style or Style())
     words = one_line(f"Not shown: {picture.problem}", space.columns) if space.line == 0 else ""

@@ -101,14 +101,14 @@ class InlinePictures:
         if self._answers.get(VERSION, "").startswith("tmux") or os.environ.get("TMUX"):
             self._answers |= {VERSION: "", LAST: ""} | await ask_tmux_terminal()
         protocol = find_protocol(self._answers)
-        cell = self._cell(is_needed=protocol == "sixel")
-        if not protocol or cell is None or (protocol == "kitty" and not self._ui.appearance.has_any_colour):
+        cell = self._find_cell(is_needed=protocol == "sixel")
+        if not protocol or cell is None or (protocol == "kitty" and not self._ui.appearance.has_all_colours):
             return  # kitty identifies a picture by a colour
         colours = self._answers.get(COLOURS, "")
-        self._gallery = Gallery(protocol, self._room(cell), int(colours) if colours else MOST_COLOURS, self)
+        self._gallery = Gallery(protocol, self._find_room(cell), int(colours) if colours else MOST_COLOURS, self)
         self._ui.appearance.pictures = self._gallery
         if protocol != "kitty":
-            self._ui.painter = Painter(self._slices, self._paint_later)
+            self._ui.painter = Painter(self._list_slices, self._paint_later)
         self._ui.restyle()
 
     def resize(self) -> None:
@@ -118,8 +118,8 @@ class InlinePictures:
             self._fit()
 
     def _fit(self) -> None:
-        cell = self._cell(is_needed=False)
-        if self._gallery is None or cell is None or (room := self._room(cell)) == self._gallery.room:
+        cell = self._find_cell(is_needed=False)
+        if self._gallery is None or cell is None or (room := self._find_room(cell)) == self._gallery.room:
             return
         if cell != self._gallery.room.cell:
             self._forget()
@@ -150,7 +150,7 @@ class InlinePictures:
         else:
             self._ui.paint()
 
-    def _slices(self) -> Mapping[Spot, Slice]:
+    def _list_slices(self) -> Mapping[Spot, Slice]:
         """Return the uncovered rows of pictures to draw, by their first cell."""
         transcript, gallery = self._ui.tab.transcript, self._gallery
         if gallery is None or not transcript.is_attached or self._ui.screen is not transcript.screen:
@@ -167,10 +167,10 @@ class InlinePictures:
                 slices[line, x] = drawing
         return slices
 
-    def _cell(self, *, is_needed: bool) -> tuple[int, int] | None:
+    def _find_cell(self, *, is_needed: bool) -> tuple[int, int] | None:
         return find_cell_size(self._answers, _STDIN) or (None if is_needed else _CELL)
 
-    def _room(self, cell: tuple[int, int]) -> PictureBox:
+    def _find_room(self, cell: tuple[int, int]) -> PictureBox:
         return PictureBox(kitty.MOST, min(max(self._ui.size.height // _SHARE, 1), kitty.MOST), cell)
 
     def _paint_later(self, seconds: float) -> None:

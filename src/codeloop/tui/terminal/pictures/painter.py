@@ -35,6 +35,7 @@ class Painter:
         self._list_slices = list_slices
         self._later = later
         self._drawn: dict[Spot, Slice] = {}
+        """The slices that are on the screen."""
         self._free_at = 0.0
         """The estimated time when the terminal has drawn earlier output."""
 

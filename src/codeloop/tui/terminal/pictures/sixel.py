@@ -11,34 +11,34 @@ _RUN = re.compile(rb"(.)\1{3,}", re.DOTALL)
 _CHARACTERS = bytes((63 + bits) & 0xFF for bits in range(256))
 
 
-def sixels(pixels: bytes, palette: list[int], width: int) -> str:
+def encode_sixels(pixels: bytes, palette: list[int], width: int) -> str:
     """Encode pixels (palette indices, row by row) as a sixel picture that defines only the used colours."""
-    colours = [f"#{at};2;{_percent(palette, at)}" for at in sorted({*pixels} - {CLEAR})]
+    colours = [f"#{at};2;{_format_colour(palette, at)}" for at in sorted({*pixels} - {CLEAR})]
     size = _BAND * width
-    bands = (_band(pixels[top : top + size], width) for top in range(0, len(pixels), size))
+    bands = (_encode_band(pixels[top : top + size], width) for top in range(0, len(pixels), size))
     return f'\x1bP0;1q"1;1;{width};{len(pixels) // width}' + "".join(colours) + "-".join(bands) + "\x1b\\"
 
 
-def _percent(palette: list[int], at: int) -> str:
+def _format_colour(palette: list[int], at: int) -> str:
     return ";".join(str(round(value * 100 / 255)) for value in palette[3 * at : 3 * at + 3])
 
 
-def _band(band: bytes, width: int) -> str:
+def _encode_band(band: bytes, width: int) -> str:
     rows = [band[at : at + width] for at in range(0, len(band), width)]
-    return "$".join(f"#{colour}{_line(rows, colour, width)}" for colour in sorted({*band} - {CLEAR}))
+    return "$".join(f"#{colour}{_encode_line(rows, colour, width)}" for colour in sorted({*band} - {CLEAR}))
 
 
-def _line(rows: list[bytes], colour: int, width: int) -> str:
+def _encode_line(rows: list[bytes], colour: int, width: int) -> str:
     """Return a colour's pixels in a band: six bits for each column, the lowest for the top row."""
     bits = 0
     for at, row in enumerate(rows):
         if colour in row:
-            bits |= int.from_bytes(row.translate(_table(colour))) << at  # the six rows fit in a byte
+            bits |= int.from_bytes(row.translate(_make_table(colour))) << at  # the six rows fit in a byte
     line = bits.to_bytes(width).translate(_CHARACTERS).rstrip(b"?")
     return _RUN.sub(lambda run: b"!%d%c" % (len(run[0]), run[1][0]), line).decode("ascii")
 
 
 @cache
-def _table(colour: int) -> bytes:
+def _make_table(colour: int) -> bytes:
     """Return a translation table: 1 for a colour, 0 for any other."""
     return bytes(number == colour for number in range(256))

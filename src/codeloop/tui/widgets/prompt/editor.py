@@ -15,11 +15,11 @@ from codeloop.tui.editor.edits import EDITS
 from codeloop.tui.editor.line_layout import Layout
 from codeloop.tui.editor.vim.vim import Vim
 from codeloop.tui.editor.words import span_around
-from codeloop.tui.keys.bindings import normalise_key
+from codeloop.tui.keys.prompt_bindings import normalise_key
 from codeloop.tui.widgets.base import faint_style
 from codeloop.tui.widgets.prompt.entry import Mode
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
-from codeloop.tui.widgets.prompt.pointing import MouseTextWidget, Unit
+from codeloop.tui.widgets.prompt.mouse_text import MouseTextWidget, Unit
 
 _CURSOR = Style(reverse=True)
 SHELL_HINT = "A shell command; esc leaves"
@@ -216,7 +216,9 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         mode = "" if y else _mode_text(self)
         if not self.buffer.text:
             hint = "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder
-            return _row(_hint(hint, faint, has_focus=self.has_focus and not y), cells, base, Segment(mode, faint))
+            return _draw_row(
+                _draw_hint(hint, faint, has_focus=self.has_focus and not y), cells, base, Segment(mode, faint)
+            )
         if row >= self.rows.rows:
             return Strip.blank(cells, base)
         offset, text = self.rows.row(row)
@@ -234,7 +236,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
             segments.append(Segment(glyph.label, style))
         if cursor == len(text) and self.rows.locate(self.buffer.cursor)[0] == row:
             segments.append(Segment(" ", base + _CURSOR))
-        return _row(Segment.simplify(segments), cells, base, Segment(mode, faint))
+        return _draw_row(Segment.simplify(segments), cells, base, Segment(mode, faint))
 
 
 def _mode_text(editor: PromptEditor) -> str:
@@ -243,7 +245,7 @@ def _mode_text(editor: PromptEditor) -> str:
     return editor.remark or " ".join(filter(None, (shell, editor.vim.status if editor.vim is not None else "")))
 
 
-def _row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> Strip:
+def _draw_row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> Strip:
     """Return a row with its end text, if there is room."""
     strip, room = Strip(segments), cells - len(end.text)
     if not end.text or strip.cell_length >= room:
@@ -251,7 +253,7 @@ def _row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> 
     return Strip([*strip.adjust_cell_length(room, base), end])
 
 
-def _hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
+def _draw_hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
     """Return the placeholder row of an empty prompt."""
     under_cursor = Segment(text[:1] or " ", style + _CURSOR if has_focus else style)
     return [under_cursor, Segment(text[1:], style)]

@@ -21,7 +21,7 @@ class EditorFailed(Exception):
     """The text was not changed; the message says why, and what to do."""
 
 
-def editor_command(environment: Mapping[str, str]) -> list[str]:
+def find_editor(environment: Mapping[str, str]) -> list[str]:
     """Return the editor with its arguments. Raises EditorFailed."""
     line = environment.get("VISUAL") or environment.get("EDITOR") or ""
     if not line.strip():
@@ -37,7 +37,7 @@ async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str
     prompt, text = editor.stored_prompt, None
     with ExitStack() as stack:
         try:
-            command = editor_command(os.environ)
+            command = find_editor(os.environ)
             with suppress(SuspendNotSupported):  # without a terminal there is nothing to lend
                 stack.enter_context(app.suspend())
             stack.enter_context(app.batch_update())
@@ -59,7 +59,9 @@ async def run_editor(text: str, command: list[str]) -> str:
     try:
         folder = tempfile.mkdtemp(prefix="prompt-")
     except OSError as error:
-        raise EditorFailed(f"There is no place for a file to edit: {error.strerror}. Set TMPDIR.") from error
+        raise EditorFailed(
+            f"No temporary file can be made: {error.strerror}. Set TMPDIR to a folder that can be written."
+        ) from error
     path = Path(folder, "prompt.md")
     try:
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
@@ -73,6 +75,6 @@ async def run_editor(text: str, command: list[str]) -> str:
             raise EditorFailed(f"{one_line(command[0], 60)} ended with code {code}: the prompt is as it was.")
         return path.read_text(encoding="utf-8", errors="replace").removesuffix("\n")
     except OSError as error:
-        raise EditorFailed(f"What was edited can't be read: {error.strerror}.") from error
+        raise EditorFailed(f"The edited text can't be read: {error.strerror}. The prompt is as it was.") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeloop.tui.editor.chips import Chip
-from codeloop.tui.terminal import read_clipboard
+from codeloop.tui.terminal import clipboard_reader
 from codeloop.tui.widgets.prompt.editor import PromptEditor
 from codeloop.tui.widgets.prompt.image_paths import MIMES, image_at, image_of, is_file
 from codeloop.tui.widgets.prompt.settings import PromptSettings
@@ -35,7 +35,7 @@ class Paster:
     def paste(self, text: str) -> None:
         """Insert a text from the terminal: a paste, or the paths of dropped files."""
         text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
-        images = self._images(text)
+        images = self._read_images(text)
         if images:
             for image in images:
                 self._editor.buffer.insert_chip(image)
@@ -50,16 +50,16 @@ class Paster:
         return True
 
     async def _paste_clipboard(self) -> None:
-        image = await read_clipboard.read_image()
+        image = await clipboard_reader.read_image()
         if image is not None:
             self._editor.buffer.insert_chip(image_of(image, "image/png", "clipboard.png"))
             self._editor.buffer.insert(" ")
             self._editor.update()
             return
-        text = await read_clipboard.read_text() or self._own()
+        text = await clipboard_reader.read_text() or self._own()
         if text:
             self.paste(text)
-        elif not read_clipboard.can_read():
+        elif not clipboard_reader.can_read():
             self._note("No program reads the clipboard here (wl-paste, xclip). Paste with the terminal's own key.")
         else:
             self._note("The clipboard is empty.")
@@ -74,7 +74,7 @@ class Paster:
         else:
             buffer.insert(text)
 
-    def _images(self, text: str) -> list[Chip]:
+    def _read_images(self, text: str) -> list[Chip]:
         """Return the images if a text consists of nothing but their paths."""
         if (
             len(text) > _LONGEST_PATHS

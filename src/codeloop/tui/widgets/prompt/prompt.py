@@ -10,7 +10,7 @@ from codeloop.client.client import Client
 from codeloop.schema.bounds.tui import PROMPT_DRAFT
 from codeloop.tui.editor.chips import expand_chips
 from codeloop.tui.editor.vim.grammar import SCROLLS
-from codeloop.tui.keys.bindings import build_keymap
+from codeloop.tui.keys.prompt_bindings import build_keymap
 from codeloop.tui.terminal.sequences import register_keys
 from codeloop.tui.widgets.base import EmptyWidget, app_of
 from codeloop.tui.widgets.prompt.completion.candidates import Candidates
@@ -26,7 +26,7 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.messages import CommandPressed, PromptEmptied, PromptSlashCommand, PromptSubmitted
 from codeloop.tui.widgets.prompt.paste import Paster
-from codeloop.tui.widgets.prompt.prepare import PromptPreparer, SlashCall, UnknownCommand, to_stored_prompt
+from codeloop.tui.widgets.prompt.preparer import PromptPreparer, SlashCall, UnknownCommand, to_stored_prompt
 from codeloop.tui.widgets.prompt.queue import QueuedPrompts
 from codeloop.tui.widgets.prompt.settings import PromptSettings
 from codeloop.tui.widgets.prompt.vim_mode import copy_from, use_vim
@@ -61,7 +61,7 @@ class PromptInput(EmptyWidget):
         self._actions = self._list_actions()
 
     def _list_actions(self) -> dict[str, Callable[[], bool]]:
-        """Return the actions of keys that are not edits, by their id in `keys/bindings.py`."""
+        """Return the actions of keys that are not edits, by their id in `keys/prompt_bindings.py`."""
         completing = self._completions.actions()
         searching: dict[str, Callable[[], bool]] = {
             "completion_enter": lambda: self._history.accept(self._popup.cursor),

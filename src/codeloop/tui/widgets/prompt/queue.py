@@ -136,7 +136,7 @@ class QueuedPrompts(CachedWidget):
             ids = MessageId(session_id=self._session, message_id=message.info.id)
             await self._client.call(MESSAGE_DELETE, ids)
         except CodeloopError as error:
-            self._note(f"It can't be taken back any more: {error}")
+            self._note(f"The prompt can't be taken back any more: {error}")
         else:
             self._edit(entry_of(message))
         await self.reload()
@@ -147,17 +147,17 @@ class QueuedPrompts(CachedWidget):
         try:
             self._store.drafts.save_queue(self._session, entries)
         except OSError as error:
-            self._note(f"Waiting prompts can't be kept in {self._store.folder}: {error.strerror or error}.")
+            self._note(f"The waiting prompts can't be stored in {self._store.folder}: {error.strerror or error}.")
         self._show()
 
-    def _rows(self) -> list[tuple[str, str]]:
+    def _list_rows(self) -> list[tuple[str, str]]:
         return [
             *((_NEXT_STEP, entry_of(message).text) for message in self.server_prompts),
             *((_AFTER_TURN, ("! " if entry.mode == "shell" else "") + entry.text) for entry in self.local_prompts),
         ]
 
     def _show(self) -> None:
-        if (rows := self._rows()) != self._drawn_rows:
+        if (rows := self._list_rows()) != self._drawn_rows:
             self._drawn_rows = rows
             self.display = bool(rows)
             self.refresh(layout=True)

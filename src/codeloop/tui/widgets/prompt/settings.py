@@ -8,7 +8,7 @@ from codeloop.tui.widgets.prompt.entry import Delivery
 
 
 class PromptSettings(Struct, frozen=True):
-    """`keys`: by action (see `bindings.py`). `delivery`: what Enter does during a turn. `vim`: vi's keys.
+    """`keys`: by action (see `keys/prompt_bindings.py`). `delivery`: what Enter does during a turn. `vim`: vi's keys.
 
     A pasted text of more than `chip_lines` lines or `chip_characters` characters becomes a chip.
     """

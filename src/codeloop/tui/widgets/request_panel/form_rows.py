@@ -3,11 +3,11 @@
 from rich.segment import Segment
 
 from codeloop.client.numbers import Look
-from codeloop.tui.dialogs.parts.rows import fill_background, justify, wrap
 from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.diff.quoted_diff import quoted_diff_rows
+from codeloop.tui.render.text_rows import fill_background, justify, wrap_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.request_panel.form import Form, FormRow, FormText
-from codeloop.tui.widgets.request_panel.request_diff import diff_rows
 
 _LOOKS: dict[Look | None, tuple[str, str]] = {
     None: ("text", ""),
@@ -27,7 +27,7 @@ _MARK = 4
 def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) -> list[Row]:
     """Return the title, how many requests wait, and the names of several questions."""
     count = f"  1 of {waiting}" if waiting > 1 else ""
-    lines = wrap(title, width - len(count))
+    lines = wrap_text(title, width - len(count))
     looks = styles.of("warning", "bold")
     rows: list[Row] = [[Segment(line, looks)] for line in lines]
     rows[0] = justify(rows[0], [Segment(count, styles.of("text_muted"))], width)
@@ -42,7 +42,7 @@ def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) 
 
 def about_rows(text: FormText, canvas: Canvas) -> list[Row]:
     """Draw the content of a request; a change as a diff."""
-    diff = diff_rows(text.diff, canvas)
+    diff = quoted_diff_rows(text.diff, canvas)
     rows = text.rows_without_diff if diff else text.rows
     return [*diff, *([Segment(row, canvas.styles.of(*_LOOKS[look]))] for look, row in rows)]
 
@@ -53,18 +53,18 @@ def choice_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tu
     owners: list[int] = []
     for number, choice in enumerate(form.rows()):
         is_here = number == form.cursor and is_ready
-        for row in _choice(choice, styles, width, is_here=is_here, is_ready=is_ready):
+        for row in _draw_choice(choice, styles, width, is_here=is_here, is_ready=is_ready):
             rows.append(fill_background(row, styles.of("", on="background_element"), width) if is_here else row)
             owners.append(number)
     return rows, owners
 
 
-def _choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, is_ready: bool) -> list[Row]:
+def _draw_choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, is_ready: bool) -> list[Row]:
     box = "" if choice.is_on is None else "[x] " if choice.is_on else "[ ] "
     room = max(width - _MARK - len(box), 10)
     look = styles.of("text" if is_ready else "text_muted", "bold" if is_here else "")
     muted_style = styles.of("text_muted")
-    first, *more = wrap(choice.text, room)
+    first, *more = wrap_text(choice.text, room)
     mark = Segment("▸ " if is_here else "  ", styles.of("primary", "bold"))
     key = Segment(f"{choice.key:1} ", styles.of("primary" if is_ready else "text_muted"))
     rows: list[Row] = [[mark, key, Segment(box, look), Segment(first, look)]]
@@ -77,5 +77,5 @@ def _choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, is_re
         if sum(each.cell_length for each in segments) <= width:
             rows[-1] = segments
         else:
-            rows += [[margin, Segment(line, muted_style)] for line in wrap(choice.detail, room)]
+            rows += [[margin, Segment(line, muted_style)] for line in wrap_text(choice.detail, room)]
     return rows

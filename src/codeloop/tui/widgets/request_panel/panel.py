@@ -19,9 +19,9 @@ from codeloop.client.slash.names import is_command
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tui.dialogs.parts.dialog import Colours, key_rows
 from codeloop.tui.dialogs.parts.reader import ReadingScreen
-from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.keys.early_keys import EarlyKeys
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
+from codeloop.tui.render.text_rows import wrap_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import app_of
 from codeloop.tui.widgets.line_input import LineInput
@@ -121,11 +121,15 @@ class RequestPanel(Widget, can_focus=True):
         self.request: Request | None = None
         self._colours = colours
         self._form: Form | None = None
+        """The state of the request that is shown."""
         self._waiting = 1
+        """How many requests wait, with this one."""
         self._owners: list[int] = []
+        """Which choice each row of the choices belongs to."""
         self._is_command = False
         """Whether a command was begun with `/` or `!`: its keys go to the prompt."""
         self._typing: FormEntry | None = None
+        """The text entry that is shown."""
         self.diff_view: DiffView = "auto"
 
     def compose(self) -> ComposeResult:
@@ -209,7 +213,7 @@ class RequestPanel(Widget, can_focus=True):
         self._show_entry(form)
 
     def on_resize(self) -> None:
-        """Wrap anew."""
+        """Wrap the texts for the new width."""
         self.draw()
 
     def on_key(self, event: events.Key) -> None:
@@ -351,9 +355,9 @@ def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: 
     """Return the row of key hints; `cuts`: not all choices fit, so it begins with the number of the marked one."""
     if form.entry is not None:
         label = f"{form.entry.label}  (enter {form.entry.does} it, esc goes back)"
-        return [[Segment(line, styles.of("primary"))] for line in wrap(label, width)]
+        return [[Segment(line, styles.of("primary"))] for line in wrap_text(label, width)]
     if form.notice:
-        return [[Segment(line, styles.of("warning", "bold"))] for line in wrap(form.notice, width)]
+        return [[Segment(line, styles.of("warning", "bold"))] for line in wrap_text(form.notice, width)]
     if not is_ready:
         return [[]]
     keys = [*(_MARKING if form.is_marking else _HINT), _SEVERAL if form.tabs else _WHOLE_SCREEN, _REJECT]

@@ -27,9 +27,11 @@ class QuestionForm:
         self._request = request
         self._asking = asking
         self._selections: list[list[str]] = [[] for _ in request.questions]
+        """The labels chosen for each question."""
         self._own = [""] * len(request.questions)
+        """The user's own words for each question."""
         self._partial_answers: dict[int, str] = {}
-        """The unfinished answer from before the user went back to the options."""
+        """By question: an answer that was begun when the user went back to the options."""
         self._second = SecondTime()
 
     @property

@@ -21,9 +21,13 @@ class Blocks:
     def __init__(self, draw: DrawItem) -> None:
         self._draw = draw
         self._groups: dict[str, list[Block]] = {}
+        """The blocks of each message."""
         self._list: list[Block] = []
+        """All blocks, top to bottom."""
         self._starts: list[int] = []
+        """The row at which each of them begins, with its gap."""
         self.height = 0
+        """Rows of the page."""
         self.blank: list[Row] = []
         """The rows of an empty page."""
         self.highlights = Highlights()

@@ -44,7 +44,7 @@ class Highlights:
         The rows may show fewer than are stored: then the last one counts, or the first row.
         """
         first: dict[int, int] = {}
-        for row, spans in sorted(self._spans(block, rows).items()):
+        for row, spans in sorted(self._spans_of(block, rows).items()):
             for *_, number in spans:
                 first.setdefault(number, row)
         if not first:
@@ -61,28 +61,28 @@ class Highlights:
         """Return a row of a block, `margin` cells from the left, with its matches highlighted."""
         if position is None or (rows := position[0].rows) is None:
             return strip
-        for start, end, number in self._spans(position[0], rows).get(position[1], ()):
+        for start, end, number in self._spans_of(position[0], rows).get(position[1], ()):
             is_current = (position[0].item.key, number) == self._current
-            strip = highlight(strip, (start + margin, end + margin), _look(styles, is_current=is_current))
+            strip = highlight(strip, (start + margin, end + margin), _choose_style(styles, is_current=is_current))
         return strip
 
-    def _spans(self, block: Block, rows: list[Row]) -> Spans:
+    def _spans_of(self, block: Block, rows: list[Row]) -> Spans:
         cached_rows = self._cache.get(id(block))
         if cached_rows is None or cached_rows[0] is not rows:
             if len(self._cache) > _MOST:
                 self._cache.clear()
-            cached_rows = self._cache[id(block)] = rows, _find(self._pattern, rows)
+            cached_rows = self._cache[id(block)] = rows, _find_spans(self._pattern, rows)
         return cached_rows[1]
 
 
-def _look(styles: Styles, *, is_current: bool) -> Style:
+def _choose_style(styles: Styles, *, is_current: bool) -> Style:
     """Return the style of an occurrence; reversed with the terminal's own colours, which are unknown."""
     if not styles.theme.background.startswith("#"):
         return Style(reverse=is_current, underline=True)
     return styles.of("background", "bold", on="warning") if is_current else styles.of("text", on="border")
 
 
-def _find(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
+def _find_spans(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
     """Return where a text occurs in rows, also across row ends."""
     texts = ["".join(segment.text for segment in row) for row in rows]
     starts = [0, *accumulate(len(text) + 1 for text in texts)]

@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
-from codeloop.tui.render.graphemes import clusters
+from codeloop.tui.render.clusters import split_clusters
 from codeloop.tui.render.prompts import BAR
 
 Position = tuple[int, int]
@@ -25,6 +25,7 @@ AGAIN = 0.5
 EDGE = 0.05
 """Seconds between two steps while the mouse is beyond the edge."""
 _FASTEST = 6
+"""The most rows that a step scrolls."""
 _IN_WORDS = frozenset("_-./~:@%+#?&=$\\·")
 """Word characters besides letters and digits, so that paths and URLs are words."""
 
@@ -40,16 +41,21 @@ class Selection:
         self._text_of = text_of
         self._scroll_by = scroll
         self.range: tuple[Position, Position] | None = None
-        """The selection: its first cell, and its end."""
+        """The selected cells: the first, and the one behind the last; None: nothing is selected."""
         self.is_selecting = False
         """Whether the button is held."""
         self.has_dragged = False
         """Whether the mouse has moved since the button was pressed, so that it is no click."""
         self._last_press: tuple[float, Position] = (0.0, (-1, -1))
+        """When the button was pressed last (as events tell the time), and where."""
         self._clicks = 0
+        """How many clicks belong together: they choose the unit."""
         self._began: tuple[Position, Position] = ((0, 0), (0, 0))
+        """The character, word or row that the selection began with."""
         self._mouse = (0, 0)
+        """Where the mouse is in the view: column and row."""
         self._edge: Timer | None = None
+        """Scrolls while the mouse is beyond the edge."""
 
     def forget(self) -> None:
         """Clear the selection."""
@@ -159,11 +165,11 @@ def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
     """Return the cell range of the character, word or row at a cell of a row."""
     if unit == "row":
         return 0, cell_len(text)
-    cluster_list = clusters(text)
+    cluster_list = split_clusters(text)
     edges = [*accumulate((cells for _, _, cells in cluster_list), initial=0)]
     if cell >= edges[-1]:
         return (cell, cell + 1) if unit == "character" else (edges[-1], edges[-1])
-    kinds = [_kind(text[start]) for start, _, _ in cluster_list]
+    kinds = [_classify(text[start]) for start, _, _ in cluster_list]
     first = last = bisect_right(edges, cell) - 1
     if unit == "word" and (kind := kinds[first]):
         while first and kinds[first - 1] == kind:
@@ -173,7 +179,7 @@ def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
     return edges[first], edges[last + 1]
 
 
-def _kind(character: str) -> str:
+def _classify(character: str) -> str:
     """Return a character's class for a double click, "word" or "blank"; "": a class of its own."""
     if character.isalnum() or character in _IN_WORDS:
         return "word"

@@ -226,7 +226,7 @@ class Transcript(ScrollView, can_focus=False):
             row = self.blocks.row(number)
             strip = self._strips.strip(self.pictures.take(number - top, row, self.canvas.pictures), width)
             if not has_picture(row) and (span := self.selection.span(number)) is not None:
-                strip = highlight(strip, span, _mark(self.canvas.styles))
+                strip = highlight(strip, span, _selection_style(self.canvas.styles))
             if self.blocks.highlights.is_on:
                 position = self.blocks.locate(number)
                 strip = self.blocks.highlights.mark(strip, position, MARGIN, self.canvas.styles)
@@ -298,6 +298,6 @@ class Transcript(ScrollView, can_focus=False):
             self.scroll_to(y=self.max_scroll_y, animate=False)
 
 
-def _mark(styles: Styles) -> Style:
+def _selection_style(styles: Styles) -> Style:
     """Return the selection's style; reversed with the terminal's own colours, which are unknown."""
     return styles.of("background", on="primary") if styles.theme.background.startswith("#") else REVERSE

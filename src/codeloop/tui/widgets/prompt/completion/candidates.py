@@ -84,11 +84,11 @@ class Candidates:
         if now.kind == "arguments" and (values := self._values.rows(now)):
             return values, -1
         if now.kind == "arguments":
-            return [_command(row) for row in self.commands if row.name == now.query and row.arguments], -1
+            return [_command_row(row) for row in self.commands if row.name == now.query and row.arguments], -1
         if now.kind == "command":
             commands_by_name = {row.name: row for row in self.commands}
-            return [_command(commands_by_name[name]) for name in rank(now.query, commands_by_name)], 0
-        return self._mentions(now), 0
+            return [_command_row(commands_by_name[name]) for name in rank(now.query, commands_by_name)], 0
+        return self._list_mentions(now), 0
 
     async def load(self, now: Trigger) -> None:
         """Reload the candidates of a kind, when typing of it starts."""
@@ -119,7 +119,7 @@ class Candidates:
         self._files, self._symbols = [], []
         self._values = ArgumentValues()
 
-    def _mentions(self, now: Trigger) -> list[CompletionRow]:
+    def _list_mentions(self, now: Trigger) -> list[CompletionRow]:
         agents_by_label = {row.label: row for row in self._agents}
         agents = [agents_by_label[name] for name in rank(now.query, agents_by_label)]
         names = list(dict.fromkeys([*self._list_earlier_mentions(now.query, agents_by_label), *self._files]))
@@ -140,5 +140,5 @@ class Candidates:
         return sorted(mentions, key=self._store.weight, reverse=True)[:_EARLIER]
 
 
-def _command(row: PromptCommand) -> CompletionRow:
+def _command_row(row: PromptCommand) -> CompletionRow:
     return CompletionRow(f"/{row.name}", "command", f"/{row.name} {row.arguments}".rstrip(), row.text)

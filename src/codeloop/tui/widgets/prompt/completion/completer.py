@@ -99,8 +99,8 @@ class ClientCompleter:
     async def files(self, query: str) -> list[str]:
         """Return the paths that fit, best first."""
         with suppress(CodeloopError):
-            find_files = FindFiles(query=query[: FILES_QUERY.value], limit=PROMPT_FOUND.value)
-            return await self._client.call(FIND_FILES, find_files)
+            request = FindFiles(query=query[: FILES_QUERY.value], limit=PROMPT_FOUND.value)
+            return await self._client.call(FIND_FILES, request)
         return []
 
     async def symbols(self, query: str) -> list[CompletionRow]:
@@ -125,10 +125,10 @@ class ClientCompleter:
     async def resources(self) -> list[CompletionRow]:
         """Return the known resources of servers."""
         with suppress(CodeloopError):
-            mcp_resources = await self._client.call(RESOURCE_LIST, NoArguments())
+            resources_by_name = await self._client.call(RESOURCE_LIST, NoArguments())
             return [
                 CompletionRow(format_mention(name), "resource", name, each.description or each.name)
-                for name, each in mcp_resources.items()
+                for name, each in resources_by_name.items()
             ]
         return []
 
@@ -147,8 +147,8 @@ class ClientCompleter:
     async def arguments(self, command: str, text: str, *, is_wanted: bool) -> McpPromptCompletion:
         """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
         with suppress(CodeloopError):
-            complete_mcp_prompt = CompleteMcpPrompt(command=command, typed=text, connect=is_wanted)
-            return await self._client.call(MCP_COMPLETE, complete_mcp_prompt)
+            request = CompleteMcpPrompt(command=command, typed=text, connect=is_wanted)
+            return await self._client.call(MCP_COMPLETE, request)
         return McpPromptCompletion()
 
     async def find_mentions(
@@ -158,7 +158,7 @@ class ClientCompleter:
         try:
             parts = await find_mentions(self._client, text, note)
         except CodeloopError as error:
-            note(f"What is mentioned was not attached: {error}")
+            note(f"The files that you mention were not attached: {error}")
             return [], []
         files = [part for part in parts if isinstance(part, FilePartInput)]
         return files, [part for part in parts if isinstance(part, AgentPartInput)]

@@ -14,7 +14,7 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
 class Completions:
-    """The current completion. `spawn` runs slow work in the background, so that typing never waits."""
+    """What is completed at the cursor now. `spawn` runs slow work in the background, so that typing never waits."""
 
     def __init__(
         self,
@@ -30,13 +30,20 @@ class Completions:
         self._store = store
         self._spawn = spawn
         self._trigger: Trigger | None = None
+        """What is at the cursor; None: nothing that can be completed."""
         self._last_trigger: Trigger | None = None
-        self._is_waiting = self._is_closed = self._is_moved = False
+        """What was asked for last: an answer to anything else comes too late."""
+        self._is_waiting = False
+        """Whether that answer is still to come."""
+        self._is_closed = False
+        """Whether the user closed the list; it opens again for another word."""
+        self._is_moved = False
+        """Whether the user moved the cursor in the list, which then stays on its row."""
         self._takes_first = False
         """Whether Tab was pressed before an answer came: then its first candidate is inserted."""
 
     def actions(self) -> dict[str, Callable[[], bool]]:
-        """Return the actions by name."""
+        """Return the actions of keys, by their id in `keys/prompt_bindings.py`."""
         return {
             "completion_enter": self._enter,
             "completion_accept": self._accept,
@@ -46,7 +53,7 @@ class Completions:
         }
 
     def update(self) -> None:
-        """Update for the current text."""
+        """Look at what is at the cursor now: ask for its candidates, and show those that are known."""
         buffer = self._editor.buffer
         now = None
         if self._editor.mode == "prompt" and self._editor.is_writing and buffer.anchor is None and buffer.text:
@@ -119,6 +126,7 @@ class Completions:
         return True
 
     def _accept(self) -> bool:
+        """Insert the row under the cursor; without one ask for an argument's values, or wait for the first file."""
         if self._popup.rows and self._popup.cursor >= 0:
             return self.take(self._popup.cursor)
         if self._trigger is not None and self._trigger.kind == "arguments" and not self._is_closed:
@@ -133,7 +141,7 @@ class Completions:
         return self._trigger is not None and self._trigger.kind == "arguments"
 
     def _enter(self) -> bool:
-        """Accept the choice; a fully typed one, or a command without required arguments, is sent."""
+        """Insert the row under the cursor; False has the prompt sent: that was typed already, or is a command."""
         now, index = self._trigger, self._popup.cursor
         if now is None or not self._popup.rows or index < 0:
             return False
@@ -161,6 +169,6 @@ class Completions:
         buffer.replace(now.start, now.end, text)
         self._takes_first = False
         if row.kind in {"file", "agent"}:
-            with suppress(OSError):
+            with suppress(OSError):  # the next list is only ordered differently
                 self._store.mention(row.label)
         self._editor.update()

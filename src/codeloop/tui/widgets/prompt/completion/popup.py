@@ -96,8 +96,10 @@ class CompletionPopup(Widget):
         style, faint = base, faint_style(self, "popup--muted", base)
         if index == self.cursor:
             style = faint = base + self.get_component_rich_style("popup--cursor", partial=True)
-        label = _label(row, cells)
-        column = min(max((cell_len(_label(each, cells)) for each in self._visible_rows()), default=0) + 2, cells // 2)
+        label = _cut_label(row, cells)
+        column = min(
+            max((cell_len(_cut_label(each, cells)) for each in self._visible_rows()), default=0) + 2, cells // 2
+        )
         segments = [Segment(label, style), Segment(" " * max(column - cell_len(label), 2), style)]
         room = cells - sum(cell_len(each.text) for each in segments)
         if row.detail and room > 8:
@@ -119,7 +121,7 @@ class CompletionPopup(Widget):
         return self.rows[self._top : self._top + ROWS]
 
 
-def _label(row: CompletionRow, cells: int) -> str:
+def _cut_label(row: CompletionRow, cells: int) -> str:
     """Return the label of a row, cut to fit: a long path keeps its end."""
     if row.kind in {"file", "folder"}:
         return cut_path(one_line(row.label, _LONGEST), cells)

@@ -31,7 +31,7 @@ class DraftFiles:
     def load(self, key: str) -> StoredPrompt | None:
         """Return the draft of a session in this process; None: there is none."""
         try:
-            prompt = msgspec.json.decode(read_start(self._path(key), PROMPT_BLOB.value), type=StoredPrompt)
+            prompt = msgspec.json.decode(read_start(self._find_path(key), PROMPT_BLOB.value), type=StoredPrompt)
         except (OSError, msgspec.MsgspecError):
             return None
         return self._contents.unpack(prompt)
@@ -44,7 +44,7 @@ class DraftFiles:
         """Return the queued prompts, including those of an ended process."""
         self.adopt(f"{key}-queue")
         try:
-            data = read_start(self._path(f"{key}-queue"), PROMPT_BLOB.value)
+            data = read_start(self._find_path(f"{key}-queue"), PROMPT_BLOB.value)
             return msgspec.json.decode(data, type=list[PromptEntry])
         except (OSError, msgspec.MsgspecError):
             return []
@@ -54,7 +54,7 @@ class DraftFiles:
 
         Return whether there was one.
         """
-        own = self._path(key)
+        own = self._find_path(key)
         if own.exists() or not self._folder.is_dir():
             return False
         paths = [path for path in self._folder.glob(f"{key}.*.json") if _is_abandoned(path)]
@@ -73,17 +73,17 @@ class DraftFiles:
                 (self._folder / f"{self._own}.alive").unlink(missing_ok=True)
         self._has_lock = False
 
-    def _path(self, key: str) -> Path:
+    def _find_path(self, key: str) -> Path:
         return self._folder / f"{key}.{self._own}.json"
 
     def _write(self, key: str, data: bytes) -> None:
         if not data:
             with suppress(FileNotFoundError, NotADirectoryError):
-                self._path(key).unlink()
+                self._find_path(key).unlink()
             return
         make_private(self._folder)
         self._hold_lock()
-        write_atomically(self._path(key), data)
+        write_atomically(self._find_path(key), data)
 
     def _hold_lock(self) -> None:
         """Hold the lock that tells other processes that the files have an owner."""

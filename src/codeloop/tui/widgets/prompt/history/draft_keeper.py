@@ -28,6 +28,7 @@ class DraftKeeper:
         note: Callable[[str], None],
     ) -> None:
         self.session: str = NEW
+        """The id of the shown session, or NEW."""
         self._editor = editor
         self._store = store
         self._later = later
@@ -37,7 +38,9 @@ class DraftKeeper:
         self._initial_draft = _EMPTY
         """What the editor held when the session was shown."""
         self._is_due = False
+        """Whether writing is scheduled."""
         self._has_failed = False
+        """Whether writing has failed, which is said once."""
 
     def actions(self) -> dict[str, Callable[[], bool]]:
         """Return the keys' actions, by name."""
@@ -60,7 +63,7 @@ class DraftKeeper:
             self._written_draft = prompt
         except OSError as error:
             if not self._has_failed:
-                self._note(f"What you type can't be kept in {self._store.folder}: {error.strerror or error}.")
+                self._note(f"Your draft can't be stored in {self._store.folder}: {error.strerror or error}.")
             self._has_failed = True
 
     def enter(self, session: str) -> None:
@@ -144,7 +147,7 @@ class DraftKeeper:
         try:
             self._store.push(prompt)
         except OSError as error:
-            self._note(f"It can't be stashed in {self._store.folder}: {error.strerror or error}.")
+            self._note(f"The prompt can't be stashed in {self._store.folder}: {error.strerror or error}.")
             return False
         self._note(f"Stashed: {one_line(prompt.text, 40)}")
         return True

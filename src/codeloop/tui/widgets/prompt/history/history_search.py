@@ -83,14 +83,14 @@ class HistorySearch:
         words = query_text.split()
         hits: dict[str, StoredPrompt] = {}
         for prompt in reversed(self._history):
-            text = expand_chips(_labels(prompt), prompt.text)
+            text = expand_chips(_label_chips(prompt), prompt.text)
             if text not in hits and all(word in text.lower() for word in words):
                 hits[text] = prompt
                 if len(hits) == _MOST_HITS:
                     break
         self._hits = list(hits.values())
         rows = [
-            CompletionRow("", "prompt", ("! " if each.mode == "shell" else "") + _line(text))
+            CompletionRow("", "prompt", ("! " if each.mode == "shell" else "") + _join_lines(text))
             for text, each in hits.items()
         ]
         self._popup.show(rows)
@@ -123,9 +123,9 @@ class HistorySearch:
             self._editor.refresh()
 
 
-def _labels(prompt: StoredPrompt) -> dict[str, Chip]:
+def _label_chips(prompt: StoredPrompt) -> dict[str, Chip]:
     return {char: Chip(chip.label, chip.label) for char, chip in prompt.chips.items()}
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return one_line(" ⏎ ".join(line.strip() for line in text.splitlines() if line.strip()), 400)

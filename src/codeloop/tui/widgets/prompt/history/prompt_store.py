@@ -59,7 +59,7 @@ class PromptStore:
         make_private(self.folder)
         path = self.folder / "history.jsonl"
         with self._lock():
-            _append(path, msgspec.json.encode(self.contents.pack(_with_time(prompt))))
+            _append(path, msgspec.json.encode(self.contents.pack(_add_time(prompt))))
             if len(prompts := _read_prompts(path)) > PROMPT_HISTORY.value * 5 // 4:
                 _write_lines(path, prompts[-PROMPT_HISTORY.value :])
 
@@ -71,7 +71,7 @@ class PromptStore:
         """Push a prompt onto the stash. Raises OSError."""
         make_private(self.folder)
         with self._lock():
-            prompts = [*self.stash(), self.contents.pack(_with_time(prompt))][-PROMPT_STASH.value :]
+            prompts = [*self.stash(), self.contents.pack(_add_time(prompt))][-PROMPT_STASH.value :]
             _write_lines(self.folder / "stash.jsonl", prompts)
 
     def pop(self, index: int = -1) -> StoredPrompt | None:
@@ -124,7 +124,7 @@ class PromptStore:
         return stack
 
 
-def _with_time(prompt: StoredPrompt) -> StoredPrompt:
+def _add_time(prompt: StoredPrompt) -> StoredPrompt:
     return msgspec.structs.replace(prompt, at=prompt.at or now_ms())
 
 
@@ -156,13 +156,13 @@ def _append(path: Path, line: bytes) -> None:
     descriptor = os.open(path, _APPEND, 0o600)
     try:
         size = os.fstat(descriptor).st_size
-        cut_off = size > 0 and _last_byte(path) != b"\n"
+        cut_off = size > 0 and _read_last_byte(path) != b"\n"
         write_all(descriptor, b"\n" * cut_off + line + b"\n")
     finally:
         os.close(descriptor)
 
 
-def _last_byte(path: Path) -> bytes:
+def _read_last_byte(path: Path) -> bytes:
     """Return the last byte of a file. Raises OSError."""
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)

@@ -1,6 +1,6 @@
-"""Boundaries of graphemes (user-perceived characters) in an edited text."""
+"""Where the graphemes (user-perceived characters) of an edited text begin and end."""
 
-from codeloop.tui.render.graphemes import clusters
+from codeloop.tui.render.clusters import split_clusters
 
 _WINDOW = 96
 """Code points that are examined on either side: no typed grapheme is longer."""
@@ -10,7 +10,7 @@ def spans(text: str) -> list[tuple[int, int]]:
     """Return where each character of a text begins and ends."""
     if text.isascii():
         return [(at, at + 1) for at in range(len(text))]
-    return [piece for start, end, _ in clusters(text) for piece in _split_blanks(text, start, end)]
+    return [piece for start, end, _ in split_clusters(text) for piece in _split_blanks(text, start, end)]
 
 
 def _split_blanks(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -6,7 +6,6 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.schema.part import STRUCTURED_OUTPUT, ToolStateCompleted
-from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure_rows, heading, note_rows
 from codeloop.tui.render.calls.files import (
     render_change,
     render_language,
@@ -37,6 +36,7 @@ from codeloop.tui.render.calls.shell import (
     render_bash_kill,
     render_bash_output,
 )
+from codeloop.tui.render.calls.tool_call import MARGIN, CallBody, ToolCall, failure_rows, heading, note_rows
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut, prefix_rows
 from codeloop.tui.render.pictures import PictureRow, is_picture, picture_rows

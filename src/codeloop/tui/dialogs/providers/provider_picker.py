@@ -45,7 +45,12 @@ from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.dialogs.providers.own_server import TITLE, OwnServer
-from codeloop.tui.dialogs.providers.sign_in import ProviderSignIn, SignInOutcome, choose_keyring, lacks_deployment
+from codeloop.tui.dialogs.providers.provider_sign_in import (
+    ProviderSignIn,
+    SignInOutcome,
+    choose_keyring,
+    lacks_deployment,
+)
 
 
 async def try_model(context: DialogContext, model: ModelRef) -> MessageError | None:
@@ -89,7 +94,7 @@ class ProviderPicker(Picker[ModelRef]):
         self.is_used = False
         """Whether a provider was chosen: then what was typed is the filter, not the start of a prompt."""
         actions = (
-            PickAction("ctrl+k", "enter a key", self._enter),
+            PickAction("ctrl+k", "enter a key", self._sign_in),
             PickAction("ctrl+d", "forget the key", self._forget),
         )
         source = PickSource(
@@ -106,14 +111,14 @@ class ProviderPicker(Picker[ModelRef]):
         self._methods = await client.call(PROVIDER_AUTH, none)
         order = [ON_MACHINE, WITH_KEY, COMMON, ALL_OTHERS]
         own = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", COMMON, also=_ALSO)
-        picks = [*map(self._pick, self._providers.all), own]
+        picks = [*map(self._make_pick, self._providers.all), own]
         often = {name: at for at, name in enumerate(_COMMON_IDS)}
         return sorted(
             picks,
             key=lambda pick: (order.index(pick.group), often.get(pick.value.provider_id, 99), pick.title.lower()),
         )
 
-    def _pick(self, provider: ProviderDetails) -> Pick[ModelRef]:
+    def _make_pick(self, provider: ProviderDetails) -> Pick[ModelRef]:
         is_ready = provider.id in self._providers.connected
         is_local = is_ready and provider.source == "custom" and not provider.env
         where = {"env": "key from the environment", "config": "configured", "api": "key stored", "custom": "answers"}
@@ -131,20 +136,20 @@ class ProviderPicker(Picker[ModelRef]):
     def choose(self, value: ModelRef) -> None:
         """Ask for a key if needed; then try the provider."""
         self.is_used = True
-        self.perform(partial(self._use, value))
+        self.perform(partial(self._use_provider, value))
 
-    async def _use(self, model: ModelRef) -> None:
+    async def _use_provider(self, model: ModelRef) -> None:
         if not model.provider_id:
             await self._add()
         elif model.provider_id not in self._providers.connected:
-            if await self._enter(model):
+            if await self._sign_in(model):
                 self.reload()
         elif model.provider_id in self._failed_ids:  # chosen once more: the user knows better
             self.dismiss(model)
         elif (error := await self._try(model)) is None:
             return
         elif self._can_correct(model, error):
-            if await self._enter(model):
+            if await self._sign_in(model):
                 self.reload()
         else:
             self._failed_ids.add(model.provider_id)
@@ -153,7 +158,7 @@ class ProviderPicker(Picker[ModelRef]):
     def _can_correct(self, model: ModelRef, error: MessageError) -> bool:
         """Return whether signing in again can correct an error: by another key, or by the name of a deployment."""
         if isinstance(error, ProviderAuthError):
-            return model.provider_id in self._methods and not self._provider(model).preferred_key
+            return model.provider_id in self._methods and not self._find_provider(model).preferred_key
         return lacks_deployment(error, self._methods.get(model.provider_id, []))
 
     async def _add(self) -> None:
@@ -168,7 +173,7 @@ class ProviderPicker(Picker[ModelRef]):
 
     async def _try(self, model: ModelRef) -> MessageError | None:
         """Ask a provider for one word; close with its model if it answers, else show the error."""
-        name = one_line(self._provider(model).name, 60)
+        name = one_line(self._find_provider(model).name, 60)
         self.notify(f"Trying {name}…", markup=False)
         error = await try_model(self._dialog_context, model)
         if error is None:
@@ -178,15 +183,15 @@ class ProviderPicker(Picker[ModelRef]):
             self.notify(one_line(error_message(error), 400), severity="error", timeout=15, markup=False)
         return error
 
-    def _provider(self, model: ModelRef) -> ProviderDetails:
+    def _find_provider(self, model: ModelRef) -> ProviderDetails:
         return next(each for each in self._providers.all if each.id == model.provider_id)
 
-    async def _enter(self, model: ModelRef | None) -> bool:
+    async def _sign_in(self, model: ModelRef | None) -> bool:
         """Sign in where a plugin offers it, else store a key; return whether the rows changed."""
         if model is None or not model.provider_id:
             return False
         self.is_used = True
-        provider = self._provider(model)
+        provider = self._find_provider(model)
         methods = self._methods.get(provider.id, [])
         if methods and not any(method.type == "oauth" or method.prompts for method in methods):
             return await self._enter_key(provider, model)
@@ -213,7 +218,7 @@ class ProviderPicker(Picker[ModelRef]):
         if isinstance(error, ProviderAuthError) and sign_in.has_typed_key:
             await self._dialog_context.client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
         elif lacks_deployment(error, self._methods.get(provider.id, [])):
-            return await self._enter(model)
+            return await self._sign_in(model)
         else:
             self._failed_ids.add(provider.id)
         return True

@@ -12,10 +12,10 @@ from codeloop.schema.api.session_requests import ListMessages, cursor_to
 from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_MESSAGES
 from codeloop.schema.part import TextPart, ToolPart
-from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.markdown.document import MarkdownDocument
 from codeloop.tui.render.markdown.looks import ProseStyles
+from codeloop.tui.render.text_rows import wrap_text
 from codeloop.tui.themes.styles import Styles
 
 _MOST = 2_000
@@ -39,17 +39,17 @@ def message_rows(messages: Sequence[MessageWithParts], styles: Styles, width: in
         is_prompt = isinstance(message.info, UserMessage)
         text = escape_answer_controls(text_of(message)[-_MOST:])
         if text:
-            rows += [*_calls(calls, styles), *([[]] if rows or calls else [])]
+            rows += [*_count_row(calls, styles), *([[]] if rows or calls else [])]
             if is_prompt:
-                rows += [[bar, Segment(line, styles.of("text", "bold"))] for line in wrap(text, width - 2)]
+                rows += [[bar, Segment(line, styles.of("text", "bold"))] for line in wrap_text(text, width - 2)]
             else:
                 rows += MarkdownDocument(prose, max(width - 2, 2), Segment("  ")).finish(text)
             calls = 0
         calls += sum(isinstance(part, ToolPart) for part in message.parts)
-    return rows + _calls(calls, styles)
+    return rows + _count_row(calls, styles)
 
 
-def _calls(count: int, styles: Styles) -> list[Row]:
+def _count_row(count: int, styles: Styles) -> list[Row]:
     """Return a row for so many calls in a row, none for 0."""
     words = f"  {count} tool call{'' if count == 1 else 's'}"
     return [[Segment(words, styles.of("text_muted"))]] if count else []

@@ -1,11 +1,11 @@
-"""Checks the names in the user's `keybinds`."""
+"""Finds what is wrong in the user's `keybinds`: names of no command, keys that no keyboard has."""
 
 from collections.abc import Iterable, Mapping
 
 from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.tui.commands import BY_ID
-from codeloop.tui.keys.bindings import BINDINGS
 from codeloop.tui.keys.keymap import find_wrong_keys
+from codeloop.tui.keys.prompt_bindings import BINDINGS
 
 _FOREIGN = (
     "app_", "console_org_switch", "debug_view", "diff_", "docs_open", "messages_toggle_conceal",

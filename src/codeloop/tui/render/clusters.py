@@ -1,4 +1,4 @@
-"""Graphemes: letters with their marks, emoji of several code points, flags."""
+"""Splits text into graphemes (user-perceived characters): letters with their marks, composed emoji, flags."""
 
 from rich.cells import split_graphemes
 
@@ -6,7 +6,7 @@ Cluster = tuple[int, int, int]
 """A grapheme's start, end, and width in cells."""
 
 
-def clusters(text: str) -> list[Cluster]:
+def split_clusters(text: str) -> list[Cluster]:
     """Return the graphemes of a text: with marks, skin tones, and flags as one."""
     clusters: list[Cluster] = []
     for start, end, cells in split_graphemes(text)[0]:

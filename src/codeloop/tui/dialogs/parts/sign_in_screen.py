@@ -8,7 +8,7 @@ from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.widgets.base import app_of
 
 
-class SignIn(TextInput):
+class SignInScreen(TextInput):
     """Shows the address to sign in at; closes with the pasted text, or None. `then`: what to paste."""
 
     def __init__(self, who: str, url: str, then: str, colours: Colours) -> None:

@@ -54,7 +54,7 @@ class PromptPreparer:
                 name = match[1] if match[1] in names else _find_alias(match[1], commands)
                 if name is not None:
                     words = expand_chips(prompt.chips, match[2] or "")
-                    return SlashCall(name, words.strip(), _images(prompt))
+                    return SlashCall(name, words.strip(), _attach_images(prompt))
                 if not os.path.lexists(f"/{match[1]}"):
                     also = [each for row in commands for each in row.also]
                     close = suggest_names(f"/{each}" for each in similar_names(match[1], names, also))
@@ -69,7 +69,7 @@ class PromptPreparer:
                 files += await self._find_images(prompt.text)
             attachments = [replace(file, source=_shift_source(prompt, file.source)) for file in files]
             mentions = [replace(agent, source=_shift_span(prompt, agent.source)) for agent in agents]
-            return PromptEntry(text, "prompt", (*attachments, *_images(prompt)), tuple(mentions))
+            return PromptEntry(text, "prompt", (*attachments, *_attach_images(prompt)), tuple(mentions))
 
     async def _find_images(self, text: str) -> list[FilePartInput]:
         """Return the images whose paths were typed, each with its path's range."""
@@ -88,7 +88,7 @@ def _find_alias(name: str, commands: Iterable[PromptCommand]) -> str | None:
     return next((row.name for row in commands if name in row.also), None)
 
 
-def _images(prompt: StoredPrompt) -> tuple[FilePartInput, ...]:
+def _attach_images(prompt: StoredPrompt) -> tuple[FilePartInput, ...]:
     """Return the images, each with its label's range."""
     files: list[FilePartInput] = []
     for char, chip in prompt.chips.items():

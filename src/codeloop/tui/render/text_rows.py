@@ -1,4 +1,4 @@
-"""The rows of dialogs: plain text cut and wrapped, segments put side by side. All widths are in cells."""
+"""Rows of plain text for dialogs and panels: cut, wrapped, put side by side. All widths are in cells."""
 
 import re
 from datetime import datetime
@@ -8,18 +8,19 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.cells import width_of
 
 _WORD = re.compile(r"\s*\S+")
 
 
-def fit(text: str, width: int) -> str:
+def cut_line(text: str, width: int) -> str:
     """Return a text of one line in at most `width` cells; one that is cut ends in an ellipsis."""
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, width - 1).rstrip() + "…" if width > 0 else ""
 
 
-def wrap(text: str, width: int) -> list[str]:
+def wrap_text(text: str, width: int) -> list[str]:
     """Return a text in lines of at most `width` cells, broken between words where that is possible.
 
     The blanks that a paragraph begins with stay.
@@ -40,23 +41,18 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-def width_of_row(row: Row) -> int:
-    """Return how many cells a row takes."""
-    return sum(segment.cell_length for segment in row)
-
-
 def justify(row: Row, right: Row, width: int) -> Row:
     """Return a row with one part at each end; without room for both only the left one."""
-    gap = width - width_of_row(row) - width_of_row(right)
+    gap = width - width_of(row) - width_of(right)
     return [*row, Segment(" " * gap), *right] if gap > 0 else row
 
 
 def fill_background(row: Row, style: Style, width: int) -> Row:
     """Return a row on a background that reaches over the whole width."""
-    pad = max(width - width_of_row(row), 0)
+    pad = max(width - width_of(row), 0)
     return [Segment(s.text, (s.style or Style.null()) + style) for s in [*row, Segment(" " * pad)]]
 
 
-def short_time(ms: int) -> str:
+def format_time(ms: int) -> str:
     """Return a time of this year as lists show it; `ms` since the epoch."""
     return f"{datetime.fromtimestamp(ms / 1000).astimezone():%d %b %H:%M}"

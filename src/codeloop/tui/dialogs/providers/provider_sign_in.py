@@ -17,7 +17,7 @@ from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.operation import PROVIDER_AUTHORIZE, PROVIDER_CALLBACK
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.picks import Pick, PickSource
-from codeloop.tui.dialogs.parts.sign_in import SignIn
+from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 
@@ -56,11 +56,11 @@ class ProviderSignIn:
         answers = await self._ask(method)
         if answers is None:
             return SignInOutcome.CANCELLED
-        start_sign_in = StartSignIn(provider_id=self._provider.id, method=number, inputs=answers)
-        started_sign_in = await self._context.client.call(PROVIDER_AUTHORIZE, start_sign_in)
-        if started_sign_in.url:
-            return await self._finish(number, started_sign_in)
-        self.message = started_sign_in.instructions
+        request = StartSignIn(provider_id=self._provider.id, method=number, inputs=answers)
+        start = await self._context.client.call(PROVIDER_AUTHORIZE, request)
+        if start.url:
+            return await self._finish(number, start)
+        self.message = start.instructions
         return SignInOutcome.COMPLETE
 
     async def _choose(self) -> int | None:
@@ -103,11 +103,11 @@ class ProviderSignIn:
             self.has_typed_key = self.has_typed_key or (prompt.get("hidden") is True and bool(answer.strip()))
         return answers
 
-    async def _finish(self, number: int, started_sign_in: StartedSignIn) -> SignInOutcome:
+    async def _finish(self, number: int, start: StartedSignIn) -> SignInOutcome:
         """Show the page's address until the plugin reports the end, or a code was pasted."""
-        client, by_code = self._context.client, started_sign_in.method == "code"
-        then = "\n".join(filter(None, (started_sign_in.instructions, _CODE if by_code else "")))
-        screen = SignIn(self._provider.name, started_sign_in.url, then, self._context.colours)
+        client, by_code = self._context.client, start.method == "code"
+        then = "\n".join(filter(None, (start.instructions, _CODE if by_code else "")))
+        screen = SignInScreen(self._provider.name, start.url, then, self._context.colours)
         if by_code:
             code = await self._context.ask(screen)
             if not code:

@@ -1,4 +1,4 @@
-"""Draws the change that a request is about, as a conversation shows changes. Pure."""
+"""Draws a whole diff behind a bar, as for a request, a work tree, or the changes of a session. Pure."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -9,7 +9,7 @@ from rich.segment import Segment
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_path
-from codeloop.tui.render.diff.patch import PatchedFile, file_patches
+from codeloop.tui.render.diff.patch import PatchedFile, read_patches
 from codeloop.tui.render.diff.rows import DiffRows
 
 MOST = 5_000
@@ -18,19 +18,19 @@ _BAR = "│ "
 
 
 @lru_cache(maxsize=2)  # the panel asks at every key
-def diff_rows(diff: str, canvas: Canvas) -> Sequence[Row]:
-    """Return a diff as rows, marked as foreign text; none if some lines would not be shown."""
-    patches = list(file_patches(diff))
+def quoted_diff_rows(diff: str, canvas: Canvas) -> Sequence[Row]:
+    """Return a diff as rows behind a bar, since a model wrote it; none if some of its lines would not be shown."""
+    patches = list(read_patches(diff))
     if not _is_complete(diff, patches):
         return []
     bar = Segment(_BAR, canvas.styles.of("border"))
-    rows = list(islice(_rows(patches, canvas), MOST + 1))
+    rows = list(islice(_draw_rows(patches, canvas), MOST + 1))
     if len(rows) > MOST:
         rows[MOST:] = [[Segment("… and more than can be shown here", canvas.styles.of("warning"))]]
     return [[bar, *row] for row in rows]
 
 
-def _rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
+def _draw_rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
     room = canvas.width - len(_BAR)
     for patch in patches:
         if len(patches) > 1:
