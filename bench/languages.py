@@ -15,7 +15,7 @@ from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.bounds.language import LSP_LOOK
 from codeloop.schema.config import LspServerConfig
-from codeloop.workspace.process.conversation import RunningProgram, start_program
+from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace
 

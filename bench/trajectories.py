@@ -103,11 +103,11 @@ def _bill(number: int) -> Calls:
 
 
 ADD_USE = _change("part_2", "paper.amount_due() + 2\n", f"paper.amount_due() + 2\n\n\n{_USE}")
-MEND = _change("part_2", "import Invoice\n", "import Invoice\nfrom shop.rounding import up\n")
+FIXERS = _change("part_2", "import Invoice\n", "import Invoice\nfrom shop.rounding import up\n")
 RENAME: Calls = (
     ("lsp", {"operation": "rename", "filePath": "shop/invoice.py:5", "symbol": "total", "newName": "amount_due"}),
 )
-SERVERS: tuple[Calls, ...] = (READ_INVOICE, RENAME, ADD_USE, MEND, CHECK_SHOP)
+SERVERS: tuple[Calls, ...] = (READ_INVOICE, RENAME, ADD_USE, FIXERS, CHECK_SHOP)
 """A method is renamed, then used in one more place, where an import is forgotten at first."""
 NO_SERVERS: tuple[Calls, ...] = (
     READ_INVOICE,
@@ -118,7 +118,7 @@ NO_SERVERS: tuple[Calls, ...] = (
     ),
     ADD_USE,
     CHECK_SHOP,
-    MEND,
+    FIXERS,
     CHECK_SHOP,
 )
 """The same: which of two methods of that name a module uses is seen by its imports; what is missing, by the tests."""

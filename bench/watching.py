@@ -12,7 +12,7 @@ from bench.figures import Bench
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.format.formatters import Formatters
 from codeloop.workspace.format.run import format_files
-from codeloop.workspace.watch.ignored import IgnoredFiles
+from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import TreeWatch
 from codeloop.workspace.workspace import Workspace
 

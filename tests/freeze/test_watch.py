@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.git.tree_state import tree_state
-from codeloop.workspace.watch.ignored import IgnoredFiles
+from codeloop.workspace.git.tree_state import read_tree_state
+from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import TreeWatch
 from tests.freeze.ticker import LONGEST
 from tests.workspace.snapshot.trees_on_disk import git
@@ -26,7 +26,7 @@ def test_the_state_of_a_project_is_given_up_below_hostile_patterns(tmp_path: Pat
     for number in range(150):
         (folder / f"{'ab' * 100}{number}").touch()
     before = time.thread_time()
-    state = tree_state(tmp_path, {})
+    state = read_tree_state(tmp_path, {})
     taken = time.thread_time() - before
     assert state is not None
     assert state.untracked is None

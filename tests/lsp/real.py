@@ -15,7 +15,7 @@ from codeloop.lsp.new_diagnostics import FileEdit
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.config import LspServerConfig, SandboxConfig
-from codeloop.workspace.process.conversation import RunningProgram, start_program
+from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace
 from tests.support.installed import npm_programs, python_programs

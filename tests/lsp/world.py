@@ -16,7 +16,7 @@ from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_server
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.process.conversation import RunningProgram, start_program
+from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace
 from tests.tool.context import TestContext

@@ -88,7 +88,7 @@ async def _prune_scratch(scratch: Path) -> None:
     """After a while remove old outputs, and what sandboxed commands wrote, where that is old or large."""
     await asyncio.sleep(SCRATCH_DELAY.seconds)
     from codeloop.workspace.files.scratch import prune_in_background
-    from codeloop.workspace.sandbox.layers import prune_private
+    from codeloop.workspace.sandbox.private_folders import prune_private
 
     await prune_in_background(scratch, 0)
     await asyncio.to_thread(prune_private, scratch)

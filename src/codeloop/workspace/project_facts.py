@@ -11,7 +11,7 @@ from pathlib import Path
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import FACTS
 from codeloop.workspace.git.head import Head
-from codeloop.workspace.git.tree_state import tree_state
+from codeloop.workspace.git.tree_state import read_tree_state
 from codeloop.workspace.missing_modules import find_missing_test_packages
 from codeloop.workspace.project_checks import project_checks
 
@@ -76,7 +76,7 @@ def _names(there: Mapping[str, bool], size: int) -> str:
 def _git(root: Path, environment: Mapping[str, str]) -> str:
     branch = Head(root).branch
     where = f"Git: branch {one_line(branch, _NAME)}" if branch else "Git: no branch is checked out"
-    state = tree_state(root, environment)
+    state = read_tree_state(root, environment)
     if state is None:
         return where
     changes = {"staged": state.staged, "unstaged": state.unstaged, "untracked": state.untracked}

@@ -13,7 +13,7 @@ from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import FOLDER
 
 if TYPE_CHECKING:
-    from codeloop.workspace.process.program_boxes import ProgramBoxes
+    from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
     from codeloop.workspace.process.shells import Shells
     from codeloop.workspace.search.file_index import FileIndex
     from codeloop.workspace.search.ripgrep import Ripgrep
@@ -99,13 +99,13 @@ class Workspace:
         return self._keep(Shells())
 
     @cached_property
-    def boxes(self) -> "ProgramBoxes":
+    def boxes(self) -> "ProgramSandboxes":
         """The sandboxes of long-running programs, such as MCP servers."""
-        from codeloop.workspace.process.program_boxes import ProgramBoxes
+        from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
         from codeloop.workspace.sandbox.policy import PolicyInput
 
         instance = PolicyInput(self.root, self.directory, self.scratch, self.environment, self.own)
-        return self._keep(ProgramBoxes(instance, self.sandbox))
+        return self._keep(ProgramSandboxes(instance, self.sandbox))
 
     @cached_property
     def terminals(self) -> "Terminals":

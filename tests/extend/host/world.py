@@ -25,7 +25,7 @@ from codeloop.extend.host.protocol import (
 )
 from codeloop.extend.host.runtimes import host_command
 from codeloop.schema.wire import JSON
-from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
+from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace
 
@@ -101,8 +101,8 @@ async def host_world(
 
     async def start() -> RunningProgram:
         launch = Launch(world.command, root, workspace.environment, {})
-        terms = ProgramTerms(channel="CODELOOP_HOST_FD", confined=False)
-        return await start_program(workspace, launch, lambda data: world.log.append(data.decode()), terms)
+        options = ProgramOptions(channel="CODELOOP_HOST_FD", confined=False)
+        return await start_program(workspace, launch, lambda data: world.log.append(data.decode()), options)
 
     async def serve(call: OperationCall) -> Any:
         world.asked.append(call)

@@ -14,26 +14,26 @@ def test_exact_finds_overlapping_places() -> None:
 
 
 def test_multi_occurrence_finds_no_overlapping_places() -> None:
-    assert list(m.multi_occurrence("aaaa", "aa")) == [(0, 2), (2, 4)]
+    assert list(m.match_all("aaaa", "aa")) == [(0, 2), (2, 4)]
 
 
 def test_exact_lines_finds_whole_lines_only() -> None:
-    assert found(m.exact_lines, "ab\na\nba\n", "a") == ["a"]
-    assert found(m.exact_lines, "x\na\nb\n", "a\nb\n") == ["a\nb\n"]
+    assert found(m.match_exact_lines, "ab\na\nba\n", "a") == ["a"]
+    assert found(m.match_exact_lines, "x\na\nb\n", "a\nb\n") == ["a\nb\n"]
 
 
 def test_line_trimmed_ignores_the_blanks_around_each_line() -> None:
-    assert found(m.line_trimmed, " a \n\tb\nc\n", "a\n  b") == [" a \n\tb"]
+    assert found(m.match_trimmed_lines, " a \n\tb\nc\n", "a\n  b") == [" a \n\tb"]
 
 
 def test_whitespace_normalised_counts_blanks_only_between_words() -> None:
-    assert found(m.whitespace_normalised, "f( a,b )\n", "f(a, b)") == ["f( a,b )"]
-    assert found(m.whitespace_normalised, "return  x\n", "return x") == ["return  x"]
-    assert found(m.whitespace_normalised, "returnx\n", "return x") == []
+    assert found(m.match_loose_whitespace, "f( a,b )\n", "f(a, b)") == ["f( a,b )"]
+    assert found(m.match_loose_whitespace, "return  x\n", "return x") == ["return  x"]
+    assert found(m.match_loose_whitespace, "returnx\n", "return x") == []
 
 
 def test_whitespace_normalised_folds_curly_quotes() -> None:
-    assert found(m.whitespace_normalised, "a = 'b' + c\n", "a = \u2018b\u2019 + c") == ["a = 'b' + c"]
+    assert found(m.match_loose_whitespace, "a = 'b' + c\n", "a = \u2018b\u2019 + c") == ["a = 'b' + c"]
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_whitespace_normalised_folds_curly_quotes() -> None:
     [("a\n\tb", "a\\n\\tb"), ('x = "y"', 'x = \\"y\\"'), ("a < b", "a &lt; b"), ("p\nq", "3: p\n4: q")],
 )
 def test_escape_normalised_undoes_what_disfigured_the_text(content: str, old: str) -> None:
-    assert found(m.escape_normalised, content, old) == [content]
+    assert found(m.match_unescaped, content, old) == [content]
 
 
 def test_escape_normalised_leaves_plain_text_alone() -> None:
-    assert found(m.escape_normalised, "a b", "a b") == []
+    assert found(m.match_unescaped, "a b", "a b") == []
 
 
 def test_trimmed_boundary_finds_the_inner_text_but_not_within_words() -> None:
@@ -56,32 +56,32 @@ def test_trimmed_boundary_finds_the_inner_text_but_not_within_words() -> None:
 
 def test_block_anchor_takes_equal_edges_and_an_alike_middle() -> None:
     content = "start\n  the quick brown fox\nstop\n"
-    assert found(m.block_anchor, content, "start\n  the quick brown dog\nstop") == [content.rstrip("\n")]
-    assert found(m.block_anchor, content, "start\n  something else altogether\nstop") == []
+    assert found(m.match_block_edges, content, "start\n  the quick brown dog\nstop") == [content.rstrip("\n")]
+    assert found(m.match_block_edges, content, "start\n  something else altogether\nstop") == []
 
 
 def test_block_anchor_allows_a_line_more() -> None:
     body = [f"value_{n} = {n}" for n in range(8)]
     content = "\n".join(["start", *body, "stop"])
-    assert found(m.block_anchor, content, "\n".join(["start", *body[:4], *body[5:], "stop"])) == [content]
+    assert found(m.match_block_edges, content, "\n".join(["start", *body[:4], *body[5:], "stop"])) == [content]
 
 
 def test_block_anchor_yields_every_alike_block() -> None:
     content = "start\nabcdefgh\nstop\nstart\nabcdefgi\nstop\n"
-    assert len(found(m.block_anchor, content, "start\nabcdefgj\nstop")) == 2
+    assert len(found(m.match_block_edges, content, "start\nabcdefgj\nstop")) == 2
 
 
 def test_context_aware_lets_an_edge_line_drift() -> None:
     content = "# a remark here\na = 1\nb = 2\nc = 3\nd = 4\n"
-    assert found(m.context_aware, content, "# the remark here\na = 1\nb = 2\nc = 3\nd = 4") == [content.rstrip("\n")]
-    assert found(m.context_aware, content, "x\ny\nb = 2\nc = 3\nd = 4") == []
+    assert found(m.match_most_lines, content, "# the remark here\na = 1\nb = 2\nc = 3\nd = 4") == [content.rstrip("\n")]
+    assert found(m.match_most_lines, content, "x\ny\nb = 2\nc = 3\nd = 4") == []
 
 
 def test_context_aware_wants_four_lines() -> None:
-    assert found(m.context_aware, "a\nb\nc\n", "x\nb\nc") == []
+    assert found(m.match_most_lines, "a\nb\nc\n", "x\nb\nc") == []
 
 
-@pytest.mark.parametrize("matcher", [*m.CASCADE, *m.LINEWISE, m.multi_occurrence])
+@pytest.mark.parametrize("matcher", [*m.CASCADE, *m.LINEWISE, m.match_all])
 @pytest.mark.parametrize("old", [" ", "\n", "\n \n", "\t\n\n"])
 def test_blanks_alone_match_nothing_but_themselves(matcher: m.Matcher, old: str) -> None:
     assert found(matcher, "a\nb\nc\n", old) in ([], ["\n"] * 3)

@@ -11,8 +11,8 @@ from codeloop.workspace.files.encoding import (
     NotText,
     decode,
     encode,
+    find_main_line_end,
     is_binary,
-    main_line_end,
 )
 
 GBK = "第一行是你好世界。\n第二行这是一个测试文件。\nold\n第三行结束。\n"
@@ -106,9 +106,9 @@ def test_positions_lead_back_to_the_original(original: str, data: st.DataObject)
 
 
 def test_the_main_line_end_is_that_of_most_lines() -> None:
-    assert main_line_end("a\r\nb\r\nc\n") == "\r\n"
-    assert main_line_end("a\nb\r\nc\n") == "\n"
-    assert main_line_end("a") == "\n"
+    assert find_main_line_end("a\r\nb\r\nc\n") == "\r\n"
+    assert find_main_line_end("a\nb\r\nc\n") == "\n"
+    assert find_main_line_end("a") == "\n"
 
 
 def test_utf8_is_never_called_lax_without_need() -> None:

@@ -49,7 +49,7 @@ def tree(tmp_path: Path) -> Tree:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_each_formatter_is_found_by_each_of_its_files(tree: Tree, row: Any) -> None:
-    for marker in row.found:
+    for marker in row.markers:
         name, _, text = marker.partition(":")
         tree.add(name, text=text)
         assert tree.names(f"src/deep/a{row.extensions[0]}") == [row.name], marker

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.workspace.git.objects import GitObjects, head_commit
-from codeloop.workspace.git.tree_state import TreeState, tree_state
+from codeloop.workspace.git.tree_state import TreeState, read_tree_state
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main")
 
@@ -52,7 +52,7 @@ def told_by_git(folder: Path) -> TreeState:
 
 
 def state(folder: Path) -> TreeState | None:
-    return tree_state(folder, {"HOME": str(folder.parent / "home")})
+    return read_tree_state(folder, {"HOME": str(folder.parent / "home")})
 
 
 def stage(*names: str) -> Callable[[Path], None]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.workspace.process.shells import Shells
-from codeloop.workspace.sandbox.layers import prune_private
 from codeloop.workspace.sandbox.policy import SandboxGrants
+from codeloop.workspace.sandbox.private_folders import prune_private
 from codeloop.workspace.sandbox.sandbox import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 

@@ -7,7 +7,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox import sandbox
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.report import report_on
+from codeloop.workspace.sandbox.report import make_report
 
 
 def place(tmp_path: Path) -> PolicyInput:
@@ -21,7 +21,7 @@ def place(tmp_path: Path) -> PolicyInput:
 
 
 async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:
-    report = await report_on(place(tmp_path), SandboxConfig(network="off"))
+    report = await make_report(place(tmp_path), SandboxConfig(network="off"))
     if not report.backend:
         pytest.skip(f"no sandbox here: {report.refused}")
     assert [attempt.what for attempt in report.attempts if not attempt.ok] == []
@@ -32,5 +32,5 @@ async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:
 
 async def test_a_machine_without_any_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox.Sandboxes.__init__, "__defaults__", ((), None))
-    report = await report_on(place(tmp_path), SandboxConfig())
+    report = await make_report(place(tmp_path), SandboxConfig())
     assert (report.backend, report.attempts, report.holds) == ("", [], False)

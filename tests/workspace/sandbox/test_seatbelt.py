@@ -129,20 +129,20 @@ def test_the_network_is_none_the_proxy_or_all(network: str, reached: list[str]) 
 
 
 def test_a_project_reached_through_a_link_is_named_where_it_is(tmp_path: Path) -> None:
-    real = tmp_path / "private/tmp"
-    (real / "app/.git/hooks").mkdir(parents=True)
-    (real / "app/.git/HEAD").touch()
-    (real / "app/.env").write_text("A=1")
-    (tmp_path / "tmp").symlink_to(real)
+    resolve_links = tmp_path / "private/tmp"
+    (resolve_links / "app/.git/hooks").mkdir(parents=True)
+    (resolve_links / "app/.git/HEAD").touch()
+    (resolve_links / "app/.env").write_text("A=1")
+    (tmp_path / "tmp").symlink_to(resolve_links)
     root = tmp_path / "tmp/app"
     environment = {"HOME": str(tmp_path / "tmp"), "PATH": "/usr/bin:/bin"}
     place = PolicyInput(root, root, root, environment)
     made = Policies(place, SandboxConfig()).policy(SandboxGrants())
     text = profile(made, TEMPORARY)
     assert f'"{tmp_path}/tmp' not in text
-    assert not may(text, "file-read-data", f"{real}/app/.env")
-    assert not may(text, "file-write-create", f"{real}/app/.git/hooks/pre-commit")
-    assert not may(text, "file-write-create", f"{real}/app/opencode.json")
+    assert not may(text, "file-read-data", f"{resolve_links}/app/.env")
+    assert not may(text, "file-write-create", f"{resolve_links}/app/.git/hooks/pre-commit")
+    assert not may(text, "file-write-create", f"{resolve_links}/app/opencode.json")
 
 
 async def test_the_proxys_ports_alone_come_into_reach() -> None:

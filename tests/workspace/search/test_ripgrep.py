@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.workspace.search.rg_matches import FileFilter, LineReader, Query, SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep, newest, printable
+from codeloop.workspace.search.ripgrep import Ripgrep, keep_newest, printable
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
@@ -63,7 +63,7 @@ async def test_patterns_choose_files_and_ignore_files_are_honoured(
 
 async def test_newest_files_come_first(tree: Path) -> None:
     found = await Ripgrep().files(tree, "*.py", ENVIRONMENT)
-    shown = newest(found.paths, 3)
+    shown = keep_newest(found.paths, 3)
     assert [os.path.relpath(path, tree) for path in shown] == ["new.py", ".hidden/c.py", "src/a.py"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.api.pty import CreatePty
-from codeloop.workspace.terminal.shell_choice import program_of, shells, user_shell
+from codeloop.workspace.terminal.shell_choice import choose_program, find_user_shell, list_shells
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "SHELL": "/bin/sh", "LANG": "C.UTF-8"}
 
@@ -29,12 +29,12 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "SHELL": "/bin/sh", "LANG
 )
 def test_what_can_not_be_run_is_refused(tmp_path: Path, asked: CreatePty, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        program_of(asked, tmp_path, ENVIRONMENT)
+        choose_program(asked, tmp_path, ENVIRONMENT)
 
 
 def test_a_shell_is_a_login_shell_and_another_program_gets_its_arguments_as_they_are(tmp_path: Path) -> None:
     def run(command: str | None, *args: str) -> tuple[str, ...]:
-        return program_of(CreatePty(command=command, args=list(args)), tmp_path, ENVIRONMENT).args
+        return choose_program(CreatePty(command=command, args=list(args)), tmp_path, ENVIRONMENT).args
 
     assert run(None) == ("-l",)
     assert run("/bin/sh") == run("sh") == ("-l",)
@@ -44,7 +44,7 @@ def test_a_shell_is_a_login_shell_and_another_program_gets_its_arguments_as_they
 
 def test_the_size_of_our_own_terminal_is_not_handed_on(tmp_path: Path) -> None:
     inherited = {**ENVIRONMENT, "COLUMNS": "40", "LINES": "10", "TERM": "dumb"}
-    environment = program_of(CreatePty(env={"LINES": "3"}), tmp_path, inherited).environment
+    environment = choose_program(CreatePty(env={"LINES": "3"}), tmp_path, inherited).environment
     assert (environment.get("COLUMNS"), environment["LINES"], environment["TERM"]) == (None, "3", "xterm-256color")
 
 
@@ -57,15 +57,15 @@ def executable(path: Path) -> str:
 
 def test_the_users_shell_is_the_one_of_the_environment_when_it_can_be_run(tmp_path: Path) -> None:
     mine = executable(tmp_path / "fish")
-    assert user_shell({"SHELL": mine, "PATH": "/nowhere"}) == mine
-    assert user_shell({"SHELL": "/nowhere/fish", "PATH": "/nowhere"}) == "/bin/sh"
+    assert find_user_shell({"SHELL": mine, "PATH": "/nowhere"}) == mine
+    assert find_user_shell({"SHELL": "/nowhere/fish", "PATH": "/nowhere"}) == "/bin/sh"
     bash = executable(tmp_path / "bin" / "bash")
-    assert user_shell({"PATH": str(tmp_path / "bin")}) == bash
+    assert find_user_shell({"PATH": str(tmp_path / "bin")}) == bash
 
 
 def test_shells_are_those_the_system_lists_and_those_on_the_path(tmp_path: Path) -> None:
     nu = executable(tmp_path / "nu")
-    found = shells({"PATH": str(tmp_path)})
+    found = list_shells({"PATH": str(tmp_path)})
     assert [(shell.name, shell.acceptable) for shell in found if shell.path == nu] == [("nu", True)]
     listed = [line for line in Path("/etc/shells").read_text().splitlines() if line.startswith("/")]
     assert {shell.path for shell in found} - {nu} <= set(listed)

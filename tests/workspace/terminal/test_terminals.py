@@ -12,7 +12,7 @@ import pytest
 from codeloop.kit.processes import processes
 from codeloop.schema.api.pty import CreatePty
 from codeloop.schema.bounds.terminal import PTY_AHEAD, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
-from codeloop.workspace.terminal.shell_choice import program_of
+from codeloop.workspace.terminal.shell_choice import choose_program
 from codeloop.workspace.terminal.terminals import Terminal, Terminals
 from codeloop.workspace.terminal.viewers import TooSlow, Viewer
 
@@ -30,7 +30,7 @@ class Table:
 
     async def open(self, *command: str, **environment: str) -> Terminal:
         asked = CreatePty(command=command[0], args=list(command[1:]), env=environment)
-        return await self.terminals.open(program_of(asked, self.folder, ENVIRONMENT), self._exited)
+        return await self.terminals.open(choose_program(asked, self.folder, ENVIRONMENT), self._exited)
 
     async def script(self, text: str) -> Terminal:
         return await self.open("/usr/bin/env", "sh", "-c", text)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.watch.ignored import IgnoredFiles
+from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import RootGone, TreeWatch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify exists on Linux only")

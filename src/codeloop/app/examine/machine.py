@@ -21,7 +21,7 @@ from codeloop.kit.processes import find_program
 from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.report import report_on
+from codeloop.workspace.sandbox.report import make_report
 from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
 
@@ -100,7 +100,7 @@ async def examine_sandbox(
             policy_input = PolicyInput(
                 project_root.root, project_root.directory, Path(scratch), dict(environment), paths.own
             )
-            report = await report_on(policy_input, config, is_brief=True)
+            report = await make_report(policy_input, config, is_brief=True)
     except OSError as error:
         return Finding(_GROUP, "sandbox", "problem", f"could not be tried: {error}", "See: codeloop debug sandbox")
     if report.holds:

@@ -9,8 +9,8 @@ from codeloop.extend.host.hosts import HostKey
 from codeloop.extend.host.protocol import DESCRIPTOR
 from codeloop.extend.host.runtimes import host_command
 from codeloop.schema.errors import CodeloopError
-from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
 from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen
 from codeloop.workspace.workspace import Workspace
@@ -42,7 +42,7 @@ async def start_host(
     extensions = workspace.sandbox.extensions
     plain = ProgramProfile(own, readable=readable, network="on")
     profile = widen(plain, True if extensions is None else extensions, workspace.root)
-    terms = ProgramTerms(readable, DESCRIPTOR, key.is_confined, _NETWORK, profile)
+    options = ProgramOptions(readable, DESCRIPTOR, key.is_confined, _NETWORK, profile)
     if language == "javascript" and not key.is_confined:
         environment = {**environment, _CACHE: str(own / "typescript")}
-    return await start_program(workspace, Launch(command, _ANYWHERE, environment, {}), errors, terms)
+    return await start_program(workspace, Launch(command, _ANYWHERE, environment, {}), errors, options)

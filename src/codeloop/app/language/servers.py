@@ -22,10 +22,10 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tool.after_edit import FileChange, MayRead
 from codeloop.tool.file_access import format_path as shown_path
 from codeloop.tool.services import Notices
-from codeloop.workspace.process.confined import profile_in_project
-from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
 from codeloop.workspace.process.program_environment import tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
+from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
+from codeloop.workspace.process.sandboxed_program import make_project_profile
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import widen
 from codeloop.workspace.search.rg_matches import Query, SearchFailed
@@ -124,9 +124,9 @@ async def start_server(
     own = (ours,) if Path(chosen_server.command[0]).is_relative_to(ours) else ()
     sandbox, profile = chosen_server.row.sandbox, None
     if not isinstance(sandbox, bool):
-        profile = widen(profile_in_project(workspace, chosen_server.row.name), sandbox, workspace.root)
-    terms = ProgramTerms(own, confined=sandbox is True, profile=profile)
-    return await start_program(workspace, launch, errors, terms)
+        profile = widen(make_project_profile(workspace, chosen_server.row.name), sandbox, workspace.root)
+    options = ProgramOptions(own, confined=sandbox is True, profile=profile)
+    return await start_program(workspace, launch, errors, options)
 
 
 async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Path] | None:

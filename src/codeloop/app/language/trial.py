@@ -13,8 +13,8 @@ from codeloop.lsp.server import LanguageServer, ServerCallbacks, ServerUnavailab
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.bounds.language import LSP_TRIAL
-from codeloop.workspace.process.confined import sandbox_of
-from codeloop.workspace.process.conversation import RunningProgram
+from codeloop.workspace.process.running_program import RunningProgram
+from codeloop.workspace.process.sandboxed_program import enter_sandbox
 from codeloop.workspace.workspace import Workspace
 
 _AT_ONCE = 4
@@ -48,7 +48,7 @@ async def try_servers(settings: ProjectSettings, servers: Sequence[ServerChoice]
         return Trial(problem, chosen_server.row.sandbox is not False and is_boxed)
 
     try:
-        is_boxed = await sandbox_of(workspace) is not None
+        is_boxed = await enter_sandbox(workspace) is not None
         return dict(zip((each.row.name for each in servers), await asyncio.gather(*map(one, servers)), strict=True))
     finally:
         await workspace.close()

@@ -25,7 +25,7 @@ from codeloop.schema.permission import Profile
 from codeloop.server.guard import origin_of
 from codeloop.server.server import ListenOptions, Server, find_address
 from codeloop.web import FILES
-from codeloop.workspace.files.own_log import log_to_file
+from codeloop.workspace.files.process_log import log_to_file
 
 PORT = 4096
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")

@@ -8,7 +8,7 @@ from pathlib import Path
 from codeloop.cli.options import Options
 from codeloop.config.paths import find_paths
 from codeloop.schema.errors import UsageProblem
-from codeloop.workspace.files.own_log import LEVELS, log_to_file
+from codeloop.workspace.files.process_log import LEVELS, log_to_file
 
 NAME = "codeloop.log"
 VARIABLE = "CODELOOP_LOG"

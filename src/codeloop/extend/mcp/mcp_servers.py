@@ -15,8 +15,8 @@ from codeloop.extend.mcp.sign_in.tokens import make_auth, sign_ins_of, sign_out
 from codeloop.extend.mcp.transport.clients import ServerDependencies
 from codeloop.extend.mcp.transport.failures import RegistrationNeeded, ServerFailed, SignInNeeded
 from codeloop.extend.mcp.transport.program import ServerProject
-from codeloop.workspace.process.program_boxes import ProgramBoxes
 from codeloop.workspace.process.program_log import ProgramLog
+from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
 from codeloop.workspace.sandbox.policy import PolicyInput
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class McpServers:
         around = PolicyInput(
             workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own
         )
-        self.boxes = ProgramBoxes(around, workspace.sandbox, project.warn)
+        self.boxes = ProgramSandboxes(around, workspace.sandbox, project.warn)
         self._signing_in: dict[str, BackgroundSignIn] = {}
         folders = ServerProject(workspace.directory, workspace.root, project.is_trusted)
         self._dependencies = ServerDependencies(

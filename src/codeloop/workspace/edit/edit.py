@@ -16,16 +16,16 @@ from codeloop.workspace.edit.matchers import (
     Matcher,
     Span,
     TooAlike,
-    escape_normalised,
     fold,
     match_exact,
-    whitespace_normalised,
+    match_loose_whitespace,
+    match_unescaped,
 )
 from codeloop.workspace.edit.splice import find_replaced_lines, splice
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
 MOST_EFFORT = 1_000_000_000
-"""The most `effort_of` the edits of one call together: a unit takes about a nanosecond."""
+"""The most `estimate_effort` the edits of one call together: a unit takes about a nanosecond."""
 _COUNTED = 1_000  # places of a text that should have one; then it is enough to know that there are more
 _OVERLAPPING = 5_000_000  # characters of such places, which may overlap
 _PLACES = 100_000  # that are edited one by one
@@ -79,9 +79,9 @@ def apply(content: str, edit: Edit) -> EditResult:
     if not spans or matcher is None:
         line = _find_lines(source.text, new)
         note = f"newString is already there, at line {line}. " if line else ""
-        raise EditRefused("The text to replace was not found.", f"{note}{nearest(source.text, old)}")
+        raise EditRefused("The text to replace was not found.", f"{note}{quote_nearest(source.text, old)}")
     if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE):
-        raise ambiguous(source.text, spans, exactly=matcher is match_exact)
+        raise make_ambiguity_error(source.text, spans, exactly=matcher is match_exact)
     return replace_spans(source, spans, matcher, Edit(old, new))
 
 
@@ -94,7 +94,7 @@ def _find_lines(text: str, new: str) -> int:
     return text.count("\n", 0, at) + 1 if at >= 0 else 0
 
 
-def effort_of(content: str, how: str) -> int:
+def estimate_effort(content: str, how: str) -> int:
     """Estimate the effort of an edit in characters looked at: many more when the old text was not found exactly."""
     return len(content) * (30 if how else 1)
 
@@ -164,7 +164,7 @@ def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matche
             _check_taken(source.text, start, segment, Edit(old, new))
         pieces.extend((source.slice(done, start), splice(source, (start, end), old, new)))
         done = end
-    pieces.append(source.original[source.spot(done) :])
+    pieces.append(source.original[source.to_original(done) :])
     content = "".join(pieces)
     if content == source.original:
         raise EditRefused("the file already has newString there; nothing would change")
@@ -173,13 +173,13 @@ def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matche
 
 def _as_found(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
     """Return the old and new text as the file spells them: without escapes, or with plain quotes."""
-    if matcher is escape_normalised:
+    if matcher is match_unescaped:
         for undo in VARIANTS:
             plain = undo(edit.old)
             if plain.split() == segment.split():
                 return plain, undo(edit.new)
     old, new = edit.old, edit.new
-    if matcher is whitespace_normalised and segment.isascii() and not old.isascii():
+    if matcher is match_loose_whitespace and segment.isascii() and not old.isascii():
         old, new = fold(old), fold(new)
     lead = re.match(r"(?:[ \t]*\n)*", old)
     if lead and lead.end() and segment[:1] != "\n" and segment.count("\n") < old.count("\n"):
@@ -214,11 +214,11 @@ def _check_taken(text: str, start: int, segment: str, edit: Edit) -> None:
             line = text.count("\n", 0, start) + 1
             raise EditRefused(
                 f"oldString only resembles the block at line {line}, and the part to change differs there.",
-                nearest(text, edit.old),
+                quote_nearest(text, edit.old),
             )
 
 
-def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool, or_else: str = "") -> EditRefused:
+def make_ambiguity_error(text: str, spans: Sequence[Span], *, exactly: bool, or_else: str = "") -> EditRefused:
     """Return the error that says where the text was found more than once, and what to do.
 
     `or_else`: what else the model may do; empty: change every place.
@@ -251,7 +251,7 @@ def _quote_spans(text: str, spans: Sequence[Span]) -> str:
     return "\n".join(listing)
 
 
-def nearest(text: str, old: str) -> str:
+def quote_nearest(text: str, old: str) -> str:
     """Quote the lines most similar to the old text, with line numbers, and the first line that differs."""
     old_lines = old.removeprefix("\n").removesuffix("\n").split("\n")
     probe = max(range(len(old_lines)), key=lambda index: len(old_lines[index].strip()))

@@ -65,7 +65,7 @@ def match_exact(content: str, old: str) -> Iterator[Span]:
         at = content.find(old, at + 1)
 
 
-def multi_occurrence(content: str, old: str) -> Iterator[Span]:
+def match_all(content: str, old: str) -> Iterator[Span]:
     """Yield the exact occurrences from left to right without overlaps: what `replaceAll` replaces."""
     at = content.find(old)
     while at >= 0:
@@ -73,7 +73,7 @@ def multi_occurrence(content: str, old: str) -> Iterator[Span]:
         at = content.find(old, at + len(old))
 
 
-def exact_lines(content: str, old: str) -> Iterator[Span]:
+def match_exact_lines(content: str, old: str) -> Iterator[Span]:
     """Yield exact occurrences that are whole lines: `match_exact` for patches."""
     lines = old.removesuffix("\n")
     if lines.strip():
@@ -81,12 +81,12 @@ def exact_lines(content: str, old: str) -> Iterator[Span]:
             yield start, min(end - 2 + old.endswith("\n"), len(content))
 
 
-def line_trimmed(content: str, old: str) -> Iterator[Span]:
+def match_trimmed_lines(content: str, old: str) -> Iterator[Span]:
     """Yield blocks whose lines are equal once each is stripped."""
     yield from _blocks(content, old, str.strip)
 
 
-def whitespace_normalised(content: str, old: str) -> Iterator[Span]:
+def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
     """Yield blocks that are equal when blanks count only between words, and typographic quotes and dashes are plain.
 
     A single line may also be found inside a longer one.
@@ -106,14 +106,14 @@ def whitespace_normalised(content: str, old: str) -> Iterator[Span]:
         yield _widen(content, start, end)
 
 
-def escape_normalised(content: str, old: str) -> Iterator[Span]:
+def match_unescaped(content: str, old: str) -> Iterator[Span]:
     r"""Yield places of the text without what its way added: escapes (`\n`), entities (`&lt;`), numbers (`12: `)."""
     seen: set[Span] = set()
     for undo in VARIANTS:
         plain = undo(old)
         if plain == old or not plain.strip():
             continue
-        for matcher in (match_exact, line_trimmed):
+        for matcher in (match_exact, match_trimmed_lines):
             for span in matcher(content, plain):
                 if span not in seen:
                     seen.add(span)
@@ -134,10 +134,10 @@ def match_trimmed_ends(content: str, old: str) -> Iterator[Span]:
             is_found = True
             yield _widen(content, start, end)
     if not is_found and "\n" in inner:
-        yield from line_trimmed(content, inner)
+        yield from match_trimmed_lines(content, inner)
 
 
-def block_anchor(content: str, old: str) -> Iterator[Span]:
+def match_block_edges(content: str, old: str) -> Iterator[Span]:
     """Yield blocks with the same first and last line whose lines between are alike (Levenshtein)."""
     want = [line.strip() for line in _old_lines(old)]
     while want and not want[-1]:
@@ -171,7 +171,7 @@ def block_anchor(content: str, old: str) -> Iterator[Span]:
             yield _span(starts, begin, size, closed=old.endswith("\n"))
 
 
-def context_aware(content: str, old: str) -> Iterator[Span]:
+def match_most_lines(content: str, old: str) -> Iterator[Span]:
     """Yield blocks of as many lines in which most lines are equal, where the first or the last may have drifted."""
     want = [line.strip() for line in _old_lines(old)]
     solid = [index for index, line in enumerate(want) if line]
@@ -202,35 +202,35 @@ def context_aware(content: str, old: str) -> Iterator[Span]:
 
 CASCADE: tuple[Matcher, ...] = (
     match_exact,
-    line_trimmed,
-    escape_normalised,
+    match_trimmed_lines,
+    match_unescaped,
     match_trimmed_ends,
-    whitespace_normalised,
-    block_anchor,
-    context_aware,
+    match_loose_whitespace,
+    match_block_edges,
+    match_most_lines,
 )
-"""What an edit tries, in order; `multi_occurrence` takes the first place with `replaceAll`."""
+"""What an edit tries, in order; `match_all` takes the first place with `replaceAll`."""
 
 LINEWISE: tuple[Matcher, ...] = (
-    exact_lines,
-    line_trimmed,
-    whitespace_normalised,
-    block_anchor,
-    context_aware,
+    match_exact_lines,
+    match_trimmed_lines,
+    match_loose_whitespace,
+    match_block_edges,
+    match_most_lines,
 )
 """What a patch tries for the lines of a hunk."""
 
 HOW: dict[Matcher, str] = {
-    line_trimmed: "ignoring indentation",
-    escape_normalised: "without its escapes, entities or line numbers",
+    match_trimmed_lines: "ignoring indentation",
+    match_unescaped: "without its escapes, entities or line numbers",
     match_trimmed_ends: "without the blanks at its ends",
-    whitespace_normalised: "ignoring blanks and the kind of quotes and dashes",
-    block_anchor: "by its first and last line; those between differ a little",
-    context_aware: "by most of its lines; the others differ a little",
+    match_loose_whitespace: "ignoring blanks and the kind of quotes and dashes",
+    match_block_edges: "by its first and last line; those between differ a little",
+    match_most_lines: "by most of its lines; the others differ a little",
 }
 """How each inexact matcher found the text, for the model."""
 
-APPROXIMATE: frozenset[Matcher] = frozenset({block_anchor, context_aware})
+APPROXIMATE: frozenset[Matcher] = frozenset({match_block_edges, match_most_lines})
 """Matchers whose spans may hold other words than the old text; the lines that the edit changes are compared again."""
 
 

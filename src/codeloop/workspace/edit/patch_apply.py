@@ -10,10 +10,10 @@ from codeloop.workspace.edit.edit import (
     Edit,
     EditRefused,
     EditResult,
-    ambiguous,
-    effort_of,
+    estimate_effort,
     find,
-    nearest,
+    make_ambiguity_error,
+    quote_nearest,
     replace_spans,
 )
 from codeloop.workspace.edit.matchers import LINEWISE, Span, match_exact, strip_numbers
@@ -47,7 +47,7 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
             reason = str(error).replace("oldString", "the hunk")
             where = f"hunk {number} of {len(hunks)} (line {hunk.source} of the patch)"
             raise EditRefused(f"{where}: {reason}", error.advice.replace("oldString", "the hunk")) from error
-        effort += effort_of(content, result.how)
+        effort += estimate_effort(content, result.how)
         if effort > MOST_EFFORT and number < len(hunks):
             raise EditRefused(f"the file is too large for {len(hunks)} hunks at once.", f"Send {number} in one patch.")
         content = result.content
@@ -77,7 +77,7 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
     spans = [(begin + start, end + start) for begin, end in spans]
     if matcher is None or not spans:
         before = " after the part that the patch changed before it" if start else ""
-        raise EditRefused(f"its lines were not found{before}.", nearest(text, old))
+        raise EditRefused(f"its lines were not found{before}.", quote_nearest(text, old))
     span = _choose_span(text, spans, hunk)
     edited = replace_spans(source, [span], matcher, Edit(old, new))
     length = len(NormalizedText(edited.content).text) - (len(text) - span[1])
@@ -93,11 +93,11 @@ def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
     if hunk.sections and not hunk.line:
         return spans[0]
     if not hunk.line:
-        raise ambiguous(text, spans, exactly=True, or_else=" to make it unique or an @@ line")
+        raise make_ambiguity_error(text, spans, exactly=True, or_else=" to make it unique or an @@ line")
     far = [abs(text.count("\n", 0, start) + 1 - hunk.line) for start, _ in spans]
     best = min(far)
     if far.count(best) > 1:
-        raise ambiguous(text, spans, exactly=True)
+        raise make_ambiguity_error(text, spans, exactly=True)
     return spans[far.index(best)]
 
 
@@ -115,7 +115,7 @@ def _after_sections(text: str, hunk: Hunk, end: int) -> Span:
         if matcher is None:
             spans = list(islice(match_exact(text[begin:], section), 1_000))
         if not spans:
-            raise EditRefused(f"the line `@@ {section}` was not found.", nearest(text, section))
+            raise EditRefused(f"the line `@@ {section}` was not found.", quote_nearest(text, section))
         if len(spans) > 1 and index == 0:
             lines = ", ".join(str(text.count("\n", 0, begin + start) + 1) for start, _ in spans[:5])
             raise EditRefused(
@@ -141,6 +141,6 @@ def _insert_lines(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditR
     block = "".join(line + ending for line in hunk.new)
     if at and text[at - 1] != "\n":
         block = ending + block.removesuffix(ending)
-    spot = source.spot(at)
-    edited = source.original[:spot] + block + source.original[spot:]
+    to_original = source.to_original(at)
+    edited = source.original[:to_original] + block + source.original[to_original:]
     return EditResult(edited), at + len(block.replace("\r\n", "\n"))

@@ -178,13 +178,13 @@ class NormalizedText:
             self._returns = [match.start() - index for index, match in enumerate(re.finditer("\r\n", original))]
             self.text = original.replace("\r\n", "\n")
 
-    def spot(self, offset: int) -> int:
+    def to_original(self, offset: int) -> int:
         """Return the position in the original text of an offset in `text`."""
         return offset + bisect_left(self._returns, offset)
 
     def slice(self, start: int, end: int) -> str:
         """Return the original text between two offsets in `text`."""
-        return self.original[self.spot(start) : self.spot(end)]
+        return self.original[self.to_original(start) : self.to_original(end)]
 
     def line_end(self, start: int, end: int) -> str:
         r"""Return the line end in use at a place: within it, else of its line, else of the line before."""
@@ -193,10 +193,10 @@ class NormalizedText:
         at = at if at >= 0 else self.text.rfind("\n", 0, start)
         if at < 0:
             return "\n"
-        return "\r\n" if self.original[self.spot(at)] == "\r" else "\n"
+        return "\r\n" if self.original[self.to_original(at)] == "\r" else "\n"
 
 
-def main_line_end(content: str) -> str:
+def find_main_line_end(content: str) -> str:
     r"""Return the line end that most lines of a text have: `\r\n` or `\n`."""
     pairs = content.count("\r\n")
     return "\r\n" if pairs > content.count("\n") - pairs else "\n"

@@ -12,7 +12,7 @@ from codeloop.kit.processes import OWN_PROGRAMS, find_program
 from codeloop.kit.small_files import from_home, read_start
 from codeloop.schema.config import FormatterConfig, ProgramSandboxConfig
 from codeloop.workspace.files.safe_open import LoadedFile
-from codeloop.workspace.format.rows import EDITION, FILE, MEND, ROWS, FormatterRow
+from codeloop.workspace.format.rows import EDITION, FILE, FIXERS, ROWS, FormatterRow
 from codeloop.workspace.process.program_environment import tool_environment
 from codeloop.workspace.workspace import Workspace
 
@@ -116,7 +116,7 @@ class Formatters:
     def _find_marker(self, row: FormatterRow, start: Path) -> Path | None:
         """Return the nearest folder with a formatter's marker file, from `start` up to the work tree's top."""
         for folder in self._folders_above(start):
-            for marker in row.found:
+            for marker in row.markers:
                 name, _, text = marker.partition(":")
                 if (folder / name).is_file() and (not text or text.encode() in _head(folder / name)):
                     return folder
@@ -131,7 +131,7 @@ class Formatters:
     def _make(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
         values = {EDITION: self._edition(real.parent)} if EDITION in row.command else {}
         words = tuple(config.command or row.command)
-        fine = (0, 1) if any(Path(word).name in MEND for word in words) else (0,)
+        fine = (0, 1) if any(Path(word).name in FIXERS for word in words) else (0,)
         for name, value in (*values.items(), (FILE, str(real))):
             words = tuple(word.replace(name, value) for word in words)
         program = self._program(words[0], real.parent) if words else None

@@ -16,13 +16,13 @@ class FormatterRow(Struct, frozen=True):
 
     `command`: its program by name, and its arguments. It reads the text on its stdin, or in `$FILE`, and writes it
     formatted on its stdout; `in_place`: it changes `$FILE` instead. `$EDITION` is that of Rust in `Cargo.toml`.
-    `found`: files of a project that say that it is used there; `name:text`: a file of this name that has this text.
+    `markers`: files of a project that say that it is used there; `name:text`: a file of this name that has this text.
     """
 
     name: str
     extensions: tuple[str, ...]
     command: tuple[str, ...]
-    found: tuple[str, ...] = ()
+    markers: tuple[str, ...] = ()
     in_place: bool = False
 
 
@@ -177,5 +177,5 @@ ROWS = (
 )
 """In this order: of several that a project has for a file, the first one formats it."""
 
-MEND = frozenset(("eslint", "stylelint", "oxlint", "ruff", "rubocop", "standardrb", "ktlint"))
+FIXERS = frozenset(("eslint", "stylelint", "oxlint", "ruff", "rubocop", "standardrb", "ktlint"))
 """Programs that exit with 1 when problems are left that they can't fix."""

@@ -14,7 +14,7 @@ from codeloop.workspace.files.atomic_write import FileChanged, Replacement, repl
 from codeloop.workspace.files.encoding import NotText, decode
 from codeloop.workspace.files.safe_open import FileRefused, LoadedFile, Stamp, load, open_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
-from codeloop.workspace.process.confined import profile_in_project, run_confined
+from codeloop.workspace.process.sandboxed_program import make_project_profile, run_sandboxed
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import widen
 from codeloop.workspace.workspace import Workspace
@@ -76,8 +76,8 @@ async def _run_formatter(
         async with asyncio.timeout_at(deadline):
             sandbox, profile = formatter.sandbox, None
             if not isinstance(sandbox, bool):
-                profile = widen(profile_in_project(workspace, formatter.name), sandbox, workspace.root)
-            result = await run_confined(
+                profile = widen(make_project_profile(workspace, formatter.name), sandbox, workspace.root)
+            result = await run_sandboxed(
                 workspace, launch, stdin, FILE_EDIT.value, is_own=sandbox is not True, profile=profile
             )
         if result.code not in formatter.fine:

@@ -10,7 +10,7 @@ from codeloop.schema.wire import Wire
 from codeloop.workspace.git.merge import find_identity
 from codeloop.workspace.git.repository import Git, GitOutput
 from codeloop.workspace.git.submodules import list_unsaved_below
-from codeloop.workspace.git.worktrees import WorktreeRefused, run_unfiltered, words_of
+from codeloop.workspace.git.worktrees import WorktreeRefused, describe_failure, run_unfiltered
 
 _REF = "refs/codeloop/move"
 
@@ -60,7 +60,8 @@ async def take_bundle(git: Git, file: Path, work: PackedWork) -> None:
     output = await git.ask("bundle", "unbundle", str(file), seconds=WORKTREE_TIME.seconds)
     if output.code != 0:
         raise WorktreeRefused(
-            f"git can't read the bundle: {words_of(output)} In a clone of the same repository, `git fetch` first."
+            f"git can't read the bundle: {describe_failure(output)} "
+            "In a clone of the same repository, `git fetch` first."
         )
     for commit in (work.head, work.state):
         if await git.commit(commit) is None:
@@ -75,5 +76,5 @@ async def unpack_files(tree: Git, work: PackedWork) -> None:
 
 def _line(output: GitOutput, what: str) -> str:
     if output.code != 0:
-        raise WorktreeRefused(f"git can't {what}: {words_of(output)}")
+        raise WorktreeRefused(f"git can't {what}: {describe_failure(output)}")
     return os.fsdecode(output.data).partition("\n")[0]

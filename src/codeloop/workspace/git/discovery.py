@@ -39,7 +39,7 @@ _HOOK = "post-index-change"
 _SUBMODULE = b"\0\0\xe0\0"
 
 
-class FoundRepository(Struct, frozen=True):
+class RepositoryLookup(Struct, frozen=True):
     """The repository that git finds from a directory: why it may not be the project's own; what in it may run programs.
 
     "": it is the project's, or there is none; read-only commands run nothing. `is_below`: the directory is not the top.
@@ -50,30 +50,30 @@ class FoundRepository(Struct, frozen=True):
     is_below: bool = False
 
 
-def find_repository(directory: str, root: Path, environment: Mapping[str, str]) -> FoundRepository:
+def find_repository(directory: str, root: Path, environment: Mapping[str, str]) -> RepositoryLookup:
     """Look for the repository as git does: upwards from where it runs, a work tree or a bare one."""
     for name in _LEADING:
         if environment.get(name):
-            return FoundRepository(f"the environment sets {name}")
+            return RepositoryLookup(f"the environment sets {name}")
     here, top = Path(os.path.realpath(directory)), Path(os.path.realpath(root))
     if here != top and top not in here.parents:
-        return FoundRepository("git would run outside the project")
+        return RepositoryLookup("git would run outside the project")
     if ".git" in map(str.lower, here.relative_to(top).parts):
-        return FoundRepository("git would run inside .git")
+        return RepositoryLookup("git would run inside .git")
     for folder in (here, *here.parents):
         if os.path.lexists(folder / ".git"):
             if folder == top:
                 break
-            return FoundRepository(f"git would use another repository, that in {folder}")
+            return RepositoryLookup(f"git would use another repository, that in {folder}")
         if _is_bare(folder):
-            return FoundRepository(f"git would use another repository, the bare one that {folder} is")
+            return RepositoryLookup(f"git would use another repository, the bare one that {folder} is")
     folder = git_folder(top)
     if folder is None:
-        return FoundRepository(is_below=here != top)
+        return RepositoryLookup(is_below=here != top)
     real = Path(os.path.realpath(folder))
     if top in real.parents and real != top / ".git":
-        return FoundRepository("the repository lies among the project's files")
-    return FoundRepository(runs=_what_runs(folder, top), is_below=here != top)
+        return RepositoryLookup("the repository lies among the project's files")
+    return RepositoryLookup(runs=_what_runs(folder, top), is_below=here != top)
 
 
 def _is_bare(folder: Path) -> bool:

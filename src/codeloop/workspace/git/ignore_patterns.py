@@ -110,7 +110,7 @@ def is_ignored(chain: Iterable[Patterns], path: str, name: str, *, is_folder: bo
     return False
 
 
-def user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
+def list_user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
     """Return the user's own file of patterns that git ignores everywhere."""
     home = environment.get("HOME", "")
     if not home:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.kit import fault_injection
 from codeloop.workspace.git.repository import Git, GitOutput
 from codeloop.workspace.git.submodules import list_unsaved_below
-from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, words_of
+from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure
 
 _CONFLICT = 256 * 1024  # bytes of a file with conflicts that are shown
 _HEADS = "refs/heads/"
@@ -23,7 +23,7 @@ class MarkedFile(Struct, frozen=True):
     text: str | None
 
 
-class Merged(Struct, frozen=True):
+class MergeResult(Struct, frozen=True):
     """The result of a merge: the branch's new commit, or the conflicts, for which nothing was changed."""
 
     commit: str | None
@@ -60,7 +60,7 @@ class Merging(Struct, frozen=True):
         self._check(await self.trees.run(tree, *await find_identity(tree), *words), f"commit in {tree.root}")
         return files
 
-    async def merge(self, branch: str, into: str, message: str, files: Sequence[str] | None = None) -> Merged:
+    async def merge(self, branch: str, into: str, message: str, files: Sequence[str] | None = None) -> MergeResult:
         """Merge a branch into another one, wherever that is checked out. `files`: take over these files alone.
 
         Raises WorktreeRefused: no such branch, or its work tree has changes of its own in the way. Raises GitFailed.
@@ -69,7 +69,7 @@ class Merging(Struct, frozen=True):
         ours, theirs = await self._commit(into), await self._commit(branch)
         base = await git.merge_base(ours, theirs)
         if base == theirs:
-            return Merged(ours)
+            return MergeResult(ours)
         if base == ours and files is None:
             new = theirs
         else:
@@ -80,18 +80,20 @@ class Merging(Struct, frozen=True):
                 if conflicts:
                     labels = {f"<<<<<<< {ours}\n": f"<<<<<<< {into}\n", f">>>>>>> {theirs}\n": f">>>>>>> {branch}\n"}
                     shown = [await self._show(tree, name, labels) for name in dict.fromkeys(conflicts)]
-                    return Merged(None, tuple(shown))
+                    return MergeResult(None, tuple(shown))
             elif output.code != 0:
-                raise WorktreeRefused(f"git can't merge {branch} into {into}: {words_of(output)} (It takes git 2.38.)")
+                raise WorktreeRefused(
+                    f"git can't merge {branch} into {into}: {describe_failure(output)} (It takes git 2.38.)"
+                )
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
             tree = tree if files is None else await self._take(ours, tree, files)
             words = ("commit-tree", tree, *parents, "-m", message)
             new = self._check(await self.trees.run(git, *await find_identity(git), *words), "commit the merge")
         await fault_injection.reach("worktree.merge")
         await self._move(into, ours, new)
-        return Merged(new)
+        return MergeResult(new)
 
-    async def rebase(self, tree: Git, onto: str) -> Merged:
+    async def rebase(self, tree: Git, onto: str) -> MergeResult:
         """Replay a work tree's commits onto a branch; with conflicts it stays as it is. Raises WorktreeRefused."""
         await self._commit(onto)
         changed = await self.trees.list_changed(tree)
@@ -100,14 +102,14 @@ class Merging(Struct, frozen=True):
         words = ("rebase", "--quiet", "--no-autostash", _HEADS + onto)
         output = await self.trees.run(tree, *await find_identity(tree), *words)
         if output.code == 0:
-            return Merged(await tree.commit("HEAD"))
+            return MergeResult(await tree.commit("HEAD"))
         conflict_output = await tree.ask("diff", "--name-only", "--diff-filter=U", "-z")
         found = [name for name in os.fsdecode(conflict_output.data).split("\0") if name]
         conflicts = tuple(MarkedFile(name, _read(tree.root / name)) for name in found)
         await self.trees.run(tree, "rebase", "--abort")
         if not conflicts:
-            raise WorktreeRefused(f"git can't rebase {tree.root}: {words_of(output)}")
-        return Merged(None, conflicts)
+            raise WorktreeRefused(f"git can't rebase {tree.root}: {describe_failure(output)}")
+        return MergeResult(None, conflicts)
 
     async def _commit(self, branch: str) -> str:
         commit = await self.trees.git.commit(_HEADS + branch)
@@ -162,7 +164,7 @@ class Merging(Struct, frozen=True):
     def _check(self, output: GitOutput, what: str) -> str:
         """Return the first line that git printed. Raises WorktreeRefused with git's words when it failed."""
         if output.code != 0:
-            raise WorktreeRefused(f"git can't {what}: {words_of(output)}")
+            raise WorktreeRefused(f"git can't {what}: {describe_failure(output)}")
         return "".join(output.lines[:1])
 
 

@@ -113,7 +113,9 @@ class Git(Struct, frozen=True):
         """Like `ask`, with the user's own configuration and the filters that it names: for trusted projects only."""
         return await self._run(self._folder, arguments, _SMALL, own_settings=True, index=index, seconds=seconds)
 
-    async def ask_apart(self, folder: Path, options: Sequence[str], arguments: Sequence[str], cap: int) -> GitOutput:
+    async def ask_for_other_folder(
+        self, folder: Path, options: Sequence[str], arguments: Sequence[str], cap: int
+    ) -> GitOutput:
         """Run git for the work tree with another git directory, with these options and no configuration."""
         return await self._run(folder, (f"--work-tree={self.root}", *options, *arguments), cap)
 

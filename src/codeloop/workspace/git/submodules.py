@@ -51,7 +51,7 @@ async def fill_submodules(git: Git) -> list[str]:
     missing: list[str] = []
     for each in await list_submodules(git):
         words = ("worktree", "add", "--quiet", "--detach", "--force", "--", str(git.root / each.path), each.commit)
-        output = await git.ask_apart(each.repository, (), words, 1 << 16)
+        output = await git.ask_for_other_folder(each.repository, (), words, 1 << 16)
         if output.code != 0:
             missing.append(each.path)
     return missing
@@ -60,7 +60,7 @@ async def fill_submodules(git: Git) -> list[str]:
 async def prune_submodules(git: Git, submodules: list[Submodule]) -> None:
     """Forget the work trees of submodules whose folders are gone. Raises GitFailed."""
     for each in submodules:
-        await git.ask_apart(each.repository, (), ("worktree", "prune"), 1 << 16)
+        await git.ask_for_other_folder(each.repository, (), ("worktree", "prune"), 1 << 16)
 
 
 async def list_unsaved_below(git: Git) -> list[str]:

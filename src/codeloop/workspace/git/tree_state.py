@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.small_files import read_start
-from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse, user_excludes
+from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, list_user_excludes, parse
 from codeloop.workspace.git.index import Repository, Tracked, open_repository, read_small
 
 _INDEX = 48 * 1024
@@ -41,7 +41,7 @@ class _TooMuch(Exception):
     """The repository is too large to compare."""
 
 
-def tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
+def read_tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
     """Return the state of the work tree at `root`; None: unknown."""
     repository_only = open_repository(root, with_index=False)
     if repository_only is None or len(read_small(repository_only.folder / "index", _INDEX + 1)) > _INDEX:
@@ -146,7 +146,7 @@ class _Untracked:
     """Finds what is neither tracked nor ignored in the folders of tracked files."""
 
     def __init__(self, root: Path, repository: Repository, environment: Mapping[str, str]) -> None:
-        files = (repository.common / "info" / "exclude", *user_excludes(environment))
+        files = (repository.common / "info" / "exclude", *list_user_excludes(environment))
         self._rules = tuple(parse(read_small(file, _RULES), "") for file in files)
         self._root = root
         self._tracked = repository.tracked

@@ -91,7 +91,7 @@ class _TemporaryGit:
 
     async def run(self, *arguments: str, cap: int) -> GitOutput:
         """Run git here. Raises GitFailed, also when git fails."""
-        output = await self._git.ask_apart(self._folder, self._options, arguments, cap)
+        output = await self._git.ask_for_other_folder(self._folder, self._options, arguments, cap)
         if output.code != 0:
             reason = " ".join(output.errors.split())
             raise GitFailed(f"git can't compare the work tree {self._git.root}: {reason or f'code {output.code}'}.")

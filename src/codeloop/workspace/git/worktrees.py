@@ -87,7 +87,7 @@ class Worktrees(Struct, frozen=True):
             await run_unfiltered(self.git, "worktree", "remove", "--force", "--", str(folder))
         if branch is not None and is_new:
             await self.git.ask("branch", "--quiet", "-D", "--", branch)
-        raise WorktreeRefused(f"git can't make the work tree {folder}: {words_of(output)}")
+        raise WorktreeRefused(f"git can't make the work tree {folder}: {describe_failure(output)}")
 
     async def remove(self, folder: Path, *, force: bool = False) -> None:
         """Remove a work tree, and its branch when its commits are in another one.
@@ -105,7 +105,7 @@ class Worktrees(Struct, frozen=True):
         if output.code != 0 and self.is_trusted:  # as without a filter's program
             output = await run_unfiltered(self.git, *words)
         if output.code != 0:
-            raise WorktreeRefused(f"git can't remove the work tree {folder}: {words_of(output)}")
+            raise WorktreeRefused(f"git can't remove the work tree {folder}: {describe_failure(output)}")
         if folder.exists():  # git leaves what it ignores in some versions
             await asyncio.to_thread(remove_tree, folder)
         await prune_submodules(self.git, submodules)
@@ -153,7 +153,7 @@ class Worktrees(Struct, frozen=True):
         await self._check_saved(tree, "reset", is_branch_kept=False)
         output = await run_unfiltered(tree, "reset", "--quiet", "--hard", default.ref)
         if output.code != 0:
-            raise WorktreeRefused(f"git can't reset {folder}: {words_of(output)}")
+            raise WorktreeRefused(f"git can't reset {folder}: {describe_failure(output)}")
 
     async def tree(self, folder: Path) -> Git:
         """Return the Git of one of the linked work trees. Raises WorktreeRefused: it is not one of this repository."""
@@ -203,6 +203,6 @@ async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -
     return await git.ask(*options, *arguments, index=index, seconds=WORKTREE_TIME.seconds)
 
 
-def words_of(output: GitOutput) -> str:
+def describe_failure(output: GitOutput) -> str:
     """Return git's error message on one line."""
     return " ".join(output.errors.split()) or f"code {output.code}."

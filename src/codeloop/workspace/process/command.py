@@ -35,13 +35,13 @@ _LONGEST = 100_000  # bytes: Linux allows 128 KiB in one argument
 class RunningCommand:
     """One command. `start` it first; `finish` waits for its natural end, `stop` ends it.
 
-    `protected`: files restored afterwards. `find_blocked` finds in output, with the exit code, what the
+    `protected`: files restored afterwards. `find_refusals` finds in output, with the exit code, what the
     command was kept from.
     """
 
     def __init__(self, text: str, capture: OutputBuffer, protected: ProtectedFiles | None = None) -> None:
         self.capture = capture
-        self.find_blocked: Callable[[str, int | None], list[str]] = lambda _output, _code: []
+        self.find_refusals: Callable[[str, int | None], list[str]] = lambda _output, _code: []
         self._notes: list[str] = []
         self._set_aside: list[SetAside] = []
         self._warnings: list[str] = []
@@ -136,7 +136,7 @@ class RunningCommand:
         if self._child is not None and (limit := self._child.exceeded):
             self._child.exceeded = ""
             notes.insert(0, f"The command was ended: it used more than {limit}, which is all that it may here.")
-        return (*self.find_blocked(output, code), *notes)
+        return (*self.find_refusals(output, code), *notes)
 
     async def _silent(self) -> bool:
         """Return whether all pipes end within the grace: then no process that could write to them is left."""

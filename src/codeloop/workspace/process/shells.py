@@ -22,11 +22,11 @@ from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, find_changed_variables, for_bash, with_changes
-from codeloop.workspace.sandbox.blocked import find_blocked, find_proxy_mention, find_strayed_writes
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import NOTHING, Policies, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
+from codeloop.workspace.sandbox.refusals import find_proxy_mention, find_refusals, find_strayed_writes
 from codeloop.workspace.sandbox.sandbox import AllowedHosts, Sandbox, Sandboxes
 
 _SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
@@ -248,11 +248,11 @@ class Shells:
             self._own |= {name for name in names if environment.get(name) != variables.get(name)}
             began = ShellState(directory, environment)
             since = self.sandboxes.file_time_now(sandbox)
-            running.find_blocked = partial(self._find_blocked, context, sandbox, command.text, began, since)
+            running.find_refusals = partial(self._find_refusals, context, sandbox, command.text, began, since)
             await running.start(sandbox.forker, shell, state, environment, self._own | context.given)
             return running
 
-    def _find_blocked(
+    def _find_refusals(
         self,
         context: ShellContext,
         sandbox: Sandbox,
@@ -273,7 +273,7 @@ class Shells:
             seen[context.session] = hosts.count
         home = Path(context.environment.get("HOME") or "/nonexistent")
         own = self.sandboxes.private_home(sandbox)
-        notes = find_blocked(output, code, sandbox.policy, began.directory, home, connections, command)
+        notes = find_refusals(output, code, sandbox.policy, began.directory, home, connections, command)
         notes += find_strayed_writes(own, since) if own else []
         if connections == []:  # there is a proxy, and it refused nothing
             notes += find_proxy_mention(output, code, began.variables or {})

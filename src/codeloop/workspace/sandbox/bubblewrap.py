@@ -16,8 +16,8 @@ from codeloop.workspace.sandbox.launcher.mounts import (
     find_pinned,
     is_below,
 )
-from codeloop.workspace.sandbox.layers import HOME, make_cache
 from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.private_folders import HOME, make_cache
 
 _PROGRAMS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 """Where it is searched: it may be setuid, so never in a project."""

@@ -18,12 +18,12 @@ from codeloop.workspace.sandbox.secrets import ProjectSecrets
 from codeloop.workspace.sandbox.surroundings import (
     Surroundings,
     SurroundingsInput,
+    find_surroundings,
     is_below_any,
     keep_outermost,
     list_watched_paths,
-    look_around,
-    real,
-    times_of,
+    read_change_times,
+    resolve_links,
 )
 
 _FRESH = 10.0  # seconds
@@ -127,7 +127,7 @@ class Policies:
     def __init__(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
         self._source = policy_input
         self.config = config
-        self._roots = tuple(dict.fromkeys(real(path) for path in (policy_input.root, policy_input.directory)))
+        self._roots = tuple(dict.fromkeys(resolve_links(path) for path in (policy_input.root, policy_input.directory)))
         self._secrets = [ProjectSecrets(root) for root in self._roots]
         self._surroundings_input = self._input()
         self._watched_paths = list_watched_paths(self._surroundings_input)
@@ -148,7 +148,7 @@ class Policies:
         made_from = (around, secrets, grants, tuple(more))
         if is_usual and usual is not None and usual.made_from == made_from and usual.states.are_same():
             return usual.policy
-        git = [real(path) for path in git_folders(self._source.root)]
+        git = [resolve_links(path) for path in git_folders(self._source.root)]
         guarded = [folder / name for folder in git for name in GIT_NAMES]
         guarded += [root / name for root in self._roots for name in (*OWN_NAMES, *VCS_NAMES)]
         guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
@@ -175,12 +175,12 @@ class Policies:
         """Make a policy. `guarded`: what may not change or appear; `git`: the project's git directories."""
         policy_input, roots = self._source, self._roots
         # What has become a link since it was allowed would lead to somewhere else.
-        granted = [path for path in grants.writable if real(path) == path]
+        granted = [path for path in grants.writable if resolve_links(path) == path]
         granted_paths, neighbours = _find_opened(
-            granted, guarded, (*roots, *git, *around.writable), real(policy_input.home)
+            granted, guarded, (*roots, *git, *around.writable), resolve_links(policy_input.home)
         )
         paths = [path for path in map(_resolve_parents, guarded) if not is_below_any(path, granted)]
-        free = {*granted, *(path for path in grants.readable if real(path) == path)}
+        free = {*granted, *(path for path in grants.readable if resolve_links(path) == path)}
         writable = _existing((*roots, *git, *around.writable, *granted_paths))
         layered = [path for path in around.layered if not is_below_any(path, writable)]
         visible = [path for path in around.visible if not is_below_any(path, (*writable, *layered))]
@@ -193,7 +193,9 @@ class Policies:
         # What is in a writable folder is visible anyway.
         unseen = (path for path in free if is_below_any(path, around.replaced) and not is_below_any(path, writable))
         visible += [*unseen, *(path for path in free if is_below_any(path, hidden))]
-        visible += [path for path in (real(policy_input.scratch), *around.visible) if is_below_any(path, hidden)]
+        visible += [
+            path for path in (resolve_links(policy_input.scratch), *around.visible) if is_below_any(path, hidden)
+        ]
         return SandboxPolicy(
             writable=tuple(writable),
             protected=tuple(_existing((*paths, *neighbours))),
@@ -223,9 +225,9 @@ class Policies:
 
     def surroundings(self) -> Surroundings:
         """Find what commands see outside the project; again after a change, and regularly for new sockets."""
-        seen, now, around = times_of(self._watched_paths), time.monotonic(), self._around
+        seen, now, around = read_change_times(self._watched_paths), time.monotonic(), self._around
         if around is None or seen != self._times or now - self._looked_at > _FRESH:
-            current = look_around(self._surroundings_input)
+            current = find_surroundings(self._surroundings_input)
             if around is None or around != current:
                 around = current
             self._around, self._times, self._looked_at = around, seen, now
@@ -238,7 +240,7 @@ class Policies:
         policy_input, config = self._source, self.config
         return SurroundingsInput(
             roots=self._roots,
-            home=real(policy_input.home),
+            home=resolve_links(policy_input.home),
             environment=policy_input.environment,
             own=policy_input.own,
             scratch=policy_input.scratch,
@@ -304,7 +306,7 @@ def _list_neighbours(folder: Path) -> list[Path]:
 
 def _resolve_parents(path: Path) -> Path:
     """Return a path whose parents are real; a link at its end is itself what must not change."""
-    return real(path.parent) / path.name if not path.is_symlink() else real(path)
+    return resolve_links(path.parent) / path.name if not path.is_symlink() else resolve_links(path)
 
 
 def _existing(paths: Iterable[Path]) -> list[Path]:

@@ -21,7 +21,7 @@ from codeloop.kit.processes import hide
 from codeloop.schema.bounds.sandbox import LAUNCHER_LOST
 from codeloop.schema.limits import LAUNCHER_ANSWER, SHELL_TERM
 from codeloop.workspace.process.child_process import ChildProcess
-from codeloop.workspace.sandbox.launcher.processes import KILL, descendants, send_signal
+from codeloop.workspace.sandbox.launcher.processes import KILL, list_descendants, send_signal
 
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from codeloop.workspace.sandbox.launcher.main import {function}; "
@@ -320,7 +320,7 @@ class ProcessLauncher(Forker):
         if self._child is None:
             return
         until = asyncio.get_running_loop().time() + LAUNCHER_ANSWER.seconds
-        while (living := descendants(of=self._child.pid)) and asyncio.get_running_loop().time() < until:
+        while (living := list_descendants(of=self._child.pid)) and asyncio.get_running_loop().time() < until:
             send_signal(living, KILL)
             await asyncio.sleep(_ROUND)
         self._child.kill()

@@ -99,7 +99,7 @@ def find_code(words: Iterable[str], home: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(_top(file, home) for file in files if file.exists()))
 
 
-def find_named(values: Iterable[str]) -> tuple[Path, ...]:
+def find_paths(values: Iterable[str]) -> tuple[Path, ...]:
     """Return the files and folders that an entry's variables name by absolute paths, separated by colons."""
     paths = [Path(each) for value in values for each in value.split(os.pathsep) if each.startswith("/")]
     return tuple(path for path in dict.fromkeys(paths) if os.access(path, os.F_OK))

@@ -46,7 +46,7 @@ class SandboxReport(Struct, frozen=True):
         return bool(self.backend) and all(attempt.ok for attempt in self.attempts)
 
 
-async def report_on(policy_input: PolicyInput, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
+async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
     """Try the sandbox in a temporary project. Returns the results, and the policy for `policy_input`.
 
     `is_brief`: with two attempts, one that has to fail and one that has to work.

@@ -16,18 +16,18 @@ from msgspec import Struct
 from codeloop.kit.small_files import remove_tree
 from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_MEMORY, SANDBOX_PROCESSES
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.launcher.libc import identity
+from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage import Bounds
-from codeloop.workspace.sandbox.layers import (
+from codeloop.workspace.sandbox.locations import SOCKETS
+from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.private_folders import (
     HOME,
     OWN_CACHES,
     PrivateFolders,
-    cache_variables,
-    layer_name,
-    linking_variables,
+    make_cache_variables,
+    make_layer_name,
+    make_linking_variables,
 )
-from codeloop.workspace.sandbox.locations import SOCKETS
-from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Forker, ProcessLauncher
 
 _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
@@ -194,10 +194,10 @@ class Sandboxes:
             is_seen = any(path.is_relative_to(each) or each.is_relative_to(path) for each in seen)
             if not sandbox.replaces_temporary or self._temporary is None or top is None or is_seen:
                 return path
-            real = Path(os.path.realpath(self._temporary / path.relative_to(top)))
-            if real.is_relative_to(self._temporary):
+            resolve_links = Path(os.path.realpath(self._temporary / path.relative_to(top)))
+            if resolve_links.is_relative_to(self._temporary):
                 return None
-            path = real
+            path = resolve_links
         return None
 
     async def listener(self, port: int) -> socket.socket:
@@ -231,9 +231,9 @@ class Sandboxes:
         """Return the environment of our own program in a sandbox: without variables that point to a network."""
         variables = {name: value for name, value in environment.items() if name not in SOCKETS}
         if sandbox.replaces_temporary:
-            return {**linking_variables(sandbox.policy), **variables}
+            return {**make_linking_variables(sandbox.policy), **variables}
         folder = self._private.folder(sandbox.policy)
-        caches = cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
+        caches = make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
         return {**variables, **caches, "TMPDIR": str(self._temporary)}
 
     def private_home(self, sandbox: Sandbox) -> Path | None:
@@ -264,10 +264,10 @@ class Sandboxes:
             home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
             from codeloop.workspace.sandbox.network.host_network import HostNetwork
             from codeloop.workspace.sandbox.network.hosts import read_hosts
-            from codeloop.workspace.sandbox.network.user_hosts import user_hosts
+            from codeloop.workspace.sandbox.network.user_hosts import find_user_hosts
 
             try:
-                hosts = read_hosts(listed, user_hosts(home, environment, root))
+                hosts = read_hosts(listed, find_user_hosts(home, environment, root))
             except ValueError as error:
                 raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
             listen = sandbox.network.listener if sandbox.network is not None else self.listener
@@ -310,7 +310,7 @@ class Sandboxes:
         rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]
         rows += [f"replica {policy.replica}"] if policy.replica is not None else []
         if private is not None:
-            rows += [f"private {private.path}", *(f"layered {layer_name(path)} {path}" for path in policy.layered)]
+            rows += [f"private {private.path}", *(f"layered {make_layer_name(path)} {path}" for path in policy.layered)]
         if backend == "bubblewrap":
             from codeloop.workspace.sandbox.bubblewrap import OwnFolders, wrap
 
@@ -349,18 +349,18 @@ class Sandboxes:
 
 def _identify_paths(policy: SandboxPolicy) -> tuple[bytes, ...]:
     """Return the identity of each file that a policy's paths name now."""
-    return tuple(identity(path) for path in (*policy.writable, *policy.protected, *policy.foreign, *policy.hidden))
+    return tuple(identify_file(path) for path in (*policy.writable, *policy.protected, *policy.foreign, *policy.hidden))
 
 
 def _default_bounds() -> Bounds:
     """Return one command's limits of processes and memory, from those of the machine or the container."""
-    memory = least_of(_CONTAINER_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    memory = read_least(_CONTAINER_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     # Half of what a container may have: with more, nothing of ours could be started to end the command.
-    processes = least_of(_CONTAINER_PROCESSES, 2 * SANDBOX_PROCESSES.value) // 2
+    processes = read_least(_CONTAINER_PROCESSES, 2 * SANDBOX_PROCESSES.value) // 2
     return Bounds(processes, memory * SANDBOX_MEMORY.value // 100)
 
 
-def least_of(paths: Sequence[str], most: int) -> int:
+def read_least(paths: Sequence[str], most: int) -> int:
     """Return the least number in these files, at most `most`; missing files are skipped."""
     numbers = [most]
     for path in paths:

@@ -65,7 +65,7 @@ class Surroundings(Struct, frozen=True):
 
 
 class SurroundingsInput(Struct, frozen=True):
-    """The input of `look_around`. `roots`: the project's folders; `own`: those of ours, never to be seen.
+    """The input of `find_surroundings`. `roots`: the project's folders; `own`: those of ours, never to be seen.
 
     `writable`, `readable`, `hidden`: what the configuration names, absolute.
     """
@@ -80,9 +80,9 @@ class SurroundingsInput(Struct, frozen=True):
     hidden: tuple[Path, ...]
 
 
-def look_around(surroundings_input: SurroundingsInput) -> Surroundings:
+def find_surroundings(surroundings_input: SurroundingsInput) -> Surroundings:
     """Find the tools, settings and caches outside a project. Looks at the disk."""
-    home = real(surroundings_input.home)
+    home = resolve_links(surroundings_input.home)
     holds_home = any(home.is_relative_to(root) for root in surroundings_input.roots)
     replaced = _list_replaced(surroundings_input.roots, None if holds_home else home)
     layered = [] if home == Path("/") else keep_outermost(_caches(surroundings_input, home))
@@ -116,7 +116,9 @@ def look_around(surroundings_input: SurroundingsInput) -> Surroundings:
     secrets |= {each for folder in ("/etc", "/opt") for each in find_shallow_secrets(folder, 1)}
     secrets |= {*_find_named_sockets(surroundings_input.environment), *_sockets(surroundings_input.roots, home)}
     seen = (*visible, *layered, *surroundings_input.roots, *surroundings_input.writable)
-    hidden = {path for path in map(real, secrets) if not is_below_any(path, replaced) or is_below_any(path, seen)}
+    hidden = {
+        path for path in map(resolve_links, secrets) if not is_below_any(path, replaced) or is_below_any(path, seen)
+    }
     return Surroundings(
         home=None if holds_home or not home.is_dir() else home,
         holds_home=holds_home and home.is_dir(),
@@ -144,7 +146,7 @@ def list_watched_paths(given: SurroundingsInput) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, folders)))
 
 
-def times_of(paths: Iterable[str]) -> tuple[int, ...]:
+def read_change_times(paths: Iterable[str]) -> tuple[int, ...]:
     """Return the change time of each path in ns (of a folder: of its entries); 0 for a missing one."""
     return tuple(map(_time_of, paths))
 
@@ -162,7 +164,7 @@ class _Tracer:
 
     def trace(self, path: Path) -> Path | None:
         """Resolve a path; None when a link in the project leads it out."""
-        found = real(path)
+        found = resolve_links(path)
         if found == path:
             return found
         done, waiting = Path("/"), list(path.parts[1:])
@@ -193,7 +195,7 @@ def leads_out(path: Path, roots: Sequence[Path]) -> bool:
 def _list_replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
     """Return the folders of which only what is named is there; none that holds the project as a whole."""
     tops = {Path("/", root.parts[1]) for root in roots if len(root.parts) > 1 and root.parts[1] not in SYSTEM}
-    found = {path for path in (*map(Path, DATA), *tops) if path.is_dir() and real(path) == path}
+    found = {path for path in (*map(Path, DATA), *tops) if path.is_dir() and resolve_links(path) == path}
     found |= {home} if home is not None and home.is_dir() and home != Path("/") else set()
     return sorted(path for path in found if not any(path.is_relative_to(root) for root in roots))
 
@@ -212,12 +214,12 @@ def _tools(given: SurroundingsInput, home: Path) -> Iterator[Path]:
         for each in given.environment.get(name, "").split(os.pathsep):
             if each.startswith("/"):
                 yield Path(each)
-                if _is_there(Path(each, "pyvenv.cfg")) and not is_below_any(real(Path(each)), given.roots):
+                if _is_there(Path(each, "pyvenv.cfg")) and not is_below_any(resolve_links(Path(each)), given.roots):
                     yield from _list_installed(Path(each, "bin"), home, roots=given.roots)
     for name, parts in BASE_FOLDERS.items():
         base = given.environment.get(name, "")
         yield from (Path(base, part) for part in parts if base.startswith("/"))
-    folders = {real(Path(folder)): Path(folder) for folder in reversed(_path_of(given.environment))}
+    folders = {resolve_links(Path(folder)): Path(folder) for folder in reversed(_path_of(given.environment))}
     for resolved, folder in folders.items():  # `/bin` is `/usr/bin` on most machines, and has a thousand links
         if not any(is_below_any(each, given.roots) for each in (resolved, folder)):
             yield from _list_installed(folder, home, roots=given.roots)
@@ -230,7 +232,7 @@ def _tools_of_project(root: Path, given: SurroundingsInput, home: Path) -> Itera
     """
     active = (folder for folder in map(Path, _path_of(given.environment)) if folder.is_relative_to(root))
     for folder in (*(root / name for name in OWN_PROGRAMS), *active):
-        top = real(folder.parent)
+        top = resolve_links(folder.parent)
         if not top.is_relative_to(root) and top.name == "node_modules":
             yield top
         if not _is_there(top / "pyvenv.cfg"):
@@ -238,8 +240,8 @@ def _tools_of_project(root: Path, given: SurroundingsInput, home: Path) -> Itera
         if not top.is_relative_to(root):
             yield from (top / each for each in ("bin", "lib", "lib64", "pyvenv.cfg") if _is_there(top / each))
         base = _base_of(top / "pyvenv.cfg")
-        if base is not None and any(real(base).parent.glob("lib/python3*/os.py")):
-            yield from _list_installed(real(base), home, follow=False)
+        if base is not None and any(resolve_links(base).parent.glob("lib/python3*/os.py")):
+            yield from _list_installed(resolve_links(base), home, follow=False)
 
 
 def _list_installed(folder: Path, home: Path, *, roots: Sequence[Path] = (), follow: bool = True) -> Iterator[Path]:
@@ -273,7 +275,7 @@ def _list_installed(folder: Path, home: Path, *, roots: Sequence[Path] = (), fol
 
 def _holds_work(folder: Path, home: Path) -> bool:
     """Return whether a folder holds more than installed files: the home, its parents, `~/.local`."""
-    path = real(folder)
+    path = resolve_links(folder)
     return home.is_relative_to(path) or path in {home / ".local", home / ".cargo"} or len(path.parts) < _DEPTH + 1
 
 
@@ -338,7 +340,7 @@ def _path_of(environment: Mapping[str, str]) -> list[str]:
     return [folder for folder in environment.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
 
 
-def real(path: Path) -> Path:
+def resolve_links(path: Path) -> Path:
     """Return a path without links."""
     return Path(os.path.realpath(path))
 

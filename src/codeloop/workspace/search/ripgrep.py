@@ -184,7 +184,7 @@ class Ripgrep:
         return f"{stopped}; {skipped}" if stopped else skipped
 
 
-def newest(paths: Iterable[str], count: int) -> list[str]:
+def keep_newest(paths: Iterable[str], count: int) -> list[str]:
     """Return the `count` paths that were modified last, the newest first."""
     return heapq.nlargest(count, paths, key=read_modified)
 

@@ -20,7 +20,7 @@ from codeloop.schema.limits import (
     SNAPSHOT_WATCH,
 )
 from codeloop.workspace.git.ignore_patterns import is_ignored
-from codeloop.workspace.git.nested import Repositories
+from codeloop.workspace.git.nested_repositories import NestedRepositories
 from codeloop.workspace.snapshot.blob import Unreadable, git_mode, read_contents
 from codeloop.workspace.snapshot.inotify import Watch
 from codeloop.workspace.snapshot.object_store import FOLDER, ObjectStore, TreeEntry
@@ -81,7 +81,7 @@ class Scanner:
         """Blobs of the repository that a scan found replaced -> their size on the disk."""
         self.watch: Watch | None = None
         self._unwatchable = False
-        self._repositories = Repositories(self._root, surroundings.excludes, with_index=table is None)
+        self._repositories = NestedRepositories(self._root, surroundings.excludes, with_index=table is None)
 
     def look(self, *, everything: bool = False) -> None:
         """Update the table; `everything`: with ignored files, as far as they fit. Raises ScanRefused, OSError."""

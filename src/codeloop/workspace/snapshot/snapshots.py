@@ -16,7 +16,7 @@ from codeloop.schema.limits import (
     SNAPSHOT_TRACKED,
 )
 from codeloop.workspace.files.temp_files import FOLDER
-from codeloop.workspace.git.ignore_patterns import user_excludes
+from codeloop.workspace.git.ignore_patterns import list_user_excludes
 from codeloop.workspace.snapshot.blob import Unreadable, git_mode, read_contents
 from codeloop.workspace.snapshot.file_jobs import Failed, FileJobs
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
@@ -164,7 +164,7 @@ class Snapshots:
         fault_injection.point("snapshot")
         self.objects.ensure()
         if self._scan is None:
-            surroundings = ScanOptions(self._own, user_excludes(self.environment))
+            surroundings = ScanOptions(self._own, list_user_excludes(self.environment))
             self._scan = Scanner(self.root, self.objects, self._cache_file.load(), surroundings)
         scan = self._scan
         try:

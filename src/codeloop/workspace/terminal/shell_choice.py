@@ -28,7 +28,7 @@ class Program(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
 
 
-def program_of(create_pty: CreatePty, directory: Path, environment: Mapping[str, str]) -> Program:
+def choose_program(create_pty: CreatePty, directory: Path, environment: Mapping[str, str]) -> Program:
     """Return the program that a client asks for; `directory` and `environment` are the project's.
 
     Raises ValueError for a missing directory or program, or a text with NUL.
@@ -39,7 +39,7 @@ def program_of(create_pty: CreatePty, directory: Path, environment: Mapping[str,
     folder = Path(os.path.normpath(directory / (create_pty.cwd or "")))
     if not folder.is_dir():
         raise ValueError(f"there is no directory {folder}")
-    command = create_pty.command or user_shell(environment)
+    command = create_pty.command or find_user_shell(environment)
     path = (
         os.path.normpath(folder / command)
         if "/" in command
@@ -57,7 +57,7 @@ def program_of(create_pty: CreatePty, directory: Path, environment: Mapping[str,
     )
 
 
-def user_shell(environment: Mapping[str, str]) -> str:
+def find_user_shell(environment: Mapping[str, str]) -> str:
     """Return the path of the user's own shell, else that of bash, zsh or sh."""
     path = environment.get("PATH")
     for candidate in (environment.get("SHELL", ""), find_program("bash", path) or "", find_program("zsh", path) or ""):
@@ -66,7 +66,7 @@ def user_shell(environment: Mapping[str, str]) -> str:
     return "/bin/sh"
 
 
-def shells(environment: Mapping[str, str]) -> list[PtyShell]:
+def list_shells(environment: Mapping[str, str]) -> list[PtyShell]:
     """Return the shells that are installed: those that the system lists, then others on the PATH."""
     path = environment.get("PATH")
     configured = (find_program(name, path) for name in sorted(_SHELLS))

@@ -10,7 +10,7 @@ from pathlib import Path
 from codeloop.kit.git import git_folder
 from codeloop.schema.bounds.language import WATCH_POLL, WATCH_POLLED
 from codeloop.schema.live_events import FileWatched, LiveEvent, Toast, ToastShown, WatchedFile
-from codeloop.workspace.watch.ignored import IgnoredFiles
+from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import FileEvent, RootGone, TreeWatch
 from codeloop.workspace.workspace import Workspace
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codeloop.schema.bounds.language import WATCH_BURST, WATCH_FOLDERS, WATCH_GATHER
 from codeloop.workspace.snapshot.inotify import FOLDER, WHOLE_FILES, Watch
-from codeloop.workspace.watch.ignored import IgnoredFiles
+from codeloop.workspace.watch.ignored_files import IgnoredFiles
 
 _SLICE = 0.004  # seconds of looking through folders at once
 _REST = 5  # times as long it rests then, so that a large tree takes a fifth of one processor for a while

@@ -11,10 +11,10 @@ import pytest
 
 from codeloop.schema import limits
 from codeloop.schema.limits import Limit
-from codeloop.workspace.sandbox.network import outside as outside_module
+from codeloop.workspace.sandbox.network import outgoing as outgoing_module
 from codeloop.workspace.sandbox.network import proxy as proxy_module
 from codeloop.workspace.sandbox.network.hosts import read_hosts
-from codeloop.workspace.sandbox.network.outside import Outside
+from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections
 from codeloop.workspace.sandbox.network.proxy import HostProxy
 from tests.workspace.sandbox.network.hello import extension, hello, made, names
 from tests.workspace.sandbox.network.test_hosts import LITERALS, TRICKS
@@ -103,7 +103,7 @@ class Net:
 
 @asynccontextmanager
 async def proxying(net: Net, *entries: str) -> AsyncGenerator[HostProxy]:
-    proxy = HostProxy(read_hosts(("good.test", *entries)), Outside(net.environment, net.resolve, net.dial))
+    proxy = HostProxy(read_hosts(("good.test", *entries)), OutgoingConnections(net.environment, net.resolve, net.dial))
     listener = socket.create_server(("127.0.0.1", 0))
     net.port = listener.getsockname()[1]
     await proxy.serve(listener)
@@ -119,7 +119,7 @@ def connect(where: str, *more: str) -> bytes:
 
 def shorter(monkeypatch: pytest.MonkeyPatch, row: Limit, value: int) -> None:
     name = next(name for name, each in vars(limits).items() if each is row)
-    for module in (proxy_module, outside_module):
+    for module in (proxy_module, outgoing_module):
         if hasattr(module, name):
             monkeypatch.setattr(module, name, Limit(row.name, value, row.unit, row.why))
 

@@ -23,7 +23,7 @@ import pytest
 
 from codeloop.workspace.sandbox.network.host_network import proxy_environment
 from codeloop.workspace.sandbox.network.hosts import read_hosts
-from codeloop.workspace.sandbox.network.outside import Outside
+from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections
 from codeloop.workspace.sandbox.network.proxy import HostProxy
 
 BLOCKED = "blocked: connection to evil.example:443, not among the hosts of the sandbox"
@@ -76,7 +76,7 @@ async def sandboxed(registry: Registry) -> AsyncGenerator[tuple[HostProxy, int]]
     async def resolve(host: str, port: int) -> Sequence[str]:
         return ["93.184.216.34"]
 
-    outside = Outside({}, resolve, lambda address, port: ("127.0.0.1", registry.port))
+    outside = OutgoingConnections({}, resolve, lambda address, port: ("127.0.0.1", registry.port))
     proxy = HostProxy(read_hosts(["registry.test"]), outside)
     listener = socket.create_server(("127.0.0.1", 0))
     await proxy.serve(listener)

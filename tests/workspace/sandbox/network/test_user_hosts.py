@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.sandbox.network.user_hosts import user_hosts
+from codeloop.workspace.sandbox.network.user_hosts import find_user_hosts
 
 ROWS = [
     (".config/pip/pip.conf", "[global]\nindex-url: https://u:pw@pip.corp/simple\n", ["pip.corp"]),
@@ -62,13 +62,15 @@ def test_the_users_files_name_hosts_and_their_proxies_do_not(
     file = tmp_path / "home" / name
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    own = [host for host in user_hosts(tmp_path / "home", {}, tmp_path / "project") if host not in system(tmp_path)]
+    own = [
+        host for host in find_user_hosts(tmp_path / "home", {}, tmp_path / "project") if host not in system(tmp_path)
+    ]
     assert own == hosts
 
 
 def system(tmp_path: Path) -> list[str]:
     """Return what this machine's own /etc names."""
-    return user_hosts(tmp_path / "nobody", {}, tmp_path / "project")
+    return find_user_hosts(tmp_path / "nobody", {}, tmp_path / "project")
 
 
 def test_variables_name_hosts(tmp_path: Path) -> None:
@@ -82,7 +84,7 @@ def test_variables_name_hosts(tmp_path: Path) -> None:
         "HTTPS_PROXY": "http://proxy.corp:8080",
         "HOMEPAGE": "https://evil.example",
     }
-    hosts = user_hosts(tmp_path, environment, tmp_path / "project")
+    hosts = find_user_hosts(tmp_path, environment, tmp_path / "project")
     assert [host for host in hosts if host not in system(tmp_path)] == [
         *("pip.corp", "a.corp", "b.corp", "uv.corp", "npm.corp", "crates.corp", "go.corp")
     ]
@@ -91,7 +93,7 @@ def test_variables_name_hosts(tmp_path: Path) -> None:
 def test_a_file_that_a_variable_names_counts_for_the_usual_one(tmp_path: Path) -> None:
     (tmp_path / ".npmrc").write_text("registry=https://usual.corp")
     (tmp_path / "other").write_text("registry=https://other.corp")
-    hosts = user_hosts(tmp_path, {"NPM_CONFIG_USERCONFIG": str(tmp_path / "other")}, tmp_path / "project")
+    hosts = find_user_hosts(tmp_path, {"NPM_CONFIG_USERCONFIG": str(tmp_path / "other")}, tmp_path / "project")
     assert ("other.corp" in hosts, "usual.corp" in hosts) == (True, False)
 
 
@@ -108,9 +110,9 @@ def test_a_file_in_the_project_names_no_host_by_whatever_way_it_is_found(tmp_pat
         {"NPM_CONFIG_USERCONFIG": str(hostile)},
         {"NPM_CONFIG_USERCONFIG": f"{tmp_path}/link/.npmrc"},
     ):
-        assert "evil.example" not in user_hosts(home, environment, project)
-    assert "evil.example" not in user_hosts(project, {}, project)
-    assert "evil.example" not in user_hosts(project, {}, tmp_path / "link")
+        assert "evil.example" not in find_user_hosts(home, environment, project)
+    assert "evil.example" not in find_user_hosts(project, {}, project)
+    assert "evil.example" not in find_user_hosts(project, {}, tmp_path / "link")
 
 
 def test_a_pipe_or_a_folder_in_the_place_of_a_file_is_passed_over(tmp_path: Path) -> None:
@@ -118,4 +120,4 @@ def test_a_pipe_or_a_folder_in_the_place_of_a_file_is_passed_over(tmp_path: Path
 
     os.mkfifo(tmp_path / ".npmrc")
     (tmp_path / ".yarnrc").mkdir()
-    assert user_hosts(tmp_path, {}, tmp_path / "project") == system(tmp_path)
+    assert find_user_hosts(tmp_path, {}, tmp_path / "project") == system(tmp_path)

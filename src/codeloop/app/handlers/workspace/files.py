@@ -23,7 +23,7 @@ from codeloop.tool.file_access import readable
 from codeloop.workspace.files.encoding import NotText, decode, is_binary
 from codeloop.workspace.files.media_type import media_type
 from codeloop.workspace.files.safe_open import FileRefused, load
-from codeloop.workspace.git.ignore_patterns import user_excludes
+from codeloop.workspace.git.ignore_patterns import list_user_excludes
 from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.search.directory import entries
@@ -47,7 +47,7 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
     def read() -> list[FileNode]:
         target = _resolve_inside(project, args.path)
         try:
-            directory_entries = entries(target.root, target.real, user_excludes(project.settings.environment))
+            directory_entries = entries(target.root, target.real, list_user_excludes(project.settings.environment))
         except FileNotFoundError as error:
             raise OperationError("NotFoundError", f"Folder not found: {args.path}") from error
         except FileRefused as error:

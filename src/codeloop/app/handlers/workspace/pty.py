@@ -18,15 +18,14 @@ from codeloop.schema.bounds.terminal import PTY_TICKET, PTY_TITLE
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from codeloop.schema.operation import NoArguments
-from codeloop.workspace.terminal.shell_choice import program_of
-from codeloop.workspace.terminal.shell_choice import shells as installed
+from codeloop.workspace.terminal.shell_choice import choose_program, list_shells
 from codeloop.workspace.terminal.terminals import Terminal
 
 
 @handles(operation.PTY_SHELLS)
 async def shells(project: Project, _args: NoArguments) -> list[PtyShell]:
     """Return the shells that are installed."""
-    return installed(project.workspace.environment)
+    return list_shells(project.workspace.environment)
 
 
 @handles(operation.PTY_LIST)
@@ -45,7 +44,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     _check_title(args.title)
     workspace = project.workspace
     try:
-        program = program_of(args, workspace.directory, await _environment(project, args))
+        program = choose_program(args, workspace.directory, await _environment(project, args))
         terminal = await project.workspace.terminals.open(program, announce_exit)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

@@ -15,7 +15,7 @@ from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.wire import replace
 from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import fill_submodules
-from codeloop.workspace.process.confined import policy_of, sandbox_of
+from codeloop.workspace.process.sandboxed_program import enter_sandbox, make_policy
 from codeloop.workspace.process.shells import ShellCommand, ShellContext
 from codeloop.workspace.workspace import Workspace
 
@@ -92,7 +92,7 @@ async def run_setup(project: Project, folder: Path, line: str) -> None:
     context = ShellContext("setup", folder, given.environment, scratch)
     seconds = SHELL_TIMEOUT_MAX.seconds
     try:
-        policy = policy_of(tree) if await sandbox_of(tree) is not None else None
+        policy = make_policy(tree) if await enter_sandbox(tree) is not None else None
         program = await tree.shells.run(context, ShellCommand(line, seconds, policy=policy), lambda _output: None)
     except (OSError, ValueError) as error:
         raise OperationError("WorktreeStartCommandFailedError", f"{line}: {error}") from error

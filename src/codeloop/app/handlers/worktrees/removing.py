@@ -29,7 +29,7 @@ from codeloop.schema.api.worktrees import (
 from codeloop.schema.errors import Kind, OperationError
 from codeloop.schema.wire import replace
 from codeloop.tool.file_access import readable
-from codeloop.workspace.git.merge import Merged, Merging
+from codeloop.workspace.git.merge import MergeResult, Merging
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
@@ -99,7 +99,7 @@ async def rebase(project: Project, args: WorktreeName) -> WorktreeMerge:
     return _describe(record.base, merged, [])
 
 
-def _describe(into: str, merged: Merged, committed: list[str]) -> WorktreeMerge:
+def _describe(into: str, merged: MergeResult, committed: list[str]) -> WorktreeMerge:
     return WorktreeMerge(
         into=readable(into),
         commit=merged.commit,

@@ -15,7 +15,7 @@ from codeloop.config.project_root import find_project_root
 from codeloop.config.trust.state import trust_state
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.report import SandboxReport, report_on
+from codeloop.workspace.sandbox.report import SandboxReport, make_report
 
 
 @click.command("sandbox")
@@ -29,7 +29,7 @@ def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
     loaded = load(project_root, paths, config_file=config, environment=os.environ, trusted=trusted)
     scratch = paths.data / "tool-output"
     policy_input = PolicyInput(project_root.root, project_root.directory, scratch, dict(os.environ), paths.own)
-    report = asyncio.run(report_on(policy_input, loaded.config.sandbox))
+    report = asyncio.run(make_report(policy_input, loaded.config.sandbox))
     if as_json:
         click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))
     else:

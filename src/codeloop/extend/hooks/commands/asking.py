@@ -18,8 +18,8 @@ from codeloop.net.http1 import NetworkError
 from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTPUT, HOOK_PROMPT
 from codeloop.schema.config import CommandHookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
-from codeloop.workspace.process.confined import run_confined
 from codeloop.workspace.process.program_environment import tool_environment
+from codeloop.workspace.process.sandboxed_program import run_sandboxed
 from codeloop.workspace.process.shell_state import for_bash
 from codeloop.workspace.process.shells import find_shell
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
@@ -104,7 +104,7 @@ async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookD
         launch = Launch(words, _folder(row, scope), _environment(row, scope, is_boxed=sandbox is not False), {})
         given, most = msgspec.json.encode(payload), HOOK_OUTPUT.value
         grants = SandboxGrants(readable=readable) if readable else NOTHING
-        result = await run_confined(workspace, launch, given, most, grants, is_own=not is_confined, profile=profile)
+        result = await run_sandboxed(workspace, launch, given, most, grants, is_own=not is_confined, profile=profile)
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
     if len(result.output) > most:

@@ -27,8 +27,8 @@ from codeloop.extend.mcp.transport.program import (
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
 from codeloop.schema.wire import JSON
-from codeloop.workspace.process.program_boxes import ProgramBoxes
 from codeloop.workspace.process.program_log import ProgramLog
+from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -179,7 +179,7 @@ class ServerDependencies(Struct, frozen=True):
     project: ServerProject
     environment: dict[str, str]
     own_folder: Callable[[ServerDefinition], Path]
-    boxes: ProgramBoxes
+    boxes: ProgramSandboxes
     sign_in: Callable[[ServerDefinition], "httpx2.Auth | None"]
 
 

@@ -15,11 +15,11 @@ from codeloop.kit.small_files import from_home, make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM
 from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.process.program_boxes import ProgramBoxes
 from codeloop.workspace.process.program_environment import program_environment
 from codeloop.workspace.process.program_log import ProgramLog
+from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
-from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code, find_named, widen
+from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code, find_paths, widen
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
 
 _ANYWHERE = Path("/")
@@ -87,7 +87,7 @@ def _terms(
         # Keep Python from leaving .pyc files in the project.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
     code = find_code(words, Path(environment.get("HOME") or "/nonexistent"))
-    plain = ProgramProfile(own, readable=(*code, *find_named(how.environment.values()), folder), network="on")
+    plain = ProgramProfile(own, readable=(*code, *find_paths(how.environment.values()), folder), network="on")
     return LaunchSpec(words, folder, environment, widen(plain, how.is_boxed, project.root))
 
 
@@ -183,7 +183,7 @@ class _Streams(Struct, frozen=True):
     output: asyncio.StreamWriter
 
 
-async def start_server(boxes: ProgramBoxes, terms: LaunchSpec, log: ProgramLog) -> ServerProcess:
+async def start_server(boxes: ProgramSandboxes, terms: LaunchSpec, log: ProgramLog) -> ServerProcess:
     """Start a program. Raises CodeloopError."""
     log.begin()
     errors = Pipe(log.feed)

@@ -22,7 +22,7 @@ from codeloop.tool.file_access import (
     resolve,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, EditRefused, apply, effort_of
+from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, EditRefused, apply, estimate_effort
 from codeloop.workspace.files.encoding import UTF8, check_new, encode
 from codeloop.workspace.files.safe_open import load_if_there
 from codeloop.workspace.workspace import ResolvedPath
@@ -112,7 +112,7 @@ def _in_order(content: str, steps: list[Edit], path: str, *, quotes: bool = True
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
             why, advice = (str(error), error.advice) if quotes else UNQUOTED
             raise ToolFailure(readable(f"{path}: {which}{why}"), advice=readable(advice)) from error
-        effort += effort_of(content, done.how)
+        effort += estimate_effort(content, done.how)
         if effort > MOST_EFFORT and number < len(steps):
             raise ToolFailure(
                 f"{path} is too large for {len(steps)} edits at once.", advice=f"Make {number} in one call."

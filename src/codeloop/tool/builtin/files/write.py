@@ -16,7 +16,7 @@ from codeloop.tool.file_access import (
     resolve,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, main_line_end
+from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, find_main_line_end
 from codeloop.workspace.files.safe_open import load_if_there
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -57,7 +57,7 @@ def _change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileChange:
         return FileChange(target, None, content.encode(), "", content)
     check_known(ctx, target, before)
     text = _decode_old(before.data)
-    if main_line_end(text.content) == "\r\n" and "\r\n" not in content:
+    if find_main_line_end(text.content) == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")
     return FileChange(target, before, encode(content, text.encoding), text.content, content)
 

@@ -15,7 +15,7 @@ from codeloop.tool.builtin.search.search_folder import TWICE, strip_search_folde
 from codeloop.tool.file_access import check_unmoved, missing, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import newest, printable
+from codeloop.workspace.search.ripgrep import keep_newest, printable
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -54,7 +54,9 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"The search failed: {error}") from error
     if not found.paths:
         await _check_folder(ctx, target, pattern)
-    kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # reads each file's modification time
+    kept = await asyncio.to_thread(
+        keep_newest, found.paths, SEARCH_RESULTS.value
+    )  # reads each file's modification time
     paths = [printable(ctx.workspace.shorten(Path(path))) for path in kept]
     if len(paths) < len(found.paths):
         notes.append(f"the newest {len(paths)} of {len(found.paths)} files; narrow the pattern or the path for others")

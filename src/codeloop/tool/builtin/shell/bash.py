@@ -32,10 +32,10 @@ from codeloop.tool.file_access import folder_of, format_path, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.scratch import expand_outputs, shorten_output
 from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
-from codeloop.workspace.process.confined import policy_input_of, policy_of
+from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
+from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NOT_FOUND = 127
@@ -96,7 +96,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     limits = deny_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
     if policy is not None and (limits != before or time.monotonic() - looked > _SAME):
-        policy = policy_of(ctx.workspace, limits)
+        policy = make_policy(ctx.workspace, limits)
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
@@ -164,9 +164,9 @@ async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
     if config.mode == "off":
         return None
     shells = workspace.shells
-    await shells.survey(policy_input_of(workspace), workspace.sandbox)
+    await shells.survey(make_policy_input(workspace), workspace.sandbox)
     try:
-        policy = policy_of(workspace, limits)
+        policy = make_policy(workspace, limits)
         # The command's start checks that its files are unchanged.
         sandbox = shells.sandboxes.find(policy) or await shells.sandboxes.enter(policy)
     except SandboxRefused as error:
@@ -212,7 +212,7 @@ async def _ask(
             need = make_need(params.command, line.analysis)
             if not need.unproven:
                 work = ctx.workspace
-                departure = UnsandboxedLine(work.root, work.environment, policy_of(work).writable)
+                departure = UnsandboxedLine(work.root, work.environment, make_policy(work).writable)
                 need = replace(need, unproven=await asyncio.to_thread(departure.doubt, line.analysis.commands))
             if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
                 said |= {"doubt": need.unproven}

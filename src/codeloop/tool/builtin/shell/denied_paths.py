@@ -10,7 +10,7 @@ from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.file_access import permission_name
-from codeloop.workspace.git.planted.moving import move_away
+from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.sandbox.locations import SKIPPED
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.workspace import Workspace

@@ -7,7 +7,7 @@ from pathlib import Path
 from codeloop.permission.shell.grammar import is_harmless
 from codeloop.permission.shell.proof import Facts, GitFacts, ProgramFacts
 from codeloop.workspace.git.discovery import find_repository
-from codeloop.workspace.process.programs import SearchPath, loads_from_project
+from codeloop.workspace.process.search_path import SearchPath, loads_from_project
 from codeloop.workspace.process.shells import ShellContext, find_shell
 from codeloop.workspace.workspace import Workspace
 

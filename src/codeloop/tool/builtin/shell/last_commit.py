@@ -20,7 +20,7 @@ from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.git.planted.layout import git_folders
 from codeloop.workspace.git.repository import Git, GitFailed
-from codeloop.workspace.git.worktrees import run_unfiltered, words_of
+from codeloop.workspace.git.worktrees import describe_failure, run_unfiltered
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.launcher.mounts import LAYERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
@@ -137,7 +137,7 @@ async def _fill(git: Git, commit: str, copy: Path) -> None:
     if printed.code == 0:
         printed = await run_unfiltered(git, "checkout-index", "--all", "--quiet", f"--prefix={copy}/", index=index)
     if printed.code != 0:
-        raise ToolFailure(f"git can't copy the last commit: {words_of(printed)}")
+        raise ToolFailure(f"git can't copy the last commit: {describe_failure(printed)}")
 
 
 async def _list_borrowed(git: Git, hidden: Collection[Path]) -> list[Path]:

@@ -10,7 +10,7 @@ from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.touched_files import find_touched
-from codeloop.workspace.process.confined import policy_input_of, policy_of
+from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
@@ -43,8 +43,8 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
     config, shells = workspace.sandbox, workspace.shells
     if config.mode == "off":
         return SandboxPreview(backend="", reason="it is turned off")
-    await shells.survey(policy_input_of(workspace), workspace.sandbox)
-    policy = policy_of(workspace)
+    await shells.survey(make_policy_input(workspace), workspace.sandbox)
+    policy = make_policy(workspace)
     try:
         sandbox = await shells.sandboxes.enter(policy)
     except SandboxRefused as error:

@@ -12,8 +12,8 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.file_access import edit_needs, permission_name, readable
 from codeloop.tool.tool import ToolContext
-from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE
 from codeloop.workspace.sandbox.protected_files import SetAside
+from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 
 _REASON = "It appeared while a sandboxed command ran, and decides what runs later. Keep it if it was you who made it."
 _FILES = 20

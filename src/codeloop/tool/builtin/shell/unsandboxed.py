@@ -9,7 +9,7 @@ from pathlib import Path
 from codeloop.kit.git import common_folder, git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.workspace.git.index import submodules
-from codeloop.workspace.git.planted.configured import at_home, read_all, user_files
+from codeloop.workspace.git.planted.configured_files import at_home, read_all, user_files
 from codeloop.workspace.git.settings import GitSetting
 
 _HARMLESS = frozenset(("cd", "echo", "exit", "printf", "pwd", "sleep", "true"))

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import from_home, read_start
-from codeloop.workspace.git.planted.configured import settings_of
+from codeloop.workspace.git.planted.configured_files import settings_of
 
 GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
 """Entries of a git directory that decide which programs git runs and which paths it follows."""

@@ -13,7 +13,7 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import submodules
-from codeloop.workspace.git.planted.changes import (
+from codeloop.workspace.git.planted.change_times import (
     CommandRuns,
     all_folders,
     decisions_of,
@@ -22,13 +22,13 @@ from codeloop.workspace.git.planted.changes import (
     modules,
     stamp_of,
 )
-from codeloop.workspace.git.planted.configured import CONFIG_BYTES, find_named_files, settings_of
+from codeloop.workspace.git.planted.configured_files import CONFIG_BYTES, find_named_files, settings_of
+from codeloop.workspace.git.planted.executed_lines import EXECUTED, LINES_BYTES, UPDATES
 from codeloop.workspace.git.planted.finder import RepositoryFinder
+from codeloop.workspace.git.planted.git_folder_watch import GitFolderWatch
 from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, git_folders, pointer, work_trees
-from codeloop.workspace.git.planted.lines import EXECUTED, LINES_BYTES, UPDATES
 from codeloop.workspace.git.planted.links import find_links_out
-from codeloop.workspace.git.planted.moving import move_away
-from codeloop.workspace.git.planted.own_watch import OwnWatch
+from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.settings import GitSetting, read_settings
 
 _SHOWN = 5
@@ -66,7 +66,7 @@ class PlantedRepositories:
         self._quarantine = path
         self._environment = environment
         self._finder = RepositoryFinder(roots)
-        self._own_watch = OwnWatch()
+        self._git_folder_watch = GitFolderWatch()
         self._of_user: set[Path] = set()
         self._created: dict[Path, tuple[int, ...]] = {}
         self._before = _Before(frozenset(), None, {}, {})
@@ -103,7 +103,7 @@ class PlantedRepositories:
     @property
     def is_same(self) -> bool:
         """Whether nothing has changed since the last note. What commands have made is always checked."""
-        return not self._created and self._own_watch.is_same and self._finder.is_same
+        return not self._created and self._git_folder_watch.is_same and self._finder.is_same
 
     def count_at_once(self, more: int) -> bool:
         """Do `begin` (1), `end` (-1) or `note` (0) without a look when nothing has changed.
@@ -134,7 +134,7 @@ class PlantedRepositories:
     def _take_stock(self) -> None:
         if self._runs.running or self.is_same:
             return
-        self._own_watch.begin()
+        self._git_folder_watch.begin()
         expected = self._list_git_folders()
         more = {root / ".git" for root in self._roots} | self._of_user
         states = _read_states(
@@ -158,7 +158,7 @@ class PlantedRepositories:
             {entry: decisions_of(entry) for entry in self._list_nested()[1]},
         )
         is_whole = git_folders == expected and not self._before.unguarded
-        self._own_watch.finish(scanned, states if is_whole else None)
+        self._git_folder_watch.finish(scanned, states if is_whole else None)
 
     def end(self) -> str:
         """Check what appeared while commands ran. Return a description of what was moved away, or ""."""
@@ -167,7 +167,7 @@ class PlantedRepositories:
             return "" if self.is_same and self._finder.is_whole else self._look_through()
 
     def _look_through(self) -> str:
-        self._own_watch.reset()
+        self._git_folder_watch.reset()
         self._moves = {}
         seen: set[Path] = set()
         new = self._look() - self._of_user
@@ -205,7 +205,7 @@ class PlantedRepositories:
     def close(self) -> None:
         """Stop watching."""
         self._finder.close()
-        self._own_watch.close()
+        self._git_folder_watch.close()
 
     def _look(self) -> set[Path]:
         paths = self._finder.look()

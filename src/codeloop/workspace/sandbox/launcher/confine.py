@@ -4,8 +4,8 @@ import os
 import resource
 from struct import pack
 
+from codeloop.workspace.sandbox.launcher.cache_overlays import layer_caches
 from codeloop.workspace.sandbox.launcher.landlock import landlock_version, restrict, scope
-from codeloop.workspace.sandbox.launcher.layers import layer_caches
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call, close_memory, write_text
 from codeloop.workspace.sandbox.launcher.mounts import mount_all
 from codeloop.workspace.sandbox.launcher.namespaces import enter_mounts, enter_network, enter_processes

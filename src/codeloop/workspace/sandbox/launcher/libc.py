@@ -39,7 +39,7 @@ def close_memory() -> None:
         call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def child_signals() -> int:
+def open_child_signals() -> int:
     """Return a descriptor that becomes readable when a child of the reading process ends. Forks inherit it."""
     if sys.platform != "linux":
         return _make_signal_pipe()
@@ -65,7 +65,7 @@ def _make_signal_pipe() -> int:
     return reader
 
 
-def identity(path: str | os.PathLike[str]) -> bytes:
+def identify_file(path: str | os.PathLike[str]) -> bytes:
     """Return an identity that no other file has, not even one that reuses its inode number; empty when it is gone."""
     handle = ctypes.create_string_buffer(_HANDLE.pack(_LARGEST_HANDLE, 0), _HANDLE.size + _LARGEST_HANDLE)
     if sys.platform == "linux" and not _libc.name_to_handle_at(-100, os.fsencode(path), handle, _MOUNT, 0):

@@ -16,14 +16,14 @@ from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, 
 from struct import Struct
 
 from codeloop.workspace.sandbox.launcher.confine import confine, limit
-from codeloop.workspace.sandbox.launcher.libc import become_subreaper, child_signals
+from codeloop.workspace.sandbox.launcher.libc import become_subreaper, open_child_signals
 from codeloop.workspace.sandbox.launcher.plan import read_plan
 from codeloop.workspace.sandbox.launcher.processes import (
     KILL,
-    descendants,
     end_descendants,
     forget_signals,
     has_children,
+    list_descendants,
     send_signal,
     wait_for_child,
 )
@@ -46,12 +46,12 @@ def main(fd: int, mark: str) -> None:
     """Serve the requests that come over a descriptor. `mark` begins the marks of its commands."""
     become_subreaper()
     fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)  # supervisors hold it while a command runs
-    serve(socket(fileno=fd), child_signals(), mark)
+    serve(socket(fileno=fd), open_child_signals(), mark)
 
 
 def inside(fd: int, _mark: str) -> None:
     """Serve inside a sandbox that another program made; the plan comes over a descriptor."""
-    _box(socket(fileno=fd), child_signals(), _NO_BOUNDS)
+    _box(socket(fileno=fd), open_child_signals(), _NO_BOUNDS)
 
 
 def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS) -> None:
@@ -146,7 +146,7 @@ def _reap(forks: set[int]) -> bool:
 
 def _end_strays(forks: set[int]) -> bool:
     """Kill what a killed supervisor had below it; return whether there was any, so that its children come next."""
-    strays = descendants(spare=forks)
+    strays = list_descendants(spare=forks)
     send_signal(strays, KILL)
     return bool(strays)
 

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 
-from codeloop.workspace.sandbox.launcher.ignored import Ignored
+from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ANY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -25,7 +25,7 @@ def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
             return _enter(at, name, is_ours=is_ours)
         if is_ours and _kind(at, name) in {stat.S_IFLNK, stat.S_IFDIR}:
             _stash(at, name)
-        with Ignored(FileExistsError):
+        with Suppress(FileExistsError):
             os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=at))
         return os.open(name, _ANY, dir_fd=at)
     finally:
@@ -67,7 +67,7 @@ def _enter(at: int, name: str, *, is_ours: bool) -> int:
         if not is_ours:
             raise
         _stash(at, name)
-    with Ignored(FileExistsError):  # another sandbox is made at the same time
+    with Suppress(FileExistsError):  # another sandbox is made at the same time
         os.mkdir(name, 0o755, dir_fd=at)
     return os.open(name, _FOLDER, dir_fd=at)
 

@@ -6,11 +6,11 @@ import errno
 import os
 import stat
 
-from codeloop.workspace.sandbox.launcher.ignored import Ignored
-from codeloop.workspace.sandbox.launcher.layers import join_layer
+from codeloop.workspace.sandbox.launcher.cache_overlays import join_layer
 from codeloop.workspace.sandbox.launcher.libc import call, read_text, unescape, write_text
 from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.plan import Plan
+from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _layer_borrowed(borrowed: dict[str, int], layers: int) -> set[str]:
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             continue
         upper, work = (f"/proc/self/fd/{layers}/{number}.{name}" for name in ("upper", "work"))
-        with Ignored(OSError):  # the kernel or the file system has no overlays
+        with Suppress(OSError):  # the kernel or the file system has no overlays
             os.mkdir(upper, 0o755)
             os.mkdir(work, 0o700)
             join_layer(path, fd, upper, work)

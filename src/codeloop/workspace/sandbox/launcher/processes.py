@@ -7,7 +7,7 @@ import select
 import sys
 import time
 
-from codeloop.workspace.sandbox.launcher.ignored import Ignored
+from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _PATIENCE = 1.0  # seconds: what is still there then belongs to another user
 _ROUND = 0.005
 
 
-def descendants(mark: str = "", spare: AbstractSet[int] = frozenset(), of: int = 0) -> set[int]:
+def list_descendants(mark: str = "", spare: AbstractSet[int] = frozenset(), of: int = 0) -> set[int]:
     """Return every living process below this one, or below `of`, and without a subreaper those with the mark.
 
     Those in `spare` and what is below them are left out.
@@ -45,25 +45,25 @@ def descendants(mark: str = "", spare: AbstractSet[int] = frozenset(), of: int =
 def end_descendants(signals: int, grace: float, mark: str = "") -> int:
     """End every process below this one: TERM, after `grace` seconds KILL, until none is left. Returns how many.
 
-    `signals`: the descriptor of `child_signals`. Another user's processes are given up after a second.
+    `signals`: the descriptor of `open_child_signals`. Another user's processes are given up after a second.
     """
-    seen = descendants(mark)
+    seen = list_descendants(mark)
     send_signal(seen, TERM)
     send_signal(seen, CONT)
     until = time.monotonic() + grace
-    while time.monotonic() < until and has_children() and descendants(mark):
+    while time.monotonic() < until and has_children() and list_descendants(mark):
         wait_for_child(signals, min(until - time.monotonic(), 0.05))
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
-        rest = descendants(mark)
+        rest = list_descendants(mark)
         if not rest and not has_children():
             break
         # What is stopped can't fork while the others are killed.
         send_signal(rest, STOP)
-        send_signal(rest | descendants(mark), KILL)
+        send_signal(rest | list_descendants(mark), KILL)
         for group in _groups(rest):
             # At once, so that none of it can fork and end before it is seen.
-            with Ignored(ProcessLookupError, PermissionError):
+            with Suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, KILL)
         seen |= rest
         has_children()
@@ -77,25 +77,25 @@ def interrupt(shell: int, signals: int, seconds: float, mark: str = "") -> None:
 
     The shell is stopped meanwhile: it would go on with its next command. Filters end when what they read from does.
     """
-    group = {pid for pid in descendants(mark) if _groups({pid}) == {shell}}
+    group = {pid for pid in list_descendants(mark) if _groups({pid}) == {shell}}
     children = group - {shell} or group
     send_signal(group - children, STOP)
     send_signal({pid for pid in children if _name(pid) not in _FILTERS}, INT)
     until = time.monotonic() + seconds
-    while time.monotonic() < until and children & descendants(mark):
+    while time.monotonic() < until and children & list_descendants(mark):
         wait_for_child(signals, min(until - time.monotonic(), 0.05))
 
 
 def _name(pid: int) -> bytes:
     """Return the name of a process as the system has it; empty where it can't be read."""
-    with Ignored(OSError), open(f"/proc/{pid}/comm", "rb") as file:
+    with Suppress(OSError), open(f"/proc/{pid}/comm", "rb") as file:
         return file.read().rstrip()
     return b""
 
 
 def end_all() -> None:
     """Kill every process of this PID namespace but the first and this one, whatever they do against it."""
-    with Ignored(ProcessLookupError):
+    with Suppress(ProcessLookupError):
         os.kill(-1, KILL)
 
 
@@ -103,7 +103,7 @@ def _groups(pids: AbstractSet[int]) -> set[int]:
     """Return the process groups of these but that of ours."""
     groups: set[int] = set()
     for pid in pids:
-        with Ignored(ProcessLookupError, PermissionError):
+        with Suppress(ProcessLookupError, PermissionError):
             groups.add(os.getpgid(pid))
     return groups - {0, os.getpgrp()}
 
@@ -125,7 +125,7 @@ def wait_for_child(signals: int, seconds: float) -> None:
 
 
 def forget_signals(signals: int) -> None:
-    """Empty the descriptor of `child_signals`."""
+    """Empty the descriptor of `open_child_signals`."""
     try:
         while os.read(signals, 4096):
             pass

@@ -4,8 +4,8 @@ import errno
 import os
 from _socket import AF_INET, SOCK_STREAM, socket
 
-from codeloop.workspace.sandbox.launcher.ignored import Ignored
 from codeloop.workspace.sandbox.launcher.plan import Plan
+from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 _NAME = ".codeloop-probe"
 _TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
@@ -47,7 +47,7 @@ def _prove_by_name(plan: Plan) -> None:
     """Attempt what a macOS profile refuses: there nothing is mounted, and no network is made."""
     ours = f"{plan.temporary}/{_NAME}"
     for path in plan.hidden:
-        with Ignored(OSError):
+        with Suppress(OSError):
             os.link(path, ours)
         for name in (path, ours):
             if _is_done(name, os.O_RDONLY):
@@ -75,7 +75,7 @@ def _find_writable(plan: Plan) -> list[str]:
 
 
 def _remove(path: str) -> None:
-    with Ignored(FileNotFoundError):
+    with Suppress(FileNotFoundError):
         os.unlink(path)
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 
 from codeloop.workspace.sandbox.launcher.libc import read_text
-from codeloop.workspace.sandbox.launcher.processes import descendants
+from codeloop.workspace.sandbox.launcher.processes import list_descendants
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class UsageWatch:
         began = time.monotonic()
         if began < self._next or not self._bounds.is_any:
             return ""
-        pids = descendants()
+        pids = list_descendants()
         used = [_sizes(f"/proc/{pid}/status", ("Threads:", "VmRSS:", "VmSwap:")) for pid in pids]
         exceeded = ""
         if self._bounds.processes and sum(row[0] for row in used) > self._bounds.processes:

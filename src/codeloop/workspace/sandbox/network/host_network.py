@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from codeloop.workspace.sandbox.network.hosts import Hosts
-from codeloop.workspace.sandbox.network.outside import Outside
+from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections
 from codeloop.workspace.sandbox.network.proxy import HostProxy
 
 _DIRECT = "localhost,127.0.0.1,::1"
@@ -59,7 +59,7 @@ class HostNetwork:
         """Return the variables that lead a session's commands to the proxy. Raises OSError when it can't be reached."""
         async with self._starting:
             if self._proxy is None:
-                self._proxy = HostProxy(self._hosts, Outside(self._environment))
+                self._proxy = HostProxy(self._hosts, OutgoingConnections(self._environment))
                 for port in self._hosts.services:
                     with suppress(OSError):  # a command of ours serves that port itself
                         await self._proxy.forward(await self._listen(port), port)

@@ -17,7 +17,7 @@ from codeloop.schema.limits import (
     PROXY_REFUSALS,
 )
 from codeloop.workspace.sandbox.network.hosts import PORTS, Blocked, HostPort, Hosts
-from codeloop.workspace.sandbox.network.outside import Outside, Stream, Unreachable
+from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections, Stream, Unreachable
 from codeloop.workspace.sandbox.network.proxy_request import is_greeting, read_request
 
 _CHUNK = 65_536
@@ -39,7 +39,7 @@ class Refusal(Struct, frozen=True):
 class HostProxy:
     """Serves listening sockets of the sandbox until `close`. A socket for each session tells whose a refusal is."""
 
-    def __init__(self, hosts: Hosts, outside: Outside) -> None:
+    def __init__(self, hosts: Hosts, outside: OutgoingConnections) -> None:
         self.count = 0
         """How many connections were refused so far: what `refused` takes as `after`."""
         self._hosts = hosts

@@ -52,7 +52,7 @@ _SETTING = r"""^[ \t]*[:"']?(?:{})["']?[ \t]*[=: \t>].*(?:\n[ \t-]+["']?https?:/
 _URL = re.compile(r"https?://[^\s\"'<>,|]+")
 
 
-def user_hosts(home: Path, environment: Mapping[str, str], project: Path) -> list[str]:
+def find_user_hosts(home: Path, environment: Mapping[str, str], project: Path) -> list[str]:
     """Return the hosts, as entries of a list of hosts. A file that lies in the project, also by a link, is not read."""
     texts = [text for name, text in environment.items() if VARIABLES.fullmatch(name)]
     inside = Path(os.path.realpath(project))

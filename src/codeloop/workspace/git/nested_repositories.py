@@ -12,7 +12,7 @@ _CONVERTING = ("filter", "ident", "working-tree-encoding", "eol")
 _RULES_BYTES = 256 * 1024
 
 
-class Repositories:
+class NestedRepositories:
     """The repository at the top of a work tree, and those inside it (submodules, clones)."""
 
     def __init__(self, root: str, excludes: Iterable[Path], *, with_index: bool) -> None:

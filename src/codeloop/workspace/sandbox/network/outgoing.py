@@ -30,7 +30,7 @@ class Stream(Struct, frozen=True):
     writer: asyncio.StreamWriter
 
 
-class Outside(Struct, frozen=True):
+class OutgoingConnections(Struct, frozen=True):
     """Connects to targets. `environment` names the user's own proxies; only tests replace resolving and dialling."""
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])

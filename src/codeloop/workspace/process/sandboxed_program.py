@@ -19,7 +19,7 @@ from codeloop.workspace.workspace import Workspace
 _ERRORS = 8_192  # bytes
 
 
-class ConfinedResult(Struct, frozen=True):
+class SandboxedResult(Struct, frozen=True):
     """How a program ended: its exit code (negative: the signal), its output, and its stderr."""
 
     code: int
@@ -27,22 +27,22 @@ class ConfinedResult(Struct, frozen=True):
     errors: str
 
 
-def policy_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
+def make_policy(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
     """Return the sandbox policy of a work tree's commands. Looks at the disk."""
-    return workspace.shells.policy(policy_input_of(workspace), workspace.sandbox, grants)
+    return workspace.shells.policy(make_policy_input(workspace), workspace.sandbox, grants)
 
 
-def policy_input_of(workspace: Workspace) -> PolicyInput:
+def make_policy_input(workspace: Workspace) -> PolicyInput:
     """Return the folders and variables from which a work tree's sandbox policies are made."""
     return PolicyInput(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
 
 
-def profile_in_project(workspace: Workspace, name: str) -> ProgramProfile:
+def make_project_profile(workspace: Workspace, name: str) -> ProgramProfile:
     """Return the sandbox profile of a program that works on the project: it may write there, as commands may."""
     return ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
 
 
-async def sandbox_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> Sandbox | None:
+async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NOTHING) -> Sandbox | None:
     """Return the sandbox of a work tree's commands, with `grants`; None when it is off or unavailable.
 
     Raises SandboxRefused where the configuration requires one that can't be had.
@@ -50,17 +50,17 @@ async def sandbox_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> S
     if workspace.sandbox.mode == "off":
         return None
     shells = workspace.shells
-    await shells.survey(policy_input_of(workspace), workspace.sandbox)
+    await shells.survey(make_policy_input(workspace), workspace.sandbox)
     try:
-        return await shells.sandboxes.enter(policy_of(workspace, grants))
+        return await shells.sandboxes.enter(make_policy(workspace, grants))
     except SandboxRefused:
         if workspace.sandbox.mode == "required":
             raise
         return None
 
 
-async def start_confined(workspace: Workspace, launch: Launch, sandbox: Sandbox | None) -> LaunchedProcess:
-    """Start a program in a sandbox from `sandbox_of`, without network. It ends when the work tree is closed.
+async def start_sandboxed(workspace: Workspace, launch: Launch, sandbox: Sandbox | None) -> LaunchedProcess:
+    """Start a program in a sandbox from `enter_sandbox`, without network. It ends when the work tree is closed.
 
     Raises OSError when it can't be started.
     """
@@ -73,7 +73,7 @@ async def start_confined(workspace: Workspace, launch: Launch, sandbox: Sandbox 
     )
 
 
-async def run_confined(
+async def run_sandboxed(
     workspace: Workspace,
     launch: Launch,
     stdin: bytes,
@@ -82,14 +82,14 @@ async def run_confined(
     *,
     is_own: bool = False,
     profile: ProgramProfile | None = None,
-) -> ConfinedResult:
+) -> SandboxedResult:
     """Run a program to its end, with `stdin` on its stdin; at most `most` + 1 bytes of its output are kept.
 
     `is_own`: it is a program of the user's, in a sandbox of its own as `profile` says, or for None in none.
     When the caller is cancelled, it is ended with all that it started. Raises OSError when it can't be started, and
     SandboxRefused, which is one, where there has to be a sandbox.
     """
-    sandbox = None if is_own else await sandbox_of(workspace, grants)
+    sandbox = None if is_own else await enter_sandbox(workspace, grants)
     path = workspace.scratch.with_name("set-aside")
     protected: ProtectedFiles | None = None
     if sandbox is not None:
@@ -110,14 +110,14 @@ async def run_confined(
         if profile is not None:
             process = await workspace.boxes.start(launch, profile)
         else:
-            process = await start_confined(workspace, launch, sandbox)
+            process = await start_sandboxed(workspace, launch, sandbox)
         try:
             for pipe in pipes:
                 pipe.listen()
             code = await asyncio.shield(process.exited)
         finally:
             await to_the_end(process.end(0))
-    return ConfinedResult(code, bytes(output), errors.decode("utf-8", "replace"))
+    return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
 
 
 def _keep(tail: bytearray, most: int, chunk: bytes) -> None:

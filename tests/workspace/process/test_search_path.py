@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.process.programs import SearchPath, loads_from_project
+from codeloop.workspace.process.search_path import SearchPath, loads_from_project
 
 
 def test_a_system_program_is_certain() -> None:

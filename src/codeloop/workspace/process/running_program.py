@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.schema.limits import MCP_STOP, SHELL_TERM
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.process.confined import sandbox_of, start_confined
+from codeloop.workspace.process.sandboxed_program import enter_sandbox, start_sandboxed
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
@@ -96,7 +96,7 @@ class RunningProgram:
             self._errors.close()
 
 
-class ProgramTerms(Struct, frozen=True):
+class ProgramOptions(Struct, frozen=True):
     """How a program is started. `readable`: folders of ours that it needs, which it may read in a sandbox.
 
     `channel`: the variable that tells it the descriptor to talk over; stdout and stderr then both go to who started it.
@@ -112,23 +112,23 @@ class ProgramTerms(Struct, frozen=True):
     profile: ProgramProfile | None = None
 
 
-_PLAIN = ProgramTerms()
+_PLAIN = ProgramOptions()
 _CHANNEL = 3
 
 
 async def start_program(
-    workspace: Workspace, launch: Launch, errors: Callable[[bytes], None], terms: ProgramTerms = _PLAIN
+    workspace: Workspace, launch: Launch, errors: Callable[[bytes], None], options: ProgramOptions = _PLAIN
 ) -> RunningProgram:
     """Start a program to talk with. `errors` receives its other output. Raises OSError."""
     mark = os.urandom(8).hex()
     environment = {**launch.environment, MARK: mark}
     sandbox = None
-    if terms.confined:
-        readable = tuple(Path(os.path.realpath(folder)) for folder in terms.readable)
+    if options.confined:
+        readable = tuple(Path(os.path.realpath(folder)) for folder in options.readable)
         grants = SandboxGrants(readable=readable) if readable else NOTHING
-        sandbox = await sandbox_of(workspace, grants)
-        if sandbox is not None and terms.reaches:
-            environment = await workspace.shells.sandboxes.environment(sandbox, terms.reaches, environment)
+        sandbox = await enter_sandbox(workspace, grants)
+        if sandbox is not None and options.reaches:
+            environment = await workspace.shells.sandboxes.environment(sandbox, options.reaches, environment)
     pipe = Pipe(errors)
     ours, theirs = socket.socketpair()
     with ExitStack() as on_failure:
@@ -136,14 +136,14 @@ async def start_program(
             on_failure.callback(close)
         with theirs:
             descriptors = {0: theirs.fileno(), 1: theirs.fileno(), 2: pipe.writer}
-            if terms.channel:
-                environment[terms.channel] = str(_CHANNEL)
+            if options.channel:
+                environment[options.channel] = str(_CHANNEL)
                 descriptors = {_CHANNEL: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
             prepared_launch = replace(launch, environment=environment, descriptors=descriptors)
-            if terms.profile is not None and not terms.confined:
-                process = await workspace.boxes.start(prepared_launch, terms.profile)
+            if options.profile is not None and not options.confined:
+                process = await workspace.boxes.start(prepared_launch, options.profile)
             else:
-                process = await start_confined(workspace, prepared_launch, sandbox)
+                process = await start_sandboxed(workspace, prepared_launch, sandbox)
         on_failure.pop_all()
     pipe.listen()
     program = RunningProgram(process, ours, mark, pipe)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse, user_excludes
+from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, list_user_excludes, parse
 from codeloop.workspace.git.index import read_small
 
 _NEVER = frozenset(
@@ -22,7 +22,7 @@ class IgnoredFiles:
     def __init__(self, root: Path, git: Path | None, more: Sequence[str], environment: Mapping[str, str]) -> None:
         """`more`: further patterns as in `.gitignore`."""
         self._root = root
-        files = user_excludes(environment)
+        files = list_user_excludes(environment)
         if git is not None:
             files = (git / "info" / "exclude", *files)
         self._outside = tuple(parse(read_small(file, _BYTES), "") for file in files)

@@ -89,24 +89,24 @@ def _lock(path: Path) -> int | None:
     return fd
 
 
-def layer_name(path: Path) -> str:
+def make_layer_name(path: Path) -> str:
     """Return the name of the folder that holds a cache's layer."""
     return blake2b(os.fsencode(path), digest_size=8).hexdigest()
 
 
 def make_cache(private: Path | None, path: str) -> Path:
     """Return the folder that replaces a cache where overlays are unavailable, made when absent."""
-    folder = Path(private or "/", layer_name(Path(path)), "own")
+    folder = Path(private or "/", make_layer_name(Path(path)), "own")
     make_private(folder)
     return folder
 
 
-def linking_variables(policy: SandboxPolicy) -> dict[str, str]:
+def make_linking_variables(policy: SandboxPolicy) -> dict[str, str]:
     """Return variables that make tools copy instead of link from a cache, where the home is a private one."""
     return {name: text.format(home=policy.home) for name, text in LINKING.items()} if policy.home is not None else {}
 
 
-def cache_variables(folder: Path, policy: SandboxPolicy, environment: Mapping[str, str]) -> dict[str, str]:
+def make_cache_variables(folder: Path, policy: SandboxPolicy, environment: Mapping[str, str]) -> dict[str, str]:
     """Return variables that point tools to the project's own caches."""
     own = folder / OWN_CACHES
     variables = {row.variable: str(own / row.folder) for row in CACHES if row.variable}

@@ -68,7 +68,7 @@ _NAME_IT = "To write there, name the path in the command itself, or use `outside
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
 
-def find_blocked(
+def find_refusals(
     output: str,
     code: int | None,
     policy: SandboxPolicy,

@@ -6,7 +6,7 @@ from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.snapshot.inotify import Watch
 
 
-class OwnWatch:
+class GitFolderWatch:
     """Watches the folders of git directories that were read. `begin` before they are read, `finish` after that."""
 
     def __init__(self) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE, find_blocked, find_proxy_mention, find_strayed_writes
 from codeloop.workspace.sandbox.network.host_network import proxy_environment
 from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, find_proxy_mention, find_refusals, find_strayed_writes
 from tests.workspace.sandbox.conftest import Attacked
 
 NO_GIT = "fatal: could not read Username for 'https://github.com': terminal prompts disabled"
@@ -50,7 +50,7 @@ def policy(tmp_path: Path) -> SandboxPolicy:
 def test_what_tools_print_is_told_as_what_was_blocked(
     tmp_path: Path, policy: SandboxPolicy, folder: str, printed: str, told: str
 ) -> None:
-    notes = find_blocked(printed, 1, policy, tmp_path / folder, tmp_path, [])
+    notes = find_refusals(printed, 1, policy, tmp_path / folder, tmp_path, [])
     assert len(notes) == bool(told), notes
     for note in notes:
         assert note.startswith(f"blocked: {told}")
@@ -73,9 +73,9 @@ def test_a_failure_that_names_a_hidden_file_of_the_project_says_that_it_looks_em
 ) -> None:
     folder = tmp_path / "project/tests"
     policy = replace(policy, hidden=(folder / "data/.netrc", folder / "credentials"))
-    notes = find_blocked(printed, 1, policy, tmp_path / "project", tmp_path, [], command)
+    notes = find_refusals(printed, 1, policy, tmp_path / "project", tmp_path, [], command)
     assert ["looks empty" in note for note in notes] == [True] * is_told
-    assert not find_blocked(printed, 0, policy, tmp_path / "project", tmp_path, [], command)
+    assert not find_refusals(printed, 0, policy, tmp_path / "project", tmp_path, [], command)
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="which ports are served can't be seen here")
@@ -97,11 +97,11 @@ def test_a_service_of_this_machine_is_told_as_blocked_if_it_is_there(
         port = server.getsockname()[1]
         line = printed.format(port)
         for network in ("off", "hosts"):
-            (note,) = find_blocked(line, 1, replace(policy, network=network), tmp_path / "project", tmp_path, [])
+            (note,) = find_refusals(line, 1, replace(policy, network=network), tmp_path / "project", tmp_path, [])
             assert note == f"blocked: connection to localhost:{port}, a service outside the sandbox. {ASK_OUTSIDE}"
         for other in (replace(policy, network="on"), replace(policy, hosts=(f"localhost:{port}",))):
-            assert find_blocked(line, 1, other, tmp_path / "project", tmp_path, []) == []
-    assert find_blocked(line, 1, policy, tmp_path / "project", tmp_path, []) == [], "nothing is served there"
+            assert find_refusals(line, 1, other, tmp_path / "project", tmp_path, []) == []
+    assert find_refusals(line, 1, policy, tmp_path / "project", tmp_path, []) == [], "nothing is served there"
 
 
 def test_what_was_written_into_the_home_is_named_wherever_it_lies(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_the_samples_are_of_ten_languages_and_more() -> None:
 @pytest.mark.parametrize("printed", failures())
 def test_an_ordinary_failure_is_not_called_blocked(tmp_path: Path, policy: SandboxPolicy, printed: str) -> None:
     for network in ("off", "hosts"):
-        assert not find_blocked(printed, 1, replace(policy, network=network), tmp_path / "project", tmp_path, [])
+        assert not find_refusals(printed, 1, replace(policy, network=network), tmp_path / "project", tmp_path, [])
 
 
 REFUSALS = [
@@ -182,14 +182,14 @@ def test_a_refusal_is_called_blocked_unless_the_command_succeeded(
     tmp_path: Path, policy: SandboxPolicy, printed: str, said: str
 ) -> None:
     printed = printed.replace("{home}", str(tmp_path))
-    (note,) = find_blocked(printed, 1, policy, tmp_path / "project", tmp_path, [])
+    (note,) = find_refusals(printed, 1, policy, tmp_path / "project", tmp_path, [])
     assert note.startswith(f"blocked: {said}")
-    assert find_blocked(printed, 0, policy, tmp_path / "project", tmp_path, []) == []
+    assert find_refusals(printed, 0, policy, tmp_path / "project", tmp_path, []) == []
 
 
 def test_what_the_shell_can_not_run_is_not_blocked(tmp_path: Path, policy: SandboxPolicy) -> None:
     line = f"bash: line 1: {tmp_path}/.npmrc: Permission denied"
-    assert find_blocked(line, 126, policy, tmp_path / "project", tmp_path) == []
+    assert find_refusals(line, 126, policy, tmp_path / "project", tmp_path) == []
 
 
 async def test_real_programs_are_understood_when_the_sandbox_refuses(it: Attacked) -> None:

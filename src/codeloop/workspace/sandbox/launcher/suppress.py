@@ -1,7 +1,7 @@
 """`contextlib.suppress` for a program that starts without `contextlib`."""
 
 
-class Ignored:
+class Suppress:
     """A block that ends silently with one of these errors."""
 
     def __init__(self, *errors: type[BaseException]) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 from codeloop.schema.wire import replace
-from codeloop.workspace.files import own_log as log
-from codeloop.workspace.files.own_log import log_to_file
+from codeloop.workspace.files import process_log as log
+from codeloop.workspace.files.process_log import log_to_file
 
 LOGGER = logging.getLogger("codeloop.server")
 

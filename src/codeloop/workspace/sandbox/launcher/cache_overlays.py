@@ -6,9 +6,9 @@ They are mounted once, where the sandboxes of a process are forked from: two mou
 import errno
 import os
 
-from codeloop.workspace.sandbox.launcher.ignored import Ignored
 from codeloop.workspace.sandbox.launcher.libc import call, read_text, unescape
 from codeloop.workspace.sandbox.launcher.plan import Plan
+from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 _BIND = 4096
 _NOSUID, _NODEV = 2, 4
@@ -73,6 +73,6 @@ def _prove(path: str, cache: int) -> None:
     except FileNotFoundError:
         return
     finally:
-        with Ignored(FileNotFoundError):
+        with Suppress(FileNotFoundError):
             os.unlink(f"{path}/{name}")
     raise PermissionError(errno.EPERM, "it lets a cache be written", path)

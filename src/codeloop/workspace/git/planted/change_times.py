@@ -7,8 +7,8 @@ from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold
 from codeloop.schema.bounds.sandbox import PLANTED_LINKS
+from codeloop.workspace.git.planted.executed_lines import EXECUTED
 from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, folders, pointer, work_trees
-from codeloop.workspace.git.planted.lines import EXECUTED
 
 _MOST_RUNS = 1_000
 _COARSE_CLOCK = 5

@@ -22,7 +22,7 @@ _STEERED = {
 """Variables by which programs from outside the project find options or code."""
 
 
-class FoundProgram(Struct, frozen=True):
+class ProgramLookup(Struct, frozen=True):
     """Where a bare name is found, and why it may not be the expected program ("": it is).
 
     `is_behind`: a folder of the project comes before it on the PATH, in which another one could come into being.
@@ -42,7 +42,7 @@ class SearchPath:
         self._roots = roots
         self._doubts: dict[str, str] = {}
 
-    def find(self, name: str) -> FoundProgram:
+    def find(self, name: str) -> ProgramLookup:
         """Find a program as a shell does; one that is named by its path is there, if at all.
 
         A folder of the PATH that anybody could put a program into makes every name behind it uncertain; one of the
@@ -51,24 +51,24 @@ class SearchPath:
         above, _, name = name.rpartition("/")
         for variable in _STEERED.get(name, ()):
             if _leads_inside(self._environment.get(variable, ""), self._roots):
-                return FoundProgram(doubt=f"{variable} has `{name}` load what lies in the project")
+                return ProgramLookup(doubt=f"{variable} has `{name}` load what lies in the project")
         is_behind = False
         for folder in [above] if above else self._folders:
             path = f"{folder}/{name}"
             if _is_inside(folder, self._roots) or _is_inside(os.path.realpath(folder), self._roots):
                 if os.path.lexists(path):
-                    return FoundProgram(doubt=f"`{name}` on the PATH leads into the project")
+                    return ProgramLookup(doubt=f"`{name}` on the PATH leads into the project")
                 is_behind = True
                 continue
             if folder not in self._doubts:
                 self._doubts[folder] = _doubt_about(folder)
             if doubt := self._doubts[folder]:
-                return FoundProgram(doubt=f"{doubt}, where another `{name}` could be")
+                return ProgramLookup(doubt=f"{doubt}, where another `{name}` could be")
             if os.access(path, os.X_OK) and not Path(path).is_dir():
                 if _is_inside(os.path.realpath(path), self._roots):
-                    return FoundProgram(doubt=f"`{name}` on the PATH leads into the project")
-                return FoundProgram(path, is_behind=is_behind)
-        return FoundProgram(doubt=f"`{name}` is not installed")
+                    return ProgramLookup(doubt=f"`{name}` on the PATH leads into the project")
+                return ProgramLookup(path, is_behind=is_behind)
+        return ProgramLookup(doubt=f"`{name}` is not installed")
 
 
 def loads_from_project(environment: Mapping[str, str], roots: Sequence[str]) -> str:

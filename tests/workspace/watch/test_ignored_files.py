@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.workspace.watch.ignored import IgnoredFiles
+from codeloop.workspace.watch.ignored_files import IgnoredFiles
 
 
 def test_a_folder_that_is_looked_at_again_has_its_patterns_of_now(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ _REFUSED = (
 )
 
 
-class ProgramBoxes:
+class ProgramSandboxes:
     """The sandboxes of a work tree's programs. `refused`: why this machine supports none, once known.
 
     `warn` is called with it, once.
