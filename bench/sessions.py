@@ -33,7 +33,7 @@ from codeloop.model.chat import (
     ModelRequest,
     ResultPiece,
     TextDelta,
-    ToolTurn,
+    ToolModelMessage,
 )
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
@@ -78,7 +78,7 @@ class Talker:
             yield TextDelta("NOTE: the work goes on as before. " * 20)
             yield Finished("stop", used)
             return
-        if not isinstance(request.turns[-1], ToolTurn):
+        if not isinstance(request.messages[-1], ToolModelMessage):
             self.left = self.steps
         if self.left:
             self.left -= 1
@@ -95,7 +95,7 @@ class Talker:
 def tokens_of(request: ModelRequest) -> int:
     """Return about how many tokens the conversation of a request takes."""
     size = len(request.system)
-    for turn in request.turns:
+    for turn in request.messages:
         for piece in turn.content:
             match piece:
                 case CallPiece(arguments=text) | ResultPiece(output=text):
@@ -225,7 +225,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as name:
-        found = asyncio.run(day(Path(name) / "day", options.turns, options.idle))
+        found = asyncio.run(day(Path(name) / "day", options.messages, options.idle))
         sent = {
             "with": asyncio.run(tokens_sent(Path(name) / "with", compact=True)),
             "without": asyncio.run(tokens_sent(Path(name) / "without", compact=False)),
@@ -245,14 +245,14 @@ def main(argv: Sequence[str]) -> int:
     print(f"tokens sent in {STEPS} steps: {sent['with']:,} with compaction, {sent['without']:,} without")
     options.out.mkdir(parents=True, exist_ok=True)
     report: dict[str, object] = {
-        "turns": options.turns,
+        "turns": options.messages,
         "compactions": found.compactions,
         "slope_mb_per_1000_turns": found.slope(),
     }
     rows = [asdict(each) for each in found.samples]
     report |= {"tokens": sent, "samples": rows, "idle": [asdict(each) for each in found.idle]}
     (options.out / "sessions.json").write_text(json.dumps(report, indent=1) + "\n")
-    picture(found, options.turns, options.out / "memory.png")
+    picture(found, options.messages, options.out / "memory.png")
     return 0
 
 

@@ -100,7 +100,7 @@ async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Pa
         assert not pid(it) or not lives(pid(it))
         after = await it.prompt("go on")
         assert words(after.parts) == "After."
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path:
         assert made.state.metadata["interrupted"] is True
         assert "begun" in made.state.metadata["output"]
         await it.prompt("go on")
-        (output,) = told(it.model.requests[-1].turns[2])
+        (output,) = told(it.model.requests[-1].messages[2])
         assert "Interrupted" in output
         assert "begun" in output
 
@@ -128,7 +128,7 @@ async def test_text_that_had_come_is_kept_and_marked_for_the_model(tmp_path: Pat
         assert isinstance(part, TextPart)
         assert part.text.startswith("word")
         await it.prompt("go on")
-        assert told(it.model.requests[-1].turns[1]) == [part.text, "[interrupted]"]
+        assert told(it.model.requests[-1].messages[1]) == [part.text, "[interrupted]"]
 
 
 @pytest.mark.parametrize("phase", PHASES)
@@ -147,7 +147,7 @@ async def test_a_second_cancel_on_top_still_leaves_a_session_that_goes_on(tmp_pa
         after = await it.prompt("go on")
         assert words(after.parts) == "After."
         check_closed(it)
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 async def test_closing_the_project_stops_a_running_command(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from codeloop.model.chat import ModelRequest, TextPiece, UserTurn
+from codeloop.model.chat import ModelRequest, TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.schema.part import TextPart
 from tests.support.project import Rig, rig
@@ -25,7 +25,7 @@ def bash(command: str) -> ScriptedCall:
 
 
 def told(request: ModelRequest) -> list[str]:
-    pieces = (piece for turn in request.turns if isinstance(turn, UserTurn) for piece in turn.content)
+    pieces = (piece for turn in request.messages if isinstance(turn, UserModelMessage) for piece in turn.content)
     return [piece.text for piece in pieces if isinstance(piece, TextPiece) and "Changed since" in piece.text]
 
 
@@ -45,8 +45,8 @@ async def test_what_changed_between_two_prompts_is_named_once_at_its_place(tmp_p
         await it.prompt()
         *_, second, third = requests(it)
         assert told(second) == told(third) == [LINE.format("a.txt, b.txt (deleted)")]
-        assert third.turns[: len(second.turns)] == second.turns, "the cached beginning stays"
-        assert isinstance(second.turns[-1], UserTurn)
+        assert third.messages[: len(second.messages)] == second.messages, "the cached beginning stays"
+        assert isinstance(second.messages[-1], UserModelMessage)
 
 
 async def test_what_the_session_itself_changed_is_not_named(tmp_path: Path) -> None:

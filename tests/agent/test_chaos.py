@@ -46,7 +46,7 @@ async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start:
                     assert isinstance(answer.info, AssistantMessage)
                     assert answer.info.error is not None
             for request in it.model.requests:
-                check_turns(request.turns)
+                check_turns(request.messages)
             check_turns(project(it.view().entries, SCRIPTED))
             assert all(isinstance(part.state, ToolStateCompleted | ToolStateError) for part in it.calls())
             effects = (it.work / "ran").read_text() if (it.work / "ran").exists() else ""

@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.agent.compaction import read_room
 from codeloop.agent.request.window import room_of, window
-from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolTurn, UserTurn
+from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolModelMessage, UserModelMessage
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize
 from codeloop.schema.api.session_requests import UpdatePart
@@ -23,7 +23,7 @@ NOTE = ScriptedAnswer(kind="side", text="NOTE: the goal is X.")
 FULL = Count(input=9_000, output=10)
 
 
-def texts(turns: list[UserTurn]) -> str:
+def texts(turns: list[UserModelMessage]) -> str:
     return "\n".join(piece.text for turn in turns for piece in turn.content if isinstance(piece, TextPiece))
 
 
@@ -50,8 +50,8 @@ async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path)
         answer = await it.prompt("please do the thing")
         assert words(answer.parts) == "Done after the note."
         sent = it.model.requests[-1]
-        assert "NOTE: the goal is X." in texts([t for t in sent.turns if isinstance(t, UserTurn)])
-        assert "please do the thing" in texts([t for t in sent.turns if isinstance(t, UserTurn)])
+        assert "NOTE: the goal is X." in texts([t for t in sent.messages if isinstance(t, UserModelMessage)])
+        assert "please do the thing" in texts([t for t in sent.messages if isinstance(t, UserModelMessage)])
         entries = it.project.store.conversation(it.session_id).entries
         summaries = [e.info for e in entries if isinstance(e.info, AssistantMessage) and e.info.summary]
         assert len(summaries) == 1
@@ -66,7 +66,9 @@ async def test_a_refused_request_is_summarised_and_the_prompt_asked_again(tmp_pa
     async with rig(tmp_path, answers) as it:
         answer = await it.prompt("a very long story")
         assert words(answer.parts) == "Answered."
-        assert "a very long story" in texts([t for t in it.model.requests[-1].turns if isinstance(t, UserTurn)])
+        assert "a very long story" in texts(
+            [t for t in it.model.requests[-1].messages if isinstance(t, UserModelMessage)]
+        )
 
 
 async def test_a_second_refusal_right_after_a_summary_ends_the_turn(tmp_path: Path) -> None:
@@ -91,7 +93,9 @@ async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: 
     async with rig(tmp_path, [*calls, full, ScriptedAnswer(text="Done.")], info=big) as it:
         answer = await it.prompt("go")
         assert words(answer.parts) == "Done."
-        results = [p.output for t in it.model.requests[-1].turns if isinstance(t, ToolTurn) for p in t.content]
+        results = [
+            p.output for t in it.model.requests[-1].messages if isinstance(t, ToolModelMessage) for p in t.content
+        ]
         assert "left out" in results[0]
         assert "last" in results[-1]
         stored = [
@@ -113,7 +117,7 @@ async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_no
         assert any(isinstance(p, TextPart) and p.text == "First." for e in before for p in e.parts)
         assert window(before).head
         assert words((await it.prompt("two")).parts) == "Second."
-        said = texts([t for t in it.model.requests[-1].turns if isinstance(t, UserTurn)])
+        said = texts([t for t in it.model.requests[-1].messages if isinstance(t, UserModelMessage)])
         assert "NOTE" in said
         assert "First." not in said
 
@@ -166,7 +170,7 @@ async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) 
                 SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
             )
         await it.prompt("go on")
-        told = texts([t for t in it.model.requests[-1].turns if isinstance(t, UserTurn)])
+        told = texts([t for t in it.model.requests[-1].messages if isinstance(t, UserModelMessage)])
         assert told.count(secret) == 1, "the user's other words have used up their budget"
         assert "First." not in told
         again = Store(it.project.store.path)

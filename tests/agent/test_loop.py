@@ -71,8 +71,12 @@ async def test_a_call_is_run_and_its_result_sent_back(tmp_path: Path) -> None:
         assert "the content" in made.state.output
         assert made.state.input == {"filePath": "a.txt"}
         assert made.state.time.end >= made.state.time.start
-        second = it.model.requests[1].turns
-        assert [type(turn).__name__ for turn in second] == ["UserTurn", "AssistantTurn", "ToolTurn"]
+        second = it.model.requests[1].messages
+        assert [type(turn).__name__ for turn in second] == [
+            "UserModelMessage",
+            "AssistantModelMessage",
+            "ToolModelMessage",
+        ]
         check_turns(second)
 
 
@@ -84,10 +88,10 @@ async def test_each_request_is_the_one_before_with_something_added(tmp_path: Pat
         for earlier, later in pairwise(requests):
             assert later.system == earlier.system
             assert later.tools == earlier.tools
-            kept = later.turns[: len(earlier.turns)]
-            assert all(a is b for a, b in zip(kept, earlier.turns, strict=True))
+            kept = later.messages[: len(earlier.messages)]
+            assert all(a is b for a, b in zip(kept, earlier.messages, strict=True))
         await it.prompt("again")
-        assert it.model.requests[-1].turns[: len(requests[4].turns)] == requests[4].turns
+        assert it.model.requests[-1].messages[: len(requests[4].messages)] == requests[4].messages
 
 
 async def test_reads_of_one_step_run_side_by_side(tmp_path: Path) -> None:
@@ -191,7 +195,7 @@ async def test_a_limit_ends_the_turn_and_the_next_prompt_goes_on(
         again = await it.prompt("go on")
         assert again.stop is not None
         assert again.stop.reason == "done"
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 async def test_a_prompt_sent_while_the_session_is_busy_is_taken_up_at_the_next_step(tmp_path: Path) -> None:
@@ -203,7 +207,7 @@ async def test_a_prompt_sent_while_the_session_is_busy_is_taken_up_at_the_next_s
         (it.work / "go").touch()
         await until(lambda: not it.project.runs.is_running(it.session_id))
         assert len(it.model.requests) == 2
-        last = it.model.requests[1].turns
+        last = it.model.requests[1].messages
         assert told(last[-1]) == ["second"]
         check_turns(last)
 
@@ -228,7 +232,7 @@ async def test_an_error_of_the_service_is_stored_and_ends_the_turn(tmp_path: Pat
         assert answer.info.error == error
         again = await it.prompt("again")
         assert words(again.parts) == "Done."
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 async def test_a_fault_of_the_model_itself_ends_the_turn_instead_of_hanging(tmp_path: Path) -> None:
@@ -267,7 +271,7 @@ async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(t
         (made,) = it.calls()
         assert isinstance(made.state, ToolStateError)
         assert "output limit" in made.state.error
-        check_turns(it.model.requests[1].turns)
+        check_turns(it.model.requests[1].messages)
 
 
 async def test_text_cut_at_the_output_limit_is_said_to_be(tmp_path: Path) -> None:

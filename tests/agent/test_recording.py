@@ -63,7 +63,7 @@ async def test_a_prompt_after_an_undo_makes_it_final(tmp_path: Path) -> None:
         assert words((await it.prompt("two")).parts) == "Again."
         assert len(it.view().entries) == 2
         assert it.view().session.revert is None
-        assert len(it.model.requests[-1].turns) == 1
+        assert len(it.model.requests[-1].messages) == 1
 
 
 async def test_what_an_aborted_step_changed_is_recorded(tmp_path: Path) -> None:

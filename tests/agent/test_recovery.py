@@ -114,7 +114,7 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         assert pending.state.error == NOT_STARTED
         assert it.project.store.pending_permissions() == []
         assert not (it.work / "x").exists(), "it is not run again"
-        turns = it.model.requests[0].turns
+        turns = it.model.requests[0].messages
         check_turns(turns)
         assert [output.split("\n")[0] for output in told(turns[2])] == [f"{INTERRUPTED} {CHECK_FIRST}", NOT_STARTED]
         assert "so far" in told(turns[2])[0]
@@ -146,7 +146,7 @@ async def test_a_crash_during_recovery_is_recovered_from(tmp_path: Path) -> None
             "closed before",
             NOT_STARTED,
         ]
-        check_turns(it.model.requests[0].turns)
+        check_turns(it.model.requests[0].messages)
 
 
 def replace_time(part: ToolPart) -> ToolTime:
@@ -168,8 +168,8 @@ async def test_an_answer_of_which_nothing_came_is_not_sent(tmp_path: Path, parts
             )
             it.project.store.append(put(thought))
         await it.prompt("go on")
-        turns = it.model.requests[0].turns
-        assert [type(turn).__name__ for turn in turns] == ["UserTurn", "UserTurn"]
+        turns = it.model.requests[0].messages
+        assert [type(turn).__name__ for turn in turns] == ["UserModelMessage", "UserModelMessage"]
         check_turns(turns)
 
 
@@ -191,7 +191,7 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
             INTERRUPTED,
             NOT_STARTED,
         ]
-        check_turns(it.model.requests[0].turns)
+        check_turns(it.model.requests[0].messages)
     assert (work / "count").read_text() == "run\n"
     assert not (work / "later").exists()
 
@@ -212,7 +212,7 @@ async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(tmp_p
     async with rig(tmp_path, [AFTER], session_id=session_id) as it:
         done = [part.state for part in it.calls() if isinstance(part.state, ToolStateCompleted) and part.tool == "bash"]
         await it.prompt("go on")
-        check_turns(it.model.requests[0].turns)
+        check_turns(it.model.requests[0].messages)
         log = it.work / "log"
         lines = log.read_text().split() if log.exists() else []
         assert lines == [str(n) for n in range(len(lines))]

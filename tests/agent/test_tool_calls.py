@@ -46,7 +46,7 @@ async def start(it: Rig) -> None:
 async def end(it: Rig) -> None:
     await until(lambda: not it.project.runs.is_running(it.session_id))
     for request in it.model.requests:
-        check_turns(request.turns)
+        check_turns(request.messages)
 
 
 async def test_an_unknown_tool_becomes_invalid_and_the_model_goes_on(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ async def test_an_unknown_tool_becomes_invalid_and_the_model_goes_on(tmp_path: P
         assert (made.tool, type(made.state)) == ("invalid", ToolStateCompleted)
         assert "There is no tool named teleport. The tools are: " in result(made)
         assert made.state.input["tool"] == "teleport"
-        check_turns(it.model.requests[1].turns)
+        check_turns(it.model.requests[1].messages)
 
 
 async def test_a_tool_named_in_another_case_is_found(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ async def test_arguments_that_are_no_object_are_never_run(tmp_path: Path, argume
         assert made.tool == "invalid"
         assert "not a JSON object" in result(made)
         assert list(it.work.iterdir()) == []
-        check_turns(it.model.requests[1].turns)
+        check_turns(it.model.requests[1].messages)
 
 
 async def test_wrong_types_are_told_with_the_expected_schema(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_wrong_types_are_told_with_the_expected_schema(tmp_path: Path) -> 
         assert "filePath" in made.state.error
         assert "It takes" not in made.state.error  # which users see
         assert "It takes read(filePath: string, " in made.state.for_model
-        check_turns(it.model.requests[1].turns)
+        check_turns(it.model.requests[1].messages)
 
 
 async def test_a_number_written_as_text_is_read_as_one(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ async def test_a_rejection_without_words_ends_the_turn_after_the_step(tmp_path: 
         answer = await it.prompt("another way")
         assert answer.stop is not None
         assert answer.stop.reason == "done"
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 async def test_a_rejection_with_words_is_told_to_the_model(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ async def test_two_calls_of_one_id_have_a_result_each(tmp_path: Path) -> None:
     async with rig(tmp_path, [made, DONE]) as it:
         await it.prompt()
         assert [part.state.input for part in it.calls()] == [{"pattern": "*.a"}, {"pattern": "*.b"}]
-        check_turns(it.model.requests[1].turns)
+        check_turns(it.model.requests[1].messages)
 
 
 async def test_a_call_that_is_sent_twice_is_run_once(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ async def test_a_call_that_is_sent_twice_is_run_once(tmp_path: Path) -> None:
         await it.prompt()
         assert (it.work / "ran").read_text() == "x\n"
         assert "Not run: the same call" in it.results()[1]
-        check_turns(it.model.requests[1].turns)
+        check_turns(it.model.requests[1].messages)
 
 
 async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Path) -> None:

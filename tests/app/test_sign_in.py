@@ -11,7 +11,7 @@ import pytest
 from codeloop.app.models.open_models import OpenModels
 from codeloop.app.models.sign_in import PluginSignIns, SignInOffer, SignInPlugin
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
+from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserModelMessage
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
 from codeloop.schema.config import Config
@@ -73,7 +73,7 @@ class Acme:
     plugin: SignInPlugin
 
     async def ask(self) -> tuple[str, Finished]:
-        request = ModelRequest(system="Be brief.", turns=(UserTurn(content=(TextPiece(text="Hello"),)),))
+        request = ModelRequest(system="Be brief.", messages=(UserModelMessage(content=(TextPiece(text="Hello"),)),))
         text, last = "", None
         async for event in self.models.open("acme/coder").stream(request):
             text += event.text if isinstance(event, TextDelta) else ""

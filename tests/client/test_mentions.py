@@ -45,7 +45,7 @@ async def said(it: Rig, text: str) -> str:
     """Prompt as a person does, and return what the model was told."""
     parts = [TextPartInput(text=text), *await find_mentions(it.client, text, lambda note: pytest.fail(str(note)))]
     await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts))
-    return "\n".join(told(it.model.requests[-1].turns[-1]))
+    return "\n".join(told(it.model.requests[-1].messages[-1]))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def test_a_resource_is_no_file_of_this_machine_and_may_be_denied(tmp_path:
         async def told_of(*parts: Any) -> str:
             given = [TextPartInput(text="@x"), *parts]
             await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=given))
-            return "\n".join(told(it.model.requests[-1].turns[-1]))
+            return "\n".join(told(it.model.requests[-1].messages[-1]))
 
         found = await told_of(part("p", secret.as_uri()))
         assert "the text of file://" in found

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.extend.agents import agents_of, naming_subagents
-from codeloop.model.chat import TextPiece, UserTurn
+from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.defaults import make_base_rules
 from codeloop.permission.rules import decide
@@ -96,7 +96,7 @@ def test_very_many_subagents_are_named_within_bounds() -> None:
 
 def texts(it: Rig, place: int = -1) -> list[str]:
     """Return what the last user turn of a request says."""
-    turns = [turn for turn in it.model.requests[place].turns if isinstance(turn, UserTurn)]
+    turns = [turn for turn in it.model.requests[place].messages if isinstance(turn, UserModelMessage)]
     return [piece.text for piece in turns[-1].content if isinstance(piece, TextPiece)]
 
 
@@ -112,7 +112,7 @@ async def test_the_model_is_told_when_planning_ends(tmp_path: Path) -> None:
         await it.prompt("more")
         assert texts(it) == ["more"]
         first, second = it.model.requests[0], it.model.requests[2]
-        assert second.turns[: len(first.turns)] == first.turns
+        assert second.messages[: len(first.messages)] == first.messages
 
 
 async def test_plan_is_kept_from_editing_by_rules(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.model.chat import ToolTurn, UserTurn
+from codeloop.model.chat import ToolModelMessage, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import FilePartInput, InvokeCommand, MessageWithParts, Prompt, SubtaskPartInput
 from codeloop.schema.api.session_requests import SessionId
@@ -30,8 +30,8 @@ async def run(it: Rig, name: str, arguments: str = "", **more: Any) -> MessageWi
 
 def said(it: Rig) -> list[str]:
     """Return the texts of the first prompt as the model read them."""
-    turn = it.model.requests[0].turns[0]
-    assert isinstance(turn, UserTurn)
+    turn = it.model.requests[0].messages[0]
+    assert isinstance(turn, UserModelMessage)
     return [getattr(piece, "text", "") for piece in turn.content]
 
 
@@ -164,8 +164,8 @@ async def test_a_subtask_goes_to_the_subagent_before_the_model_is_asked(tmp_path
         assert [part.text for part in answer.parts if isinstance(part, TextPart)] == ["ok"]
         child, last = it.model.requests
         assert child.session_id != it.session_id
-        assert isinstance(last.turns[-1], ToolTurn)
-        check_turns(last.turns)
+        assert isinstance(last.messages[-1], ToolModelMessage)
+        check_turns(last.messages)
 
 
 async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> N
         await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("c")])))
         assert sorted(call.state.input["prompt"] for call in it.calls()) == ["a", "b", "c"]
         assert all("found" in result for result in it.results())
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_an_unknown_subagent_is_a_result_that_the_model_reads(tmp_path: Pa
         work = SubtaskPartInput(prompt="x", description="x", agent="nobody")
         await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[work])))
         assert "There is no subagent named nobody" in it.results()[0]
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 async def test_an_abort_ends_a_subtask_which_is_never_run_again(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ async def test_an_abort_ends_a_subtask_which_is_never_run_again(tmp_path: Path) 
         assert "Interrupted" in it.results()[0]
         await it.prompt("go on")
         assert len(it.calls()) == 1
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 async def test_a_skill_is_a_command(tmp_path: Path) -> None:

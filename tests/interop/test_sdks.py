@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
+    ModelMessage,
     ModelRequest,
     ResultPiece,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from tests.cli.program import serving
 from tests.interop.stage import HERE, cache, filled
@@ -68,11 +68,11 @@ async def test_the_servers_of_our_tests_speak_as_the_services_do(python: Path, n
     assert (said["input"], said["output"]) == (got.end.tokens.input, got.end.tokens.output)
 
 
-TURNS: tuple[Turn, ...] = (
-    UserTurn((TextPiece("Look"),)),
-    AssistantTurn((TextPiece("I read."), CallPiece("c1", "read", '{"path":"a"}')), "another/model"),
-    ToolTurn((ResultPiece("c1", "read", "größe 漢字"),)),
-    UserTurn((TextPiece("Go on"),)),
+TURNS: tuple[ModelMessage, ...] = (
+    UserModelMessage((TextPiece("Look"),)),
+    AssistantModelMessage((TextPiece("I read."), CallPiece("c1", "read", '{"path":"a"}')), "another/model"),
+    ToolModelMessage((ResultPiece("c1", "read", "größe 漢字"),)),
+    UserModelMessage((TextPiece("Go on"),)),
 )
 DIFFERENCES: dict[str, dict[str, str]] = {
     "chat": {},
@@ -106,7 +106,7 @@ async def test_a_conversation_is_sent_as_the_services_own_library_sends_it(pytho
         run(python, "bodies.py", name, server.url.removesuffix("/v1"))
         model = ROWS[name].open(server.url)
         request = ModelRequest(
-            system="Be brief.", turns=TURNS, tools=(ToolSpec("read", "Read.", SCHEMA),), max_tokens=500
+            system="Be brief.", messages=TURNS, tools=(ToolSpec("read", "Read.", SCHEMA),), max_tokens=500
         )
         async with aclosing(model.stream(request)) as events:
             assert [event async for event in events][-1].error is None

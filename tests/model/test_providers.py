@@ -10,7 +10,7 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.default_model import choose_default
 from codeloop.model.catalog.services import service_of
 from codeloop.model.catalog.vendors import LocalServer
-from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
+from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserModelMessage
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
 from codeloop.model.provider import Provider, endpoint_of
@@ -280,7 +280,7 @@ async def test_an_opened_model_asks_its_service_with_its_key(world: World) -> No
     async with serving(answer) as (url, heads):
         world.config = {"provider": {"mine": {"options": {"baseURL": f"{url}/v1", "apiKey": KEY}}}}
         model = world.providers().open("mine/m")
-        request = ModelRequest(system="s", turns=(UserTurn((TextPiece("hi"),)),))
+        request = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("hi"),)),))
         events = [event async for event in model.stream(request)]
     assert TextDelta("hello") in events
     assert isinstance(events[-1], Finished)

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.chat import CallReady, Finished, ModelRequest, RetryScheduled, TextDelta, TextPiece, UserTurn
+from codeloop.model.chat import (
+    CallReady,
+    Finished,
+    ModelRequest,
+    RetryScheduled,
+    TextDelta,
+    TextPiece,
+    UserModelMessage,
+)
 from codeloop.model.retry import RetryingModel
 from codeloop.schema.errors import APIError, ProviderAuthError
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_WAIT
@@ -148,7 +156,9 @@ async def test_a_refused_key_is_the_providers_error(anthropic: Any, asking: Any)
 
 async def test_closing_the_retrying_stream_closes_the_connection(openai: Any) -> None:
     async with ModelServer([Answer(text="a b c", deltas=3, stall_after=3)]) as server:
-        stream = RetryingModel(openai(server)).stream(ModelRequest(system="", turns=(UserTurn((TextPiece("x"),)),)))
+        stream = RetryingModel(openai(server)).stream(
+            ModelRequest(system="", messages=(UserModelMessage((TextPiece("x"),)),))
+        )
         async for event in stream:
             assert not isinstance(event, Finished)
             break

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.chat import ModelRequest, TextDelta, TextPiece, UserTurn
+from codeloop.model.chat import ModelRequest, TextDelta, TextPiece, UserModelMessage
 from codeloop.schema.errors import APIError
 from tests.support.answers import Answer
 from tests.support.project import until
@@ -98,7 +98,7 @@ async def test_stopping_closes_the_connection_at_once(how: str, openai: Any, ask
     async with ModelServer([Answer(text="a b c", deltas=3, stall_after=3)]) as server:
         model = openai(server, idle=30.0, first_byte=30.0)
         if how == "aclose":
-            stream = model.stream(ModelRequest(system="", turns=(UserTurn((TextPiece("x"),)),)))
+            stream = model.stream(ModelRequest(system="", messages=(UserModelMessage((TextPiece("x"),)),)))
             assert isinstance(await anext(stream), TextDelta)
             await stream.aclose()
         else:

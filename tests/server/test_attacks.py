@@ -126,7 +126,7 @@ class Endless:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Yield an answer."""
-        said = msgspec.json.encode(request.turns[-1]).decode()
+        said = msgspec.json.encode(request.messages[-1]).decode()
         wanted = re.search(r"DO:(\w+)", said) if request.tools else None
         answer = (
             ANSWERS[wanted[1]] if wanted else ScriptedAnswer(text="Hello.", kind="main" if request.tools else "side")

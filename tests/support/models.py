@@ -12,12 +12,12 @@ from codeloop.model.chat import (
     Limits,
     ModelEvent,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningDelta,
     TextDelta,
     TextPiece,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.protocols.anthropic.adapter import AnthropicMessages
 from codeloop.model.protocols.chat_completions.adapter import OpenAIChat
@@ -27,7 +27,7 @@ from codeloop.model.wire.endpoint import Endpoint
 from tests.support.provider import ModelServer
 
 KEY = "sk-test-0123456789abcdef"
-HELLO: tuple[Turn, ...] = (UserTurn((TextPiece("Hello"),)),)
+HELLO: tuple[ModelMessage, ...] = (UserModelMessage((TextPiece("Hello"),)),)
 
 
 @pytest.fixture(autouse=True)
@@ -68,9 +68,9 @@ class Got:
         return str(getattr(self.end.error.data, "message", ""))
 
 
-async def ask(model: ChatModel, *turns: Turn, **request: Any) -> Got:
+async def ask(model: ChatModel, *turns: ModelMessage, **request: Any) -> Got:
     """Send a request and read it to its end."""
-    wanted = ModelRequest(system=request.pop("system", "Be brief."), turns=turns or HELLO, **request)
+    wanted = ModelRequest(system=request.pop("system", "Be brief."), messages=turns or HELLO, **request)
     return Got([event async for event in model.stream(wanted)])
 
 

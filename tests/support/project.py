@@ -18,17 +18,17 @@ from codeloop.client.client import Client
 from codeloop.client.http import HttpClient
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ChatModel,
     ModelEvent,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ResultPiece,
     TextPiece,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    ToolModelMessage,
+    UserModelMessage,
 )
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
@@ -202,14 +202,14 @@ async def within(wait: Awaitable[Any], seconds: float = 30) -> Any:
     return await asyncio.wait_for(wait, seconds)
 
 
-def check_turns(turns: Sequence[Turn]) -> None:
+def check_turns(turns: Sequence[ModelMessage]) -> None:
     """Fail unless a service that checks the pairing of calls and results would take the turns."""
     for place, turn in enumerate(turns):
         match turn:
-            case UserTurn(content=pieces):
+            case UserModelMessage(content=pieces):
                 assert pieces
                 assert all(piece.text.strip() for piece in pieces if isinstance(piece, TextPiece))
-            case AssistantTurn(content=pieces):
+            case AssistantModelMessage(content=pieces):
                 assert pieces
                 made = [piece for piece in pieces if isinstance(piece, CallPiece)]
                 assert all(isinstance(msgspec.json.decode(piece.arguments), dict) for piece in made)
@@ -218,11 +218,11 @@ def check_turns(turns: Sequence[Turn]) -> None:
                 assert len(set(ids)) == len(ids)
                 assert "" not in ids
                 following = turns[place + 1] if place + 1 < len(turns) else None
-                answered = [r.call_id for r in following.content] if isinstance(following, ToolTurn) else []
+                answered = [r.call_id for r in following.content] if isinstance(following, ToolModelMessage) else []
                 assert answered == ids
-            case ToolTurn(content=results):
+            case ToolModelMessage(content=results):
                 assert results
-                assert isinstance(turns[place - 1], AssistantTurn)
+                assert isinstance(turns[place - 1], AssistantModelMessage)
                 assert place > 0
                 assert all(piece.output for piece in results)
 
@@ -232,7 +232,7 @@ def words(parts: Iterable[Part]) -> str:
     return "".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-def told(turn: Turn) -> list[str]:
+def told(turn: ModelMessage) -> list[str]:
     """Return what a turn tells the model: texts and results."""
     said: list[str] = []
     for piece in turn.content:

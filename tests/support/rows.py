@@ -7,7 +7,7 @@ from typing import Any
 
 from codeloop.kit.lazy import load
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     CallReady,
     ChatModel,
@@ -166,7 +166,7 @@ ROWS = {
 """By the name that tests show."""
 
 
-def fold_turn(events: Sequence[ModelEvent], origin: str) -> AssistantTurn:
+def fold_turn(events: Sequence[ModelEvent], origin: str) -> AssistantModelMessage:
     """Return the turn that an answer becomes, as the agent stores it and sends it back."""
     pieces: list[TextPiece | ReasoningPiece | CallPiece] = []
     last: tuple[type, int] | None = None
@@ -189,4 +189,4 @@ def fold_turn(events: Sequence[ModelEvent], origin: str) -> AssistantTurn:
                 last = None
             case _:
                 continue
-    return AssistantTurn(tuple(pieces), origin)
+    return AssistantModelMessage(tuple(pieces), origin)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.agent.request.cache import RequestCache
-from codeloop.model.chat import ModelInfo, ToolTurn
+from codeloop.model.chat import ModelInfo, ToolModelMessage
 from codeloop.model.quirks import cache_life
 from codeloop.schema.message import AssistantTime
 from codeloop.schema.part import CompactionPart, ToolPart, ToolStateCompleted, ToolStateError, ToolTime
@@ -102,8 +102,8 @@ def test_a_call_that_failed_supersedes_nothing() -> None:
 
 def sent(entries: list[Entry], now: int, cache: RequestCache | None = None) -> list[str]:
     """Return the results that a request made `now` holds."""
-    turns = (cache or RequestCache()).turns(Conversation(SESSION, tuple(entries)), INFO, now)
-    return [piece.output for turn in turns if isinstance(turn, ToolTurn) for piece in turn.content]
+    turns = (cache or RequestCache()).messages(Conversation(SESSION, tuple(entries)), INFO, now)
+    return [piece.output for turn in turns if isinstance(turn, ToolModelMessage) for piece in turn.content]
 
 
 def test_outputs_stay_while_the_cache_is_warm_and_go_once_it_is_cold_for_good() -> None:
@@ -174,9 +174,9 @@ def test_whatever_was_called_and_when(steps: list[tuple[int, list[Any]]]) -> Non
     for wait, step_calls in steps:
         now += wait
         view = Conversation(SESSION, tuple(entries))
-        turns = cache.turns(view, INFO, now)
-        assert turns == RequestCache().turns(view, INFO, now)
-        results = [piece.output for turn in turns if isinstance(turn, ToolTurn) for piece in turn.content]
+        turns = cache.messages(view, INFO, now)
+        assert turns == RequestCache().messages(view, INFO, now)
+        results = [piece.output for turn in turns if isinstance(turn, ToolModelMessage) for piece in turn.content]
         if now - last <= LIFE or not entries:
             assert results[: len(before)] == before
         gone = {place for place, text in enumerate(results) if text.startswith("[superseded: ")}

@@ -18,17 +18,17 @@ from codeloop.agent.request.window import compaction_of, size_of, text_of, windo
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.kit import fault_injection
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     Finished,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ResultPiece,
     TextPiece,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    ToolModelMessage,
+    UserModelMessage,
 )
 from codeloop.schema.errors import ContextOverflowError, UnknownData, UnknownError
 from codeloop.schema.event import StoredEvent, message_updated, part_updated
@@ -166,38 +166,38 @@ def _note_request(info: ModelInfo, entries: tuple[Entry, ...], room: int | None)
     """Return the request for the note."""
     return ModelRequest(
         system=read_prompt("compaction").strip(),
-        turns=(*shorten_to_fit(entries, info, room), UserTurn((TextPiece(ASK),))),
+        messages=(*shorten_to_fit(entries, info, room), UserModelMessage((TextPiece(ASK),))),
         max_tokens=min(SUMMARY_OUTPUT.value, info.limits.output or SUMMARY_OUTPUT.value),
     )
 
 
-def shorten_to_fit(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tuple[Turn, ...]:
-    """Return the turns to summarise: calls and results as text, long results cut, oldest dropped until they fit."""
+def shorten_to_fit(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tuple[ModelMessage, ...]:
+    """Return the messages to summarise: calls and results as text, long results cut, oldest dropped until they fit."""
     visible = window(entries)
-    groups: list[list[UserTurn | AssistantTurn]] = [list(visible.head)]
+    groups: list[list[UserModelMessage | AssistantModelMessage]] = [list(visible.head)]
     notes = find_superseded(visible.of(entries))
-    groups += [[_without_calls(turn) for turn in project([entry], info, notes)] for entry in visible.of(entries)]
+    groups += [[_without_calls(message) for message in project([entry], info, notes)] for entry in visible.of(entries)]
     budget = (room or SUMMARY_INPUT.value) * BYTES
-    kept: list[list[UserTurn | AssistantTurn]] = []
+    kept: list[list[UserModelMessage | AssistantModelMessage]] = []
     for group in reversed(groups):
-        budget -= sum(len(piece.text) for turn in group for piece in turn.content if isinstance(piece, TextPiece))
+        budget -= sum(len(piece.text) for message in group for piece in message.content if isinstance(piece, TextPiece))
         if budget < 0 and kept:
             break
         kept.append(list(group))
-    return tuple(turn for group in reversed(kept) for turn in group)
+    return tuple(message for group in reversed(kept) for message in group)
 
 
-def _without_calls(turn: Turn) -> UserTurn | AssistantTurn:
-    """Return a turn without calls, so that a request without tools may hold it."""
-    match turn:
-        case ToolTurn(content=content):
-            return UserTurn(tuple(TextPiece(_result_text(piece)) for piece in content))
-        case AssistantTurn(content=content, origin=origin):
+def _without_calls(message: ModelMessage) -> UserModelMessage | AssistantModelMessage:
+    """Remessage a turn without calls, so that a request without tools may hold it."""
+    match message:
+        case ToolModelMessage(content=content):
+            return UserModelMessage(tuple(TextPiece(_result_text(piece)) for piece in content))
+        case AssistantModelMessage(content=content, origin=origin):
             text_pieces = [piece for piece in content if isinstance(piece, TextPiece)]
             calls = [TextPiece(f"[called {p.name} {p.arguments[:CUT]}]") for p in content if isinstance(p, CallPiece)]
-            return AssistantTurn((*text_pieces, *calls), origin)
-        case UserTurn(content=content):
-            return UserTurn(tuple(p if isinstance(p, TextPiece) else _placeholder(p) for p in content))
+            return AssistantModelMessage((*text_pieces, *calls), origin)
+        case UserModelMessage(content=content):
+            return UserModelMessage(tuple(p if isinstance(p, TextPiece) else _placeholder(p) for p in content))
 
 
 CUT = 2_000

@@ -142,7 +142,7 @@ def _make_request(
         options = with_variant(options, model.info, info.variant)
     return ModelRequest(
         system=cache.system(engine, view.session, agent, model.info),
-        turns=cache.turns(view, model.info, info.time.created),
+        messages=cache.messages(view, model.info, info.time.created),
         tools=cache.tools(engine.toolbox, model.info, rulesets, tuple(ceilings)),
         session_id=session_id,
         temperature=agent.temperature,
@@ -161,7 +161,7 @@ async def _store_start(engine: Engine, info: AssistantMessage, request: ModelReq
         engine.store.append(message_updated(info), part_updated(start))
         return request
     engine.store.append(message_updated(info), part_updated(start), part_updated(changed_files))
-    return replace(request, turns=(*request.turns, *describe_changed_files(changed_files)))
+    return replace(request, messages=(*request.messages, *describe_changed_files(changed_files)))
 
 
 async def _stream(

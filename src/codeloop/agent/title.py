@@ -13,7 +13,7 @@ import msgspec
 from codeloop.agent.answer.usage import Usage, ask_for_text
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.request.system_prompt import read_prompt
-from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
+from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE, TITLE_PAUSE, TITLE_PROMPTS, TITLE_THINKING
@@ -90,8 +90,8 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
     room = TITLE_THINKING.value if model.info.reasoning else 100
     agent = engine.agents.get("title")
     system = agent.prompt if agent is not None and agent.prompt else read_prompt("title")
-    turns = (UserTurn((TextPiece(prompt[:PROMPT]),)),)
-    request = ModelRequest(system=system.strip(), turns=turns, max_tokens=room)
+    messages = (UserModelMessage((TextPiece(prompt[:PROMPT]),)),)
+    request = ModelRequest(system=system.strip(), messages=messages, max_tokens=room)
     request = await engine.hooks.change_title_request(engine, session_id, model.info, request, prompt, PROMPT)
     usage = Usage(model.info.prices, request, engine.policy.budget)
     try:

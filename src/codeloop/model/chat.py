@@ -151,26 +151,26 @@ class ResultPiece(msgspec.Struct, frozen=True, tag="result"):
     error: bool = False
 
 
-class UserTurn(msgspec.Struct, frozen=True, tag="user"):
-    """The user's turn; never empty."""
+class UserModelMessage(msgspec.Struct, frozen=True, tag="user"):
+    """What the user says; never empty."""
 
     content: tuple[TextPiece | ImagePiece, ...]
 
 
-class AssistantTurn(msgspec.Struct, frozen=True, tag="assistant"):
-    """The model's turn; never empty. `origin`: the `provider/model` that made it."""
+class AssistantModelMessage(msgspec.Struct, frozen=True, tag="assistant"):
+    """What the model has answered; never empty. `origin`: the `provider/model` that made it."""
 
     content: tuple[TextPiece | ReasoningPiece | CallPiece, ...]
     origin: str = ""
 
 
-class ToolTurn(msgspec.Struct, frozen=True, tag="tool"):
-    """The results of all calls of the assistant turn before it, in the order of the calls."""
+class ToolModelMessage(msgspec.Struct, frozen=True, tag="tool"):
+    """The results of all calls of the answer before it, in the order of the calls."""
 
     content: tuple[ResultPiece, ...]
 
 
-Turn = UserTurn | AssistantTurn | ToolTurn
+ModelMessage = UserModelMessage | AssistantModelMessage | ToolModelMessage
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
@@ -182,10 +182,10 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. Turns alternate as projection made them; an adapter may cache what it made of a turn by identity."""
+    """One request. Messages alternate as projection made them; an adapter may cache what it made of one by identity."""
 
     system: str
-    turns: tuple[Turn, ...]
+    messages: tuple[ModelMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
     session_id: str = ""
     max_tokens: int | None = None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.answer.usage import Usage
-from codeloop.model.chat import Finished, ModelRequest, Prices, TextDelta, TextPiece, UserTurn
+from codeloop.model.chat import Finished, ModelRequest, Prices, TextDelta, TextPiece, UserModelMessage
 from codeloop.model.testing.script import Count, RetryBlock, ScriptedAnswer, TextBlock
 from codeloop.model.testing.scripted import SCRIPTED
 from codeloop.schema.api.session_requests import StatsQuery
@@ -16,7 +16,7 @@ from codeloop.schema.wire import replace
 from tests.support.project import rig
 
 PRICED = replace(SCRIPTED, prices=Prices(input=1.0, output=2.0))
-REQUEST = ModelRequest(system="s" * 400, turns=(UserTurn((TextPiece("ä" * 200),)),))
+REQUEST = ModelRequest(system="s" * 400, messages=(UserModelMessage((TextPiece("ä" * 200),)),))
 
 
 async def test_a_try_that_broke_off_and_was_repeated_is_paid_for(tmp_path: Path) -> None:

@@ -72,12 +72,12 @@ async def test_a_session_begins_anew_with_the_summary_of_it(tmp_path: Path) -> N
     small = ModelInfo(provider_id="scripted", id="script", name="S", limits=Limits(context=8_000, output=1_000))
     async with rig(tmp_path, [full, NOTE, DONE, NOTE, DONE, DONE], info=small, hooks=hooks, **OUTSIDE) as it:
         await it.prompt()
-        assert "keep to the plan" in str(it.model.requests[2].turns[-1])
+        assert "keep to the plan" in str(it.model.requests[2].messages[-1])
         assert len(kept(log)) == 1
         await it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"))
         assert len(kept(log)) == 1
         await it.prompt("more")
-        assert "keep to the plan" in str(it.model.requests[4].turns[-1])
+        assert "keep to the plan" in str(it.model.requests[4].messages[-1])
         await it.prompt("and more")
         assert {each["source"] for each in kept(log)} == {"compact"}
         assert len(kept(log)) == 2

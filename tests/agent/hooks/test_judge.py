@@ -35,8 +35,8 @@ async def test_a_prompt_is_judged_before_anything_of_it_is_stored(tmp_path: Path
             await it.prompt("first")
         assert not it.view().entries
         await it.prompt("second")
-        assert "second" in str(it.model.requests[1].turns)
-        assert "Is it well?" in str(it.model.requests[1].turns)
+        assert "second" in str(it.model.requests[1].messages)
+        assert "Is it well?" in str(it.model.requests[1].messages)
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
@@ -54,7 +54,7 @@ async def test_after_a_call_a_refusal_ends_the_turn_or_is_read_by_the_model(tmp_
 async def test_a_turn_goes_on_with_the_reason_until_it_is_well(tmp_path: Path) -> None:
     async with rig(tmp_path, [DONE, NO, DONE, YES], hooks=judged("Stop")) as it:
         await it.prompt()
-        assert "the reason" in str(it.model.requests[2].turns[-1])
+        assert "the reason" in str(it.model.requests[2].messages[-1])
         assert len(it.model.requests) == 4
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.chat import Limits, ModelInfo, TextPiece, UserTurn
+from codeloop.model.chat import Limits, ModelInfo, TextPiece, UserModelMessage
 from codeloop.model.protocols.anthropic.adapter import AnthropicMessages
 from codeloop.model.protocols.chat_completions.adapter import OpenAIChat
 from codeloop.model.retry import RetryingModel
@@ -57,7 +57,7 @@ async def test_parameters_system_prompt_and_conversation_are_what_extensions_lea
         assert request.options["seed"] == 1
         assert request.options["top_k"] == 7
         assert request.system.endswith("Speak Latin.")
-        assert said(request.turns) == "another prompt"
+        assert said(request.messages) == "another prompt"
         assert request.headers == {"X-Team": "blue"}
         assert words(it.view().entries[0].parts) == "the prompt"
         assert handler.given("chat.params")[0]["model"]["id"] == it.model.info.id
@@ -115,12 +115,12 @@ async def test_a_prompt_is_changed_or_refused_before_it_is_stored(tmp_path: Path
     task = call("task", description="d", prompt="for the child", subagent_type="general")
     async with hooked(tmp_path, [DONE, calls(task), DONE, DONE], handler) as it:
         await it.prompt("hello")
-        assert said(it.model.requests[0].turns) == "hello\nand be brief"
+        assert said(it.model.requests[0].messages) == "hello\nand be brief"
         with pytest.raises(OperationError, match="not here"):
             await it.prompt("forbidden")
         assert len(it.view().entries) == 2
         await it.prompt("use a subagent")
-        assert said(it.model.requests[2].turns) == "for the child\nand be brief"
+        assert said(it.model.requests[2].messages) == "for the child\nand be brief"
         assert [given["parentID"] for given in handler.given("chat.message")] == [None, None, None, it.session_id]
 
 
@@ -134,7 +134,7 @@ async def test_a_command_is_changed_or_refused(tmp_path: Path) -> None:
     commands = {"go": {"template": "Go $ARGUMENTS"}}
     async with hooked(tmp_path, [DONE], handler, command=commands) as it:
         await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="go", arguments="far"))
-        assert said(it.model.requests[0].turns) == "go far"
+        assert said(it.model.requests[0].messages) == "go far"
         with pytest.raises(OperationError, match="not here"):
             await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="go", arguments="no"))
 
@@ -152,7 +152,7 @@ async def test_a_session_that_an_extension_does_not_let_begin_is_asked_about_aga
         with pytest.raises(OperationError, match=r"The prompt was not sent\. .*no ticket"):
             await it.prompt()
         await it.prompt()
-        assert "Ticket 7." in said(it.model.requests[0].turns)
+        assert "Ticket 7." in said(it.model.requests[0].messages)
 
 
 async def test_an_answer_is_stored_as_extensions_leave_it(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ async def test_a_summary_is_asked_for_as_extensions_say_and_need_not_go_on(tmp_p
     handler = Hearing(answers)
     async with hooked(tmp_path, [FULL, NOTE], handler, info=SMALL) as it:
         await it.prompt()
-        assert "Keep the branch's name." in said(it.model.requests[-1].turns)
+        assert "Keep the branch's name." in said(it.model.requests[-1].messages)
         assert handler.counts == {COMPACTING: 1, GOES_ON: 1}
         last = it.view().entries[-1].info
         assert isinstance(last, AssistantMessage)
@@ -181,8 +181,8 @@ async def test_a_prompt_for_a_summary_takes_the_place_of_ours(tmp_path: Path) ->
     handler = Hearing({COMPACTING: lambda _given, _output: {"prompt": "In one word."}, GOES_ON: nothing})
     async with hooked(tmp_path, [FULL, NOTE, DONE], handler, info=SMALL) as it:
         await it.prompt()
-        last = it.model.requests[1].turns[-1]
-        assert isinstance(last, UserTurn)
+        last = it.model.requests[1].messages[-1]
+        assert isinstance(last, UserModelMessage)
         assert last.content == (TextPiece("In one word."),)
         assert len(it.model.requests) == 3
 
@@ -252,6 +252,6 @@ async def test_what_extensions_hide_is_in_no_request(tmp_path: Path) -> None:
         await until(lambda: it.project.store.session(it.session_id).title == "A title")
         wanted = Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
         await it.client.call(SUMMARIZE, wanted)
-        texts = [said(request.turns) for request in it.model.requests]
+        texts = [said(request.messages) for request in it.model.requests]
     assert len(texts) == 3
     assert all("(hidden)" in text and "SECRET" not in text for text in texts)

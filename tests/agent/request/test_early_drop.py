@@ -3,7 +3,7 @@
 import pytest
 
 from codeloop.agent.request.cache import RequestCache
-from codeloop.model.chat import ModelInfo, Prices, ToolTurn
+from codeloop.model.chat import ModelInfo, Prices, ToolModelMessage
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
@@ -49,8 +49,8 @@ def test_what_left_stays_out_and_the_request_grows_on_from_there() -> None:
     cache, entries = RequestCache(), turn(8, again=True)
 
     def outputs(now: int) -> list[str]:
-        turns = cache.turns(Conversation(SESSION, tuple(entries)), info, now)
-        return [piece.output[:12] for each in turns if isinstance(each, ToolTurn) for piece in each.content]
+        turns = cache.messages(Conversation(SESSION, tuple(entries)), info, now)
+        return [piece.output[:12] for each in turns if isinstance(each, ToolModelMessage) for piece in each.content]
 
     assert outputs(8_500) == ["x" * 12] * 8
     marked = {each.id: each for each in cache.find_worth_dropping(Conversation(SESSION, tuple(entries)), info, 9_000)}
@@ -60,8 +60,8 @@ def test_what_left_stays_out_and_the_request_grows_on_from_there() -> None:
     assert outputs(10_000)[:8] == [*["[superseded:"] * 7, "x" * 12]
     assert outputs(10_000) == [
         piece.output[:12]
-        for each in RequestCache().turns(Conversation(SESSION, tuple(entries)), info, 10_000)
-        if isinstance(each, ToolTurn)
+        for each in RequestCache().messages(Conversation(SESSION, tuple(entries)), info, 10_000)
+        if isinstance(each, ToolModelMessage)
         for piece in each.content
     ], "another process sends the same"
     assert all(

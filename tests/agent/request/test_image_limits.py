@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.agent.request.image_limits import has_images, limit_images
-from codeloop.model.chat import AssistantTurn, ImagePiece, ModelInfo, TextPiece, Turn, UserTurn
+from codeloop.model.chat import AssistantModelMessage, ImagePiece, ModelInfo, ModelMessage, TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED
 from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
@@ -23,21 +23,25 @@ PICTURES = st.builds(lambda size: ImagePiece("image/png", "A" * size, "a.png"), 
 WORDS = st.just(TextPiece("look"))
 TURNS = st.lists(
     st.one_of(
-        st.builds(lambda pieces: UserTurn(tuple(pieces)), st.lists(st.one_of(PICTURES, WORDS), min_size=1, max_size=4)),
-        st.just(AssistantTurn((TextPiece("I see"),))),
+        st.builds(
+            lambda pieces: UserModelMessage(tuple(pieces)), st.lists(st.one_of(PICTURES, WORDS), min_size=1, max_size=4)
+        ),
+        st.just(AssistantModelMessage((TextPiece("I see"),))),
     ),
     max_size=6,
 )
 
 
-def pictures(turns: tuple[Turn, ...]) -> list[ImagePiece]:
-    return [p for turn in turns if isinstance(turn, UserTurn) for p in turn.content if isinstance(p, ImagePiece)]
+def pictures(turns: tuple[ModelMessage, ...]) -> list[ImagePiece]:
+    return [
+        p for turn in turns if isinstance(turn, UserModelMessage) for p in turn.content if isinstance(p, ImagePiece)
+    ]
 
 
 @pytest.mark.slow
-@given(turns=TURNS, more=TURNS, count=st.integers(0, 6), size=st.integers(0, 30))
+@given(messages=TURNS, more=TURNS, count=st.integers(0, 6), size=st.integers(0, 30))
 def test_a_request_is_bounded_and_a_longer_one_begins_with_the_shorter(
-    turns: list[Turn], more: list[Turn], count: int, size: int
+    turns: list[ModelMessage], more: list[ModelMessage], count: int, size: int
 ) -> None:
     short = limit_images(turns, count, size)
     assert len(pictures(short)) <= count
@@ -60,7 +64,7 @@ async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp
         assert answer.stop is not None
         assert answer.stop.reason == "done"
         request = [r for r in room.model.requests if r.tools][-1]
-        shown = [p for turn in request.turns if isinstance(turn, UserTurn) for p in turn.content]
+        shown = [p for turn in request.messages if isinstance(turn, UserModelMessage) for p in turn.content]
         assert sum(isinstance(piece, ImagePiece) for piece in shown) == IMAGES.value
         assert sum(isinstance(p, TextPiece) and "left out" in p.text for p in shown) == 300 - IMAGES.value
 
@@ -81,7 +85,7 @@ async def test_a_session_goes_on_after_a_service_has_refused_an_image(tmp_path: 
         assert first.stop is not None
         assert first.stop.reason == "error"
         assert words((await it.prompt("go on")).parts) == "Without it, then."
-        before, after = (request.turns for request in it.model.requests)
+        before, after = (request.messages for request in it.model.requests)
         assert has_images(before)
         assert not has_images(after)
         assert "a.png" in str(after)

@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.request.projection import BROKEN_OFF, PENDING, file_piece, project, turns_of
+from codeloop.agent.request.projection import BROKEN_OFF, PENDING, file_piece, make_model_messages, project
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
     ModelInfo,
     ReasoningPiece,
     ResultPiece,
     TextPiece,
-    ToolTurn,
-    UserTurn,
+    ToolModelMessage,
+    UserModelMessage,
 )
 from codeloop.schema.errors import ErrorText, MessageAbortedError
 from codeloop.schema.message import AssistantMessage
@@ -111,7 +111,7 @@ MODELS = st.sampled_from([BLIND, SEEING])
 def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: ModelInfo) -> None:
     turns = project(entries, info)
     check_turns(turns)
-    made = [piece.id for turn in turns if isinstance(turn, AssistantTurn) for piece in turn.content
+    made = [piece.id for turn in turns if isinstance(turn, AssistantModelMessage) for piece in turn.content
             if isinstance(piece, CallPiece)]  # fmt: skip
     stored = [part for entry in entries if isinstance(entry.info, AssistantMessage) for part in entry.parts
               if isinstance(part, ToolPart)]  # fmt: skip
@@ -131,8 +131,8 @@ def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[
 @given(entries=st.lists(st.one_of(ASKED, DONE), min_size=1, max_size=6), more=st.lists(DONE, max_size=3))
 def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[Entry], more: list[Entry]) -> None:
     prefix = RequestCache()
-    short = prefix.turns(Conversation(SESSION, tuple(entries)), SEEING, 1)
-    long = prefix.turns(Conversation(SESSION, (*entries, *more)), SEEING, 1)
+    short = prefix.messages(Conversation(SESSION, tuple(entries)), SEEING, 1)
+    long = prefix.messages(Conversation(SESSION, (*entries, *more)), SEEING, 1)
     assert all(a is b for a, b in zip(short, long, strict=False))
     assert long == project([*entries, *more], SEEING)
 
@@ -142,15 +142,15 @@ def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None
     before = answer(tool(ToolStatePending(input={}, raw="")), finish="tool-calls", done=None)
     done = ToolStateCompleted(input={}, output="ok", title="", metadata={}, time=TIME)
     after = Entry(before.info, (tool(done),))
-    told = prefix.turns(Conversation(SESSION, (before,)), BLIND, 1)[1]
-    assert isinstance(told, ToolTurn)
+    told = prefix.messages(Conversation(SESSION, (before,)), BLIND, 1)[1]
+    assert isinstance(told, ToolModelMessage)
     assert told.content[0].output == PENDING
-    told = prefix.turns(Conversation(SESSION, (after,)), BLIND, 1)[1]
-    assert isinstance(told, ToolTurn)
+    told = prefix.messages(Conversation(SESSION, (after,)), BLIND, 1)[1]
+    assert isinstance(told, ToolModelMessage)
     assert told.content[0].output == "ok"
     picture = Entry(user(SESSION.id), (file("image/png", PNG),))
     view = Conversation(SESSION, (picture,))
-    kinds = [type(prefix.turns(view, info, 1)[0].content[0]) for info in (BLIND, SEEING, BLIND)]
+    kinds = [type(prefix.messages(view, info, 1)[0].content[0]) for info in (BLIND, SEEING, BLIND)]
     assert kinds == [TextPiece, ImagePiece, TextPiece]
 
 
@@ -162,28 +162,28 @@ def test_an_answer_is_sent_back_with_its_thinking_text_calls_and_results() -> No
         tool(done),
         finish="tool-calls",
     )
-    assert turns_of(entry, BLIND) == (
-        AssistantTurn(
+    assert make_model_messages(entry, BLIND) == (
+        AssistantModelMessage(
             (ReasoningPiece("hm", {"signature": "s"}), TextPiece("Look."), CallPiece("c", "bash", '{"command":"ls"}')),
             "scripted/script",
         ),
-        ToolTurn((ResultPiece("c", "bash", "(no output)"),)),
+        ToolModelMessage((ResultPiece("c", "bash", "(no output)"),)),
     )
 
 
 @pytest.mark.parametrize("entry", [answer(error=ABORTED), answer(finish=None, done=None)])
 def test_a_broken_answer_is_sent_as_text_with_a_mark_and_without_its_thinking(entry: Entry) -> None:
     parts = (ReasoningPart(text="hm", time=Span(start=1), **OF), TextPart(text="half a", **OF))
-    (turn,) = turns_of(Entry(entry.info, parts), BLIND)
+    (turn,) = make_model_messages(Entry(entry.info, parts), BLIND)
     assert turn.content == (TextPiece("half a"), TextPiece(BROKEN_OFF))
-    assert turns_of(Entry(entry.info, parts[:1]), BLIND) == ()
+    assert make_model_messages(Entry(entry.info, parts[:1]), BLIND) == ()
 
 
 def test_ignored_text_and_other_peoples_parts_are_not_sent() -> None:
     hidden = TextPart(text="secret", ignored=True, **OF)
-    assert turns_of(Entry(user(SESSION.id), (hidden, StepStartPart(**OF))), BLIND) == ()
-    assert turns_of(Entry(user(SESSION.id), (TextPart(text="made", synthetic=True, **OF),)), BLIND) == (
-        UserTurn((TextPiece("made"),)),
+    assert make_model_messages(Entry(user(SESSION.id), (hidden, StepStartPart(**OF))), BLIND) == ()
+    assert make_model_messages(Entry(user(SESSION.id), (TextPart(text="made", synthetic=True, **OF),)), BLIND) == (
+        UserModelMessage((TextPiece("made"),)),
     )
 
 
@@ -191,8 +191,8 @@ def test_what_a_tool_attaches_follows_its_result() -> None:
     done = ToolStateCompleted(
         input={}, output="Image", title="", metadata={}, time=TIME, attachments=[file("image/png", PNG)]
     )
-    turns = turns_of(answer(tool(done, name="read"), finish="tool-calls"), SEEING)
-    assert [type(turn) for turn in turns] == [AssistantTurn, ToolTurn, UserTurn]
+    turns = make_model_messages(answer(tool(done, name="read"), finish="tool-calls"), SEEING)
+    assert [type(turn) for turn in turns] == [AssistantModelMessage, ToolModelMessage, UserModelMessage]
     assert turns[2].content == (TextPiece("Attached by the tool read:"), ImagePiece("image/png", "iVBORw==", "a"))
 
 

@@ -58,7 +58,7 @@ async def test_a_fork_begins_with_the_same_bytes_and_a_new_session_looks_again(t
         await it.client.call(PROMPT, Prompt(session_id=made.id, parts=[TextPartInput(text="two")]))
         one, two = it.model.requests
         assert two.system == one.system
-        assert two.turns[: len(one.turns)] == one.turns
+        assert two.messages[: len(one.messages)] == one.messages
     async with rig(tmp_path, [DONE]) as other:
         await other.prompt("one")
         assert "Git: branch other\n" in other.model.requests[0].system

@@ -65,7 +65,7 @@ async def test_an_answer_that_is_wrong_is_corrected_by_the_model_who_reads_why(t
         answer = await it.prompt("count", format=FORMAT)
         told = it.results()[0]
         prompts = [entry for entry in it.view().entries if isinstance(entry.info, UserMessage)]
-        last = str(it.model.requests[-1].turns[-1])
+        last = str(it.model.requests[-1].messages[-1])
     assert of(answer).structured == GOOD
     assert "`count`: 0 is less than the minimum of 1" in told
     assert len(prompts) == 2

@@ -58,7 +58,7 @@ async def test_a_task_is_done_in_a_child_session_and_its_last_words_come_back(tm
         assert child.title == "look around (@general subagent)"
         assert child.parent_id == it.session_id
         assert done.metadata["sessionId"] == child.id
-        assert told(it.model.requests[0].turns[0]) == ["Find it."]
+        assert told(it.model.requests[0].messages[0]) == ["Find it."]
         assert "task" not in [spec.name for spec in it.model.requests[0].tools], "it can not hand on"
 
 
@@ -130,8 +130,8 @@ async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_den
         assert second.session_id == first.session_id
         assert len(children(it)) == 1
         assert not (it.work / "x").exists()
-        assert len(it.model.requests[-1].turns) > 3, "it remembers what was said before"
-        check_turns(it.model.requests[-1].turns)
+        assert len(it.model.requests[-1].messages) > 3, "it remembers what was said before"
+        check_turns(it.model.requests[-1].messages)
 
 
 @pytest.mark.parametrize(
@@ -180,4 +180,4 @@ async def test_aborting_the_parent_stops_the_child(tmp_path: Path) -> None:
         assert isinstance(it.calls()[0].state, ToolStateError)
         after = await it.prompt("go on")
         assert words(after.parts) == "Done."
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     ChatModel,
     Limits,
     ModelInfo,
     TextPiece,
     ToolSpec,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.local.context import LocalContext, reader_of
 from codeloop.model.local.model import LocalModel
@@ -156,7 +156,11 @@ async def test_tools_that_do_not_fit_are_refused_with_the_remedy() -> None:
 
 async def test_a_conversation_that_does_not_fit_is_to_be_compacted() -> None:
     model, _ = local(16_384)
-    turns = (UserTurn((TextPiece("x" * 100_000),)), AssistantTurn((TextPiece("y"),)), UserTurn((TextPiece("z"),)))
+    turns = (
+        UserModelMessage((TextPiece("x" * 100_000),)),
+        AssistantModelMessage((TextPiece("y"),)),
+        UserModelMessage((TextPiece("z"),)),
+    )
     got = await ask(model, *turns, tools=TOOLS)
     assert isinstance(got.end.error, ContextOverflowError)
     assert model.info.limits.context == 16_384

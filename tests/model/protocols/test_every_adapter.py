@@ -11,18 +11,18 @@ import pytest
 
 from bench.dialects import dialect_of
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
+    ModelMessage,
     ModelRequest,
     ResultPiece,
     RetryScheduled,
     TextDelta,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.quirks import quirks_of
 from codeloop.model.retry import RetryingModel
@@ -64,9 +64,9 @@ async def opened() -> AsyncGenerator[Open]:
         await model.aclose()
 
 
-def results(turn: Any) -> ToolTurn:
+def results(turn: Any) -> ToolModelMessage:
     calls = [piece for piece in turn.content if isinstance(piece, CallPiece)]
-    return ToolTurn(tuple(ResultPiece(call.id, call.name, f"result of {call.id}") for call in calls))
+    return ToolModelMessage(tuple(ResultPiece(call.id, call.name, f"result of {call.id}") for call in calls))
 
 
 async def test_a_proxy_is_asked_unless_no_proxy_names_the_service(
@@ -113,7 +113,7 @@ async def test_reasoning_goes_back_over_three_steps(row: AdapterRow, opened: Ope
         Answer(reasoning="So.", signature=signatures[2], text="Done."),
         Answer(text="Yes."),
     ]
-    turns: list[Turn] = [*HELLO]
+    turns: list[ModelMessage] = [*HELLO]
     async with ModelServer(answers) as server:
         model = opened(row, server)
         for _ in answers[:3]:
@@ -121,7 +121,7 @@ async def test_reasoning_goes_back_over_three_steps(row: AdapterRow, opened: Ope
             assert got.end.error is None, got.message
             turn = fold_turn(got.events, row.info.ref)
             turns += [turn, results(turn)] if got.ready else [turn]
-        got = await ask(model, *turns, UserTurn((TextPiece("Sure?"),)), tools=(TOOL,))
+        got = await ask(model, *turns, UserModelMessage((TextPiece("Sure?"),)), tools=(TOOL,))
     assert got.text == "Yes."
     last = server.requests[-1].body.decode()
     places = [last.find(signature) for signature in signatures]
@@ -132,7 +132,9 @@ async def test_reasoning_goes_back_over_three_steps(row: AdapterRow, opened: Ope
 
 @pytest.mark.parametrize(("mime", "data"), [("image/png", PNG), ("application/pdf", PDF)])
 async def test_attachments_are_sent_as_they_are(row: AdapterRow, opened: Open, mime: str, data: str) -> None:
-    prompt = UserTurn((TextPiece("Look"), ImagePiece(mime, data, "my_file (1).x"), ImagePiece(mime, data, "my_file.x")))
+    prompt = UserModelMessage(
+        (TextPiece("Look"), ImagePiece(mime, data, "my_file (1).x"), ImagePiece(mime, data, "my_file.x"))
+    )
     async with ModelServer([Answer(text="ok")]) as server:
         got = await ask(opened(row, server), prompt)
     assert got.text == "ok", got.message
@@ -168,7 +170,7 @@ async def test_a_cut_stream_makes_no_call_of_a_part(row: AdapterRow, opened: Ope
 
 async def test_closing_the_stream_drops_the_connection(row: AdapterRow, opened: Open) -> None:
     async with ModelServer([Answer(text="one " * 20, deltas=0, delay=0.01, stall_after=8)]) as server:
-        stream = opened(row, server).stream(ModelRequest(system="s", turns=HELLO))
+        stream = opened(row, server).stream(ModelRequest(system="s", messages=HELLO))
         async with aclosing(stream) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
@@ -221,7 +223,7 @@ async def test_the_model_can_be_switched_in_mid_turn_and_back(one: str, other: s
         Answer(reasoning="Well.", signature="c2lnMg==" if second.signs else "", calls=(Call("read", "{}", "d1"),)),
         Answer(text="Done."),
     ]
-    turns: list[Turn] = [*HELLO]
+    turns: list[ModelMessage] = [*HELLO]
     got: list[Got] = []
     async with ModelServer(answers) as server:
         for row in (first, second, first):
@@ -237,9 +239,11 @@ async def test_the_model_can_be_switched_in_mid_turn_and_back(one: str, other: s
 
 
 async def test_a_history_with_calls_is_sent_without_tools(row: AdapterRow, opened: Open) -> None:
-    called = AssistantTurn((CallPiece("c1", "read", '{"path":"a"}'),), "acme/m1")
+    called = AssistantModelMessage((CallPiece("c1", "read", '{"path":"a"}'),), "acme/m1")
     async with ModelServer([Answer(text="ok")]) as server:
-        got = await ask(opened(row, server), *HELLO, called, results(called), UserTurn((TextPiece("Summarise"),)))
+        got = await ask(
+            opened(row, server), *HELLO, called, results(called), UserModelMessage((TextPiece("Summarise"),))
+        )
     assert got.text == "ok", got.message
 
 

@@ -17,7 +17,7 @@ from codeloop.model.chat import (
     TextDelta,
     TextPiece,
     ToolSpec,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.retry import RetryingModel
 from codeloop.model.testing.chaos import FAULTS, ChaosModel, Rates
@@ -26,7 +26,7 @@ from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.errors import APIError
 from tests.support.examples import examples
 
-REQUEST = ModelRequest(system="s", turns=(UserTurn((TextPiece("go"),)),), tools=(ToolSpec("read", "", {}),))
+REQUEST = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("go"),)),), tools=(ToolSpec("read", "", {}),))
 TEXT = ScriptedAnswer(text="some longer answer", deltas=8)
 CALLS = ScriptedAnswer(
     text="look", calls=(ScriptedCall("read", {"filePath": "/a"}, "one"), ScriptedCall("bash", {"command": "ls"}, "two"))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallDelta,
     CallPiece,
     CallReady,
@@ -16,15 +16,15 @@ from codeloop.model.chat import (
     ChatModel,
     Finished,
     ModelEvent,
+    ModelMessage,
     ModelRequest,
     ReasoningDelta,
     ResultPiece,
     TextDelta,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.testing.replay import RecordingModel, ReplayModel
 from codeloop.model.testing.script import Places, ScriptedAnswer, ScriptedCall, TextBlock, read_answers
@@ -35,15 +35,15 @@ from tests.support.examples import examples
 
 HERE, THERE = Places("/home/me/code/proj/sub", "/home/me/code/proj"), Places("/tmp/x y", "/tmp/x y")
 TOOLS = (ToolSpec("read", "", {}), ToolSpec("bash", "", {}))
-ASK = UserTurn((TextPiece("go"),))
+ASK = UserModelMessage((TextPiece("go"),))
 CALLED = (
-    AssistantTurn((CallPiece("1", "read", "{}"),)),
-    ToolTurn((ResultPiece("1", "read", "text"),)),
+    AssistantModelMessage((CallPiece("1", "read", "{}"),)),
+    ToolModelMessage((ResultPiece("1", "read", "text"),)),
 )
 
 
-def request(*turns: Turn, tools: tuple[ToolSpec, ...] = TOOLS, system: str = "s") -> ModelRequest:
-    return ModelRequest(system=system, turns=(ASK, *turns), tools=tools)
+def request(*turns: ModelMessage, tools: tuple[ToolSpec, ...] = TOOLS, system: str = "s") -> ModelRequest:
+    return ModelRequest(system=system, messages=(ASK, *turns), tools=tools)
 
 
 async def said(model: ChatModel, asked: ModelRequest) -> list[ModelEvent]:

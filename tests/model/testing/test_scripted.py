@@ -21,16 +21,16 @@ from codeloop.model.chat import (
     TextDelta,
     TextPiece,
     ToolSpec,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.testing.script import Places, ScriptedAnswer, ScriptedCall, pieces, read_answers
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.errors import error_message
 
-ASK = UserTurn((TextPiece("go"),))
-MAIN = ModelRequest(system="s", turns=(ASK,), tools=(ToolSpec("read", "", {}), ToolSpec("bash", "", {})))
-SIDE = ModelRequest(system="title", turns=(ASK,))
+ASK = UserModelMessage((TextPiece("go"),))
+MAIN = ModelRequest(system="s", messages=(ASK,), tools=(ToolSpec("read", "", {}), ToolSpec("bash", "", {})))
+SIDE = ModelRequest(system="title", messages=(ASK,))
 
 
 async def said(model: ChatModel, request: ModelRequest = MAIN) -> list[ModelEvent]:

@@ -35,7 +35,7 @@ async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> 
         assert "plan_exit" in before
         assert "plan_exit" not in after
         assert it.project.store.session(it.session_id).agent == "build"
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ async def test_a_task_is_taken_up_again_by_its_id(tmp_path: Path) -> None:
         await it.prompt()
         assert [one.id for one in children(it)] == [child.id]
         assert f'<task id="{child.id}" state="completed">\n<task_result>\nz\n' in it.results()[-1]
-        prompts = [told(turn) for turn in it.model.requests[1].turns]
+        prompts = [told(turn) for turn in it.model.requests[1].messages]
         assert prompts == [["One."], ["x"], ["More."]]
 
 

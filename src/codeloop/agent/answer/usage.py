@@ -148,7 +148,7 @@ def estimate_tokens(request: ModelRequest) -> int:
     """Return roughly how many tokens a request holds."""
     tools = sum(len(tool.description) + len(msgspec.json.encode(tool.parameters)) for tool in request.tools)
     size = _size(request.system) + tools
-    for piece in (piece for turn in request.turns for piece in turn.content):
+    for piece in (piece for message in request.messages for piece in message.content):
         match piece:
             case ImagePiece():
                 size += IMAGE * BYTES

@@ -15,7 +15,7 @@ from codeloop.agent.hooks.request import (
 )
 from codeloop.agent.request.window import text_of
 from codeloop.extend.hooks.hooks import Hooks
-from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
+from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.bounds.extension import HOOK_STOPS
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id
@@ -136,8 +136,8 @@ class ExtensionHooks(TurnHooks):
         if user is None:
             return request
         # Extensions get the whole prompt; it is cut afterwards, since they may lengthen it.
-        turn = UserTurn((TextPiece((await transform_prompt(self._hooks, user, prompt))[:most]),))
-        return await apply_parameter_hooks(self._hooks, user, "title", info, replace(request, turns=(turn,)))
+        message = UserModelMessage((TextPiece((await transform_prompt(self._hooks, user, prompt))[:most]),))
+        return await apply_parameter_hooks(self._hooks, user, "title", info, replace(request, messages=(message,)))
 
     async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """See TurnHooks."""
@@ -153,11 +153,13 @@ class ExtensionHooks(TurnHooks):
         if self._hooks.wants(COMPACTING):
             payload = {"sessionID": user.session_id, "auto": auto}
             output = await self._hooks.run(COMPACTING, payload, {"context": []})
-            *before, last = request.turns
+            *before, last = request.messages
             words = [piece.text for piece in last.content if isinstance(piece, TextPiece)]
             prompt: str | None = output.get("prompt")
             text = "\n\n".join(filter(None, (*output["context"], *words) if prompt is None else (prompt,)))
-            request = replace(request, turns=(*before, UserTurn((TextPiece(text),))) if text else request.turns)
+            request = replace(
+                request, messages=(*before, UserModelMessage((TextPiece(text),))) if text else request.messages
+            )
         return await apply_parameter_hooks(self._hooks, user, "compaction", info, request)
 
     async def texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:

@@ -12,7 +12,7 @@ from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.agents import parse_ref
 from codeloop.extend.hooks.commands.asking import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserTurn
+from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.model.quirks import quirks_of
 from codeloop.model.structured import native_fields, shape_of
 from codeloop.schema.bounds.extension import HOOK_VERDICTS
@@ -144,7 +144,9 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
     why, user = "", _last_prompt(engine, session_id)
     for _ in range(HOOK_VERDICTS.value):
         words = f"{prompt}\n\n{AGAIN.format(error=why)}" if why else prompt
-        request = ModelRequest(system=system, turns=(UserTurn((TextPiece(words),)),), max_tokens=_LONGEST, body=fields)
+        request = ModelRequest(
+            system=system, messages=(UserModelMessage((TextPiece(words),)),), max_tokens=_LONGEST, body=fields
+        )
         if user is not None and (hooks := engine.hooks.runner) is not None:
             request = await apply_parameter_hooks(hooks, user, "hook", info, request)
         usage = Usage(info.prices, request, engine.policy.budget)

@@ -10,7 +10,7 @@ from codeloop.agent.request.image_limits import limit_images
 from codeloop.agent.request.projection import project
 from codeloop.agent.request.window import window
 from codeloop.extend.hooks.shapes import TransformedMessage
-from codeloop.model.chat import ModelInfo, ModelRequest, ToolSpec, Turn
+from codeloop.model.chat import ModelInfo, ModelMessage, ModelRequest, ToolSpec
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
@@ -31,8 +31,8 @@ async def apply_request_hooks(
 
     Raises HookRefused when a deciding extension failed.
     """
-    if hooks.wants(MESSAGES) and (turns := await _turns(hooks, engine, user.session_id, info)) is not None:
-        request = replace(request, turns=turns)
+    if hooks.wants(MESSAGES) and (messages := await _make_messages(hooks, engine, user.session_id, info)) is not None:
+        request = replace(request, messages=messages)
     if hooks.wants(SYSTEM):
         payload = {"sessionID": user.session_id, "model": describe_model(info)}
         output = await hooks.run(SYSTEM, payload, {"system": [request.system]})
@@ -85,8 +85,10 @@ async def _with_params(hooks: HookRunner, payload: JSON, request: ModelRequest) 
     )
 
 
-async def _turns(hooks: HookRunner, engine: Engine, session_id: str, info: ModelInfo) -> tuple[Turn, ...] | None:
-    """Return the turns of the conversation as changed by extensions; None: unchanged."""
+async def _make_messages(
+    hooks: HookRunner, engine: Engine, session_id: str, info: ModelInfo
+) -> tuple[ModelMessage, ...] | None:
+    """Return the messages of the conversation as changed by extensions; None: unchanged."""
     view = engine.store.context_view(session_id)
     visible = window(view.entries)
     entries = await transform_history(hooks, session_id, visible.of(view.entries))

@@ -5,11 +5,11 @@ from operator import is_
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
-from codeloop.agent.request.projection import turns_of
+from codeloop.agent.request.projection import make_model_messages
 from codeloop.agent.request.system_prompt import system_prompt
 from codeloop.agent.request.window import Window, last_compaction, window
 from codeloop.model.catalog.vendors import is_small
-from codeloop.model.chat import ModelInfo, ToolSpec, Turn
+from codeloop.model.chat import ModelInfo, ModelMessage, ToolSpec
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
 from codeloop.schema.part import ToolPart
@@ -28,11 +28,11 @@ NOT_FOR_SMALL = frozenset(
 """Tools that small models are not offered: redundant or too complex for them."""
 
 _SHORT = 8
-"""Entries of a conversation in which no turn is long enough for a rewrite to pay."""
+"""Entries of a conversation in which no message is long enough for a rewrite to pay."""
 
 
 class RequestCache:
-    """Caches system prompts, tools and turns of the last request; only changes are computed again."""
+    """Caches system prompts, tools and messages of the last request; only changes are computed again."""
 
     def __init__(self) -> None:
         self._systems: dict[tuple[str, str], str] = {}
@@ -42,7 +42,7 @@ class RequestCache:
         self._entries: tuple[Entry, ...] = ()
         self._window = Window()
         self._visible_entries: tuple[Entry, ...] = ()
-        self._turns: list[tuple[Turn, ...]] = []
+        self._messages: list[tuple[ModelMessage, ...]] = []
         self._images = False
         self._rejected: frozenset[str] = frozenset()
         self._superseded = SupersededOutputs()
@@ -86,8 +86,8 @@ class RequestCache:
         start = index_shown_from(view.entries)
         return find_worth_dropping(view.entries[start:], self._superseded.notes, info.prices, now)
 
-    def turns(self, view: Conversation, info: ModelInfo, now: int) -> tuple[Turn, ...]:
-        """Return the turns of a conversation, the same objects as before for the entries that are still the same.
+    def messages(self, view: Conversation, info: ModelInfo, now: int) -> tuple[ModelMessage, ...]:
+        """Return the messages of a conversation, the same objects as before for the entries that are still the same.
 
         `now`: when the step that asks for them was created (ms since the epoch).
         """
@@ -103,12 +103,14 @@ class RequestCache:
             self._rejected = find_rejected_images(entries)
         blind = replace(info, input=frozenset({"text"}))
         rejected, notes = self._rejected, self._superseded.notes
-        new = [turns_of(entry, blind if entry.info.id in rejected else info, notes) for entry in entries[same:]]
-        self._turns[same:] = new
+        new = [
+            make_model_messages(entry, blind if entry.info.id in rejected else info, notes) for entry in entries[same:]
+        ]
+        self._messages[same:] = new
         self._images = self._images or has_images(chain.from_iterable(new))
         self._info, self._entries, self._visible_entries = info, view.entries, entries
-        turns = (*self._window.head, *chain.from_iterable(self._turns))
-        return limit_images(turns) if self._images else turns
+        messages = (*self._window.head, *chain.from_iterable(self._messages))
+        return limit_images(messages) if self._images else messages
 
 
 def _common(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:

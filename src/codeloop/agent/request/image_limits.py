@@ -2,26 +2,30 @@
 
 from collections.abc import Iterable, Sequence
 
-from codeloop.model.chat import ImagePiece, TextPiece, Turn, UserTurn
+from codeloop.model.chat import ImagePiece, ModelMessage, TextPiece, UserModelMessage
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import IMAGES, IMAGES_DATA
 from codeloop.schema.message import AssistantMessage
 from codeloop.store.conversation import Entry
 
 
-def limit_images(turns: Sequence[Turn], count: int = IMAGES.value, size: int = IMAGES_DATA.value) -> tuple[Turn, ...]:
-    """Return the turns with at most `count` images and PDFs and `size` characters of base64 in all.
+def limit_images(
+    messages: Sequence[ModelMessage], count: int = IMAGES.value, size: int = IMAGES_DATA.value
+) -> tuple[ModelMessage, ...]:
+    """Return the messages with at most `count` images and PDFs and `size` characters of base64 in all.
 
     The first ones are kept, and a line replaces each that does not fit: what was sent once is sent again byte for
     byte, so that a longer conversation still begins with the shorter one.
     """
-    kept_turns: list[Turn] = []
-    for turn in turns:
-        if not isinstance(turn, UserTurn) or not any(isinstance(piece, ImagePiece) for piece in turn.content):
-            kept_turns.append(turn)
+    limited: list[ModelMessage] = []
+    for message in messages:
+        if not isinstance(message, UserModelMessage) or not any(
+            isinstance(piece, ImagePiece) for piece in message.content
+        ):
+            limited.append(message)
             continue
         content: list[TextPiece | ImagePiece] = []
-        for piece in turn.content:
+        for piece in message.content:
             if isinstance(piece, ImagePiece):
                 if count < 1 or len(piece.data) > size:
                     content.append(_describe_omitted(piece))
@@ -29,16 +33,21 @@ def limit_images(turns: Sequence[Turn], count: int = IMAGES.value, size: int = I
                 count -= 1
                 size -= len(piece.data)
             content.append(piece)
-        is_unchanged = all(new is old for new, old in zip(content, turn.content, strict=True))
-        kept_turns.append(
-            turn if is_unchanged else UserTurn(tuple(content))
-        )  # adapters recognise a sent turn by identity
-    return tuple(kept_turns)
+        is_unchanged = all(new is old for new, old in zip(content, message.content, strict=True))
+        limited.append(
+            message if is_unchanged else UserModelMessage(tuple(content))
+        )  # adapters recognise a sent message by identity
+    return tuple(limited)
 
 
-def has_images(turns: Iterable[Turn]) -> bool:
-    """Return whether any of the turns holds an image or a PDF."""
-    return any(isinstance(piece, ImagePiece) for turn in turns if isinstance(turn, UserTurn) for piece in turn.content)
+def has_images(messages: Iterable[ModelMessage]) -> bool:
+    """Return whether any of the messages holds an image or a PDF."""
+    return any(
+        isinstance(piece, ImagePiece)
+        for message in messages
+        if isinstance(message, UserModelMessage)
+        for piece in message.content
+    )
 
 
 def find_rejected_images(entries: Iterable[Entry]) -> frozenset[str]:

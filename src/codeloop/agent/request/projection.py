@@ -1,7 +1,7 @@
-"""The only place where our parts become model messages. Pure; repairs; an entry always yields the same turns.
+"""The only place where our parts become model messages. Pure; repairs; an entry always yields the same messages.
 
-It guarantees: every call has exactly one result, right after the turn that made it; no turn is empty; arguments are
-whole JSON objects; thinking is sent back only when it is complete; what a model can't read is named in its place.
+It guarantees: every call has exactly one result, right after the message that made it; no message is empty; arguments
+are whole JSON objects; thinking is sent back only when it is complete; what a model can't read is named in its place.
 """
 
 import base64
@@ -14,16 +14,16 @@ import msgspec
 from codeloop.agent.moves import is_open
 from codeloop.kit.text.terminal_output import to_plain_text
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ReasoningPiece,
     ResultPiece,
     TextPiece,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    ToolModelMessage,
+    UserModelMessage,
 )
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import (
@@ -54,49 +54,52 @@ _NAMED = 20
 NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def project(entries: Sequence[Entry], info: ModelInfo, notes: Mapping[str, str] = NONE) -> tuple[Turn, ...]:
-    """Return the turns of a conversation for a model, oldest first."""
-    return tuple(turn for entry in entries for turn in turns_of(entry, info, notes))
+def project(entries: Sequence[Entry], info: ModelInfo, notes: Mapping[str, str] = NONE) -> tuple[ModelMessage, ...]:
+    """Return the messages of a conversation for a model, oldest first."""
+    return tuple(message for entry in entries for message in make_model_messages(entry, info, notes))
 
 
-def turns_of(entry: Entry, info: ModelInfo, notes: Mapping[str, str] = NONE) -> tuple[Turn, ...]:
-    """Return the turns of one entry: a user's one, or an assistant's with the results of its calls.
+def make_model_messages(entry: Entry, info: ModelInfo, notes: Mapping[str, str] = NONE) -> tuple[ModelMessage, ...]:
+    """Return the messages of one entry: a user's one, or an assistant's with the results of its calls.
 
     `notes`: by the id of a tool part, the line that replaces its output.
     """
     match entry.info:
         case UserMessage():
             content = tuple(piece for part in entry.parts for piece in _user_pieces(part, info))
-            return (UserTurn(content),) if content else ()
+            return (UserModelMessage(content),) if content else ()
         case AssistantMessage() as message:
-            return _assistant_turns(message, entry, info, notes)
+            return _make_assistant_messages(message, entry, info, notes)
 
 
-def _assistant_turns(
+def _make_assistant_messages(
     message: AssistantMessage, entry: Entry, info: ModelInfo, notes: Mapping[str, str]
-) -> tuple[Turn, ...]:
+) -> tuple[ModelMessage, ...]:
     broken = is_open(entry) or message.error is not None
     calls = _distinct([part for part in entry.parts if isinstance(part, ToolPart)])
     waiting = iter(calls)
     # Services check that thinking, text and calls come back in the order in which they came.
     pieces = tuple(piece for part in entry.parts for piece in _assistant_pieces(part, waiting, broken=broken))
-    user_turns = tuple(
-        turn for part in entry.parts if isinstance(part, TextPart) for turn in describe_changed_files(part)
+    file_notes = tuple(
+        note for part in entry.parts if isinstance(part, TextPart) for note in describe_changed_files(part)
     )
     if not calls and not any(isinstance(piece, TextPiece) for piece in pieces):
-        return user_turns
+        return file_notes
     if broken and not calls:
         pieces = (*pieces, TextPiece(BROKEN_OFF))
-    turns: list[Turn] = [*user_turns, AssistantTurn(pieces, f"{message.provider_id}/{message.model_id}")]
+    messages: list[ModelMessage] = [
+        *file_notes,
+        AssistantModelMessage(pieces, f"{message.provider_id}/{message.model_id}"),
+    ]
     if calls:
-        turns.append(ToolTurn(tuple(_result(call, notes.get(call.id)) for call in calls)))
+        messages.append(ToolModelMessage(tuple(_result(call, notes.get(call.id)) for call in calls)))
         attachments = _project_attachments([call for call in calls if call.id not in notes], info)
         if attachments:
-            turns.append(UserTurn(attachments))
-    return tuple(turns)
+            messages.append(UserModelMessage(attachments))
+    return tuple(messages)
 
 
-def describe_changed_files(part: TextPart) -> tuple[UserTurn, ...]:
+def describe_changed_files(part: TextPart) -> tuple[UserModelMessage, ...]:
     """Return a line naming files that were read and have changed, to be put before an answer; () for none.
 
     It derives from a stored part, so each later request has it at the same place.
@@ -105,7 +108,7 @@ def describe_changed_files(part: TextPart) -> tuple[UserTurn, ...]:
     if not names:
         return ()
     text = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-    return (UserTurn((TextPiece(CHANGED.format(names=text)),)),)
+    return (UserModelMessage((TextPiece(CHANGED.format(names=text)),)),)
 
 
 def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
@@ -135,7 +138,7 @@ def _assistant_pieces(
 
 
 def _distinct(calls: list[ToolPart]) -> list[ToolPart]:
-    """Return the calls with ids that differ: services refuse a history with two calls of one id in a turn."""
+    """Return the calls with ids that differ: services refuse a history with two calls of one id in a message."""
     seen: set[str] = set()
     distinct: list[ToolPart] = []
     for number, call in enumerate(calls):

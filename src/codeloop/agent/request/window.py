@@ -5,7 +5,7 @@ Pure. Before the first compaction it is simply everything.
 
 from msgspec import Struct
 
-from codeloop.model.chat import ModelInfo, TextPiece, UserTurn
+from codeloop.model.chat import ModelInfo, TextPiece, UserModelMessage
 from codeloop.schema.limits import COMPACT_AT, COMPACT_RESERVE, KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, FilePart, Part, TextPart, ToolPart, ToolStateCompleted
@@ -25,10 +25,10 @@ SAID = """What the user said until then, word for word:
 class Window(Struct, frozen=True):
     """Which entries are shown: all, or those from `start` on without the summary at `place` and the request for it.
 
-    `head` is the turn that replaces the omitted entries; empty when none are.
+    `head` is the message that replaces the omitted entries; empty when none are.
     """
 
-    head: tuple[UserTurn, ...] = ()
+    head: tuple[UserModelMessage, ...] = ()
     start: int = 0
     place: int | None = None
 
@@ -52,7 +52,7 @@ def window(entries: tuple[Entry, ...]) -> Window:
     prompts = select_prompts(entries[:start])
     if prompts:
         text += "\n\n" + SAID.format(prompts="\n\n".join(prompts))
-    return Window((UserTurn((TextPiece(text),)),), start, index)
+    return Window((UserModelMessage((TextPiece(text),)),), start, index)
 
 
 def last_compaction(entries: tuple[Entry, ...], since: int = 0) -> int | None:

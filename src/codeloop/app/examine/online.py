@@ -9,7 +9,7 @@ from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, providers_of
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.model.chat import ModelRequest, TextPiece, UserTurn
+from codeloop.model.chat import ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.bounds.doctor import DOCTOR_ONLINE
 from codeloop.schema.errors import CodeloopError, error_message
 
@@ -35,7 +35,7 @@ async def _ask(settings: ProjectSettings, ref: str) -> Finding:
     try:
         model = providers_of(settings).open(ref)
         request = ModelRequest(
-            system="", turns=(UserTurn((TextPiece("Answer with the word: ready"),)),), max_tokens=_TOKENS
+            system="", messages=(UserModelMessage((TextPiece("Answer with the word: ready"),)),), max_tokens=_TOKENS
         )
         usage = Usage(model.info.prices, request)
         async with asyncio.timeout(DOCTOR_ONLINE.seconds):

@@ -68,7 +68,7 @@ class LocalModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield the model's events until Finished."""
         fixed = estimate_tokens(request.system) + estimate_tokens(request.tools)
-        whole = fixed + sum(estimate_tokens(_without_images(turn)) for turn in request.turns)
+        whole = fixed + sum(estimate_tokens(_without_images(message)) for message in request.messages)
         async with self._asking:  # the server is asked, and loads the model, once
             if not self._context.loaded:
                 self._context = await self._read_context(self._url, self._info.api_id or self._info.id)
@@ -175,6 +175,6 @@ def _context_error(message: str) -> APIError:
     return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"kind": "context"}))
 
 
-def _without_images(turn: object) -> object:
-    content: tuple[object, ...] = getattr(turn, "content", ())
+def _without_images(message: object) -> object:
+    content: tuple[object, ...] = getattr(message, "content", ())
     return tuple(piece for piece in content if not isinstance(piece, ImagePiece))

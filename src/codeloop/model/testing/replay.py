@@ -12,16 +12,16 @@ from pathlib import Path
 import msgspec
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ChatModel,
     Finished,
     ModelEvent,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    ToolModelMessage,
+    UserModelMessage,
 )
 from codeloop.model.testing.script import (
     NOWHERE,
@@ -175,20 +175,24 @@ class ReplayModel:
 
 
 class _Memory:
-    """How many turns the last request of each kind had: a recording notes only what is new."""
+    """How many messages the last request of each kind had: a recording notes only what is new."""
 
     def __init__(self) -> None:
-        self._turns: dict[Kind, int] = {}
+        self._messages: dict[Kind, int] = {}
 
     def record(self, request: ModelRequest, places: Places) -> RecordedRequest:
         kind = kind_of(request)
-        before = self._turns.get(kind)
-        self._turns[kind] = len(request.turns)
-        new = request.turns[before:] if before is not None and before <= len(request.turns) else request.turns[-1:]
+        before = self._messages.get(kind)
+        self._messages[kind] = len(request.messages)
+        new = (
+            request.messages[before:]
+            if before is not None and before <= len(request.messages)
+            else request.messages[-1:]
+        )
         return RecordedRequest(
             digest=_digest(_mask_paths(repr(new), places)),
             system=_digest(request.system),
-            turns=tuple(_shape(turn) for turn in new),
+            messages=tuple(_shape(message) for message in new),
             tools=tuple(tool.name for tool in request.tools),
         )
 
@@ -218,23 +222,24 @@ def _difference(answer: ScriptedAnswer, recorded_request: RecordedRequest) -> st
     missing = [name for name in called_tools if name not in tool_names and (recorded is None or name in recorded.tools)]
     if missing:
         return f"it calls the tool `{missing[0]}`, which does not exist here. Record it again."
-    if recorded is None or answer.kind == "side" or recorded.turns == recorded_request.turns:
+    if recorded is None or answer.kind == "side" or recorded.messages == recorded_request.messages:
         return ""
-    return f"it was given after {_describe(recorded.turns)}, and now comes after {_describe(recorded_request.turns)}."
+    before, now = _describe(recorded.messages), _describe(recorded_request.messages)
+    return f"it was given after {before}, and now comes after {now}."
 
 
-def _describe(turns: Sequence[str]) -> str:
-    return ", then ".join(turns) or "nothing new"
+def _describe(messages: Sequence[str]) -> str:
+    return ", then ".join(messages) or "nothing new"
 
 
-def _shape(turn: Turn) -> str:
-    match turn:
-        case UserTurn():
+def _shape(message: ModelMessage) -> str:
+    match message:
+        case UserModelMessage():
             return "a prompt"
-        case AssistantTurn(content=content):
+        case AssistantModelMessage(content=content):
             calls = [piece.name for piece in content if isinstance(piece, CallPiece)]
             return f"calls of {' and '.join(calls)}" if calls else "an answer"
-        case ToolTurn(content=content):
+        case ToolModelMessage(content=content):
             return f"{len(content)} results"
 
 

@@ -107,12 +107,12 @@ class Count(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class RecordedRequest(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a recorded answer was an answer to. `turns` are those that the request before did not have."""
+    """What a recorded answer was an answer to. `messages`: those that the request before did not have."""
 
     digest: str
     system: str
     """Digest of the system prompt."""
-    turns: tuple[str, ...] = ()
+    messages: tuple[str, ...] = msgspec.field(default=(), name="turns")  # as recordings have it
     tools: tuple[str, ...] = ()
 
 

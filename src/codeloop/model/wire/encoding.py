@@ -1,4 +1,4 @@
-"""Shared encoding of requests: caching of encoded turns, and names and ids that services accept."""
+"""Shared encoding of requests: caching of encoded messages, and names and ids that services accept."""
 
 import re
 from collections import OrderedDict
@@ -7,41 +7,43 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from codeloop.model.chat import ModelInfo, ModelRequest, ToolSpec, Turn
+from codeloop.model.chat import ModelInfo, ModelMessage, ModelRequest, ToolSpec
 from codeloop.model.quirks import Quirks
 from codeloop.model.wire.response import is_json_object
 from codeloop.schema.wire import JSON
 
 Encoded = TypeVar("Encoded")
 SESSIONS = 8
-"""Conversations whose encoded turns are kept at a time: a session, its subagents, its title."""
+"""Conversations whose encoded messages are kept at a time: a session, its subagents, its title."""
 OURS = frozenset({"messages", "stream", "system", "tools", "model"})
 """Body fields that options never change."""
 
 
 class EncodingCache(Generic[Encoded]):
-    """The encoded form of turns and tools that were sent before, so that a long conversation costs no more a step.
+    """The encoded form of messages and tools that were sent before, so that a long conversation costs no more a step.
 
     Only what the latest request of a conversation held is kept, and only of the conversations used last; a session's
     requests all offer the same tools.
     """
 
-    def __init__(self, encode_turn: Callable[[Turn], Encoded], encode_tool: Callable[[ToolSpec], JSON]) -> None:
-        self._encode_turn = encode_turn
+    def __init__(
+        self, encode_message: Callable[[ModelMessage], Encoded], encode_tool: Callable[[ToolSpec], JSON]
+    ) -> None:
+        self._encode_message = encode_message
         self._encode_tool = encode_tool
-        self._turns: OrderedDict[tuple[str, str], tuple[tuple[Turn, ...], list[Encoded]]] = OrderedDict()
+        self._messages: OrderedDict[tuple[str, str], tuple[tuple[ModelMessage, ...], list[Encoded]]] = OrderedDict()
         self._tools: tuple[tuple[ToolSpec, ...], list[JSON]] = ((), [])
 
-    def turns(self, request: ModelRequest) -> list[Encoded]:
-        """Return the encoded form of every turn of the request."""
-        key, turns = (request.session_id, request.system), request.turns
-        before, known = self._turns.pop(key, ((), []))
-        same = _common(before, turns)
+    def messages(self, request: ModelRequest) -> list[Encoded]:
+        """Return the encoded form of every message of the request."""
+        key, messages = (request.session_id, request.system), request.messages
+        before, known = self._messages.pop(key, ((), []))
+        same = _common(before, messages)
         encoded = known[:same]
-        encoded.extend(map(self._encode_turn, turns[same:]))
-        self._turns[key] = (turns, encoded)
-        if len(self._turns) > SESSIONS:
-            self._turns.popitem(last=False)
+        encoded.extend(map(self._encode_message, messages[same:]))
+        self._messages[key] = (messages, encoded)
+        if len(self._messages) > SESSIONS:
+            self._messages.popitem(last=False)
         return encoded
 
     def tools(self, specs: tuple[ToolSpec, ...]) -> list[JSON]:
@@ -51,7 +53,7 @@ class EncodingCache(Generic[Encoded]):
         return self._tools[1]
 
 
-class EncodedTurn(NamedTuple):
+class EncodedMessage(NamedTuple):
     """A message of blocks: its role, the JSON of each block, and of the whole."""
 
     role: str
@@ -59,13 +61,13 @@ class EncodedTurn(NamedTuple):
     body: bytes
 
 
-def encode_turn(role: str, blocks: list[bytes]) -> EncodedTurn:
+def encode_message(role: str, blocks: list[bytes]) -> EncodedMessage:
     """Put the blocks together."""
-    return EncodedTurn(role, blocks, b'{"role":"%b","content":[%b]}' % (role.encode(), b",".join(blocks)))
+    return EncodedMessage(role, blocks, b'{"role":"%b","content":[%b]}' % (role.encode(), b",".join(blocks)))
 
 
-def _common(before: tuple[Turn, ...], now: tuple[Turn, ...]) -> int:
-    """Count the turns at the start that are the same; comparing tuples looks at identity first, without Python code."""
+def _common(before: tuple[ModelMessage, ...], now: tuple[ModelMessage, ...]) -> int:
+    """Count the equal messages at the start; comparing tuples looks at identity first, without Python code."""
     if now[: len(before)] == before:
         return len(before)
     for at, (old, new) in enumerate(zip(before, now, strict=False)):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled, UserTurn
+from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled, UserModelMessage
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.quirks import Quirks
 from codeloop.model.wire.encoding import lower_names
@@ -110,7 +110,7 @@ class HttpModel:
         name = self._quirks.initiator_header
         if not name:
             return request.headers
-        is_user = bool(request.turns) and isinstance(request.turns[-1], UserTurn)
+        is_user = bool(request.messages) and isinstance(request.messages[-1], UserModelMessage)
         return {name: "user" if is_user else "agent", **request.headers}
 
     async def _exchange(self, more: dict[str, str], body: bytes, reader: ResponseReader) -> AsyncGenerator[ModelEvent]:

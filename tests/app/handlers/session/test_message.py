@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeloop.app.handlers.session.message import page
-from codeloop.model.chat import TextPiece, UserTurn
+from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import ListMessages, MessageId, PartId, SessionId, UpdatePart
@@ -59,7 +59,7 @@ async def queue(it: Rig) -> list[str]:
 
 
 def prompts(it: Rig, request: int) -> list[str]:
-    turns = [turn for turn in it.model.requests[request].turns if isinstance(turn, UserTurn)]
+    turns = [turn for turn in it.model.requests[request].messages if isinstance(turn, UserModelMessage)]
     return [piece.text for turn in turns for piece in turn.content if isinstance(piece, TextPiece)]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from codeloop.agent.title import is_untitled
 from codeloop.kit.processes import processes
-from codeloop.model.chat import AssistantTurn, CallPiece
+from codeloop.model.chat import AssistantModelMessage, CallPiece
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunShell, TextPartInput
 from codeloop.schema.api.session_requests import RevertSession, SessionId, UpdateSession
@@ -63,18 +63,18 @@ async def test_the_model_sees_the_command_and_its_output_with_the_next_prompt(tm
         await run(it, "echo hi; exit 3")
         await it.prompt("what happened?")
         (request,) = it.model.requests
-        check_turns(request.turns)
-        made = [p for turn in request.turns if isinstance(turn, AssistantTurn) for p in turn.content]
+        check_turns(request.messages)
+        made = [p for turn in request.messages if isinstance(turn, AssistantModelMessage) for p in turn.content]
         assert [(p.name, p.arguments) for p in made if isinstance(p, CallPiece)] == [
             ("bash", '{"command":"echo hi; exit 3"}')
         ]
-        (output,) = told(request.turns[2])
+        (output,) = told(request.messages[2])
         assert output.startswith("hi\n")
         assert "exit code 3" in output
         await run(it, "echo more")
         await it.prompt("and now?")
-        assert it.model.requests[1].turns[: len(request.turns)] == request.turns
-        check_turns(it.model.requests[1].turns)
+        assert it.model.requests[1].messages[: len(request.messages)] == request.messages
+        check_turns(it.model.requests[1].messages)
 
 
 async def test_no_rule_stands_between_a_person_and_their_command(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
         assert (done.metadata["exit"], done.metadata["interrupted"]) == (None, True)
         assert not [row for row in processes() if "sleep 77" in str(row) and str(it.work) in str(row)]
         await it.prompt()
-        check_turns(it.model.requests[-1].turns)
+        check_turns(it.model.requests[-1].messages)
 
 
 @pytest.mark.slow
@@ -144,8 +144,8 @@ async def test_a_prompt_sent_while_a_command_runs_is_answered_after_it(tmp_path:
         assert words((await asked).parts) == "Done."
         assert state(await running).output == "over\n"
         (request,) = it.model.requests
-        check_turns(request.turns)
-        assert told(request.turns[2]) == ["over\n"]
+        check_turns(request.messages)
+        assert told(request.messages[2]) == ["over\n"]
 
 
 async def test_undo_leaves_alone_what_a_command_did(tmp_path: Path) -> None:

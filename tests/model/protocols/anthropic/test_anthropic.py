@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bench.history import complaint
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     CallReady,
     CallStarted,
@@ -17,16 +17,16 @@ from codeloop.model.chat import (
     ImagePiece,
     Limits,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningDelta,
     ReasoningPiece,
     ResultPiece,
     TextDelta,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.protocols.anthropic.request import AnthropicBody
 from codeloop.model.quirks import ANTHROPIC, Quirks
@@ -49,9 +49,11 @@ MARK = b',"cache_control":{"type":"ephemeral"}'
 
 
 async def test_the_body_is_exactly_this(anthropic: Any, asking: Any) -> None:
-    turns: tuple[Turn, ...] = (
-        UserTurn((TextPiece("Look"), ImagePiece("image/png", "aWk="), ImagePiece("application/pdf", "cGRm", "a.pdf"))),
-        AssistantTurn(
+    turns: tuple[ModelMessage, ...] = (
+        UserModelMessage(
+            (TextPiece("Look"), ImagePiece("image/png", "aWk="), ImagePiece("application/pdf", "cGRm", "a.pdf"))
+        ),
+        AssistantModelMessage(
             (
                 ReasoningPiece("hm", {"anthropic": {"signature": "SIG"}}),
                 ReasoningPiece("", {"anthropic": {"redacted": "QUJD"}}),
@@ -61,8 +63,8 @@ async def test_the_body_is_exactly_this(anthropic: Any, asking: Any) -> None:
             ),
             origin="anthropic/claude",
         ),
-        ToolTurn((ResultPiece("t1", "read", "one"), ResultPiece("t2", "read", "no file", error=True))),
-        UserTurn((TextPiece("Go on"),)),
+        ToolModelMessage((ResultPiece("t1", "read", "one"), ResultPiece("t2", "read", "no file", error=True))),
+        UserModelMessage((TextPiece("Go on"),)),
     )
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(anthropic(server, info=INFO), *turns, tools=(TOOL, TOOL), temperature=0.5, options={"top_k": 5})
@@ -116,9 +118,9 @@ async def test_thinking_goes_back_unchanged_and_only_to_the_model_that_made_it(a
             ReasoningPiece("cut off, so without a signature"),
             TextPiece("Yes."),
         )
-        user = UserTurn((TextPiece("Hi"),))
-        await asking(model, user, AssistantTurn(pieces, origin="anthropic/claude"), user)
-        await asking(model, user, AssistantTurn(pieces, origin="other/claude"), user)
+        user = UserModelMessage((TextPiece("Hi"),))
+        await asking(model, user, AssistantModelMessage(pieces, origin="anthropic/claude"), user)
+        await asking(model, user, AssistantModelMessage(pieces, origin="other/claude"), user)
     own, foreign = (received.json["messages"][1]["content"] for received in server.requests[1:])
     assert own[:2] == [
         {"type": "thinking", "thinking": "Let me see.", "signature": "SIG"},
@@ -274,10 +276,12 @@ async def test_thinking_options_are_passed_on_and_agree_with_the_rest(anthropic:
 
 
 async def test_turns_that_nothing_is_left_of_are_not_sent(anthropic: Any, asking: Any) -> None:
-    user = UserTurn((TextPiece("Hi"), TextPiece("  ")))
-    thought = AssistantTurn((ReasoningPiece("hm", {"anthropic": {"signature": "S"}}),), origin="anthropic/claude")
+    user = UserModelMessage((TextPiece("Hi"), TextPiece("  ")))
+    thought = AssistantModelMessage(
+        (ReasoningPiece("hm", {"anthropic": {"signature": "S"}}),), origin="anthropic/claude"
+    )
     async with ModelServer([Answer(text="ok")]) as server:
-        got = await asking(anthropic(server), user, thought, UserTurn((TextPiece("Still there?"),)), system="")
+        got = await asking(anthropic(server), user, thought, UserModelMessage((TextPiece("Still there?"),)), system="")
     assert got.text == "ok"
     assert [len(message["content"]) for message in server.requests[0].json["messages"]] == [2]
     assert "system" not in server.requests[0].json
@@ -285,9 +289,9 @@ async def test_turns_that_nothing_is_left_of_are_not_sent(anthropic: Any, asking
 
 async def test_calls_of_another_service_are_sent_under_ids_that_are_accepted(anthropic: Any, asking: Any) -> None:
     turns = (
-        UserTurn((TextPiece("x"),)),
-        AssistantTurn((CallPiece("functions.read:0", "read", '{"a"'),)),
-        ToolTurn((ResultPiece("functions.read:0", "read", ""),)),
+        UserModelMessage((TextPiece("x"),)),
+        AssistantModelMessage((CallPiece("functions.read:0", "read", '{"a"'),)),
+        ToolModelMessage((ResultPiece("functions.read:0", "read", ""),)),
     )
     async with ModelServer([Answer(text="ok")]) as server:
         got = await asking(anthropic(server), *turns)
@@ -299,12 +303,12 @@ async def test_calls_of_another_service_are_sent_under_ids_that_are_accepted(ant
 
 def test_services_without_cache_marks_get_none() -> None:
     body = AnthropicBody(INFO, Quirks(cache_marks=False))
-    request = ModelRequest(system="s", turns=(UserTurn((TextPiece("x"),)),), tools=(TOOL,))
+    request = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("x"),)),), tools=(TOOL,))
     assert b"cache_control" not in body.encode(request)
 
 
 def test_what_is_kept_for_an_hour_is_marked_so_where_the_service_takes_that() -> None:
-    request = ModelRequest(system="s", turns=(UserTurn((TextPiece("x"),)),), tools=(TOOL,), keep_hour=True)
+    request = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("x"),)),), tools=(TOOL,), keep_hour=True)
     hour = b'"cache_control":{"type":"ephemeral","ttl":"1h"}'
     assert AnthropicBody(INFO, ANTHROPIC).encode(request).count(hour) == 3
     assert hour not in AnthropicBody(INFO, Quirks()).encode(request)
@@ -315,34 +319,36 @@ NAMED = st.text("abc ß🎉", min_size=1, max_size=8).map(lambda text: f"x{text}
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> tuple[Turn, ...]:
-    turns: list[Turn] = []
+def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
+    turns: list[ModelMessage] = []
     for step in range(draw(st.integers(1, 6))):
-        turns.extend(UserTurn((TextPiece(draw(NAMED)),)) for _ in range(draw(st.integers(1, 2))))
+        turns.extend(UserModelMessage((TextPiece(draw(NAMED)),)) for _ in range(draw(st.integers(1, 2))))
         calls = tuple(
             CallPiece(f"c{step}_{at}", draw(NAMED), json.dumps({"a": draw(WORDS)}))
             for at in range(draw(st.integers(0, 3)))
         )
         thought = ReasoningPiece(draw(WORDS), {"anthropic": {"signature": draw(NAMED)}})
-        turns.append(AssistantTurn((thought, TextPiece(draw(NAMED)), *calls), origin="anthropic/claude"))
+        turns.append(AssistantModelMessage((thought, TextPiece(draw(NAMED)), *calls), origin="anthropic/claude"))
         if calls:
             turns.append(
-                ToolTurn(tuple(ResultPiece(call.id, call.name, draw(WORDS), draw(st.booleans())) for call in calls))
+                ToolModelMessage(
+                    tuple(ResultPiece(call.id, call.name, draw(WORDS), draw(st.booleans())) for call in calls)
+                )
             )
-    turns.append(UserTurn((TextPiece(draw(NAMED)),)))
+    turns.append(UserModelMessage((TextPiece(draw(NAMED)),)))
     return tuple(turns)
 
 
 @pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(conversations())
-def test_each_request_continues_the_one_before_but_for_the_cache_marks(turns: tuple[Turn, ...]) -> None:
+def test_each_request_continues_the_one_before_but_for_the_cache_marks(turns: tuple[ModelMessage, ...]) -> None:
     body = AnthropicBody(INFO, ANTHROPIC)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
-        if isinstance(turns[length - 1], AssistantTurn):
+        if isinstance(turns[length - 1], AssistantModelMessage):
             continue
-        request = ModelRequest(system="s", turns=turns[:length], tools=(TOOL,), session_id="s1")
+        request = ModelRequest(system="s", messages=turns[:length], tools=(TOOL,), session_id="s1")
         encoded = body.encode(request)
         assert complaint("/messages", encoded) is None
         assert encoded.count(b'"cache_control"') <= 4

@@ -4,25 +4,25 @@ import json
 from typing import Any
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ModelInfo,
+    ModelMessage,
     ReasoningPiece,
     ResultPiece,
     RetryScheduled,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from tests.support.answers import Answer
 from tests.support.provider import ModelServer
 
 TOOL = ToolSpec("read", "Read.", {"type": "object", "properties": {}})
-USER = UserTurn((TextPiece("Hi"),))
+USER = UserModelMessage((TextPiece("Hi"),))
 SIGNED = ReasoningPiece("  Hm.\n", {"anthropic": {"signature": "SIG+/=="}})
-THOUGHT = AssistantTurn((SIGNED, TextPiece("Yes.")), "anthropic/claude")
+THOUGHT = AssistantModelMessage((SIGNED, TextPiece("Yes.")), "anthropic/claude")
 REFUSED = (
     "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
     "modified. "
@@ -85,9 +85,9 @@ async def test_no_temperature_is_sent_unless_the_user_sets_one(anthropic: Any, a
 
 
 async def test_a_call_of_another_model_is_answered_without_a_budget(anthropic: Any, asking: Any) -> None:
-    call, result = CallPiece("c1", "read", "{}"), ToolTurn((ResultPiece("c1", "read", "x"),))
-    foreign: tuple[Turn, ...] = (USER, AssistantTurn((call,), "acme/m"), result)
-    own: tuple[Turn, ...] = (USER, AssistantTurn((SIGNED, call), "anthropic/claude"), result)
+    call, result = CallPiece("c1", "read", "{}"), ToolModelMessage((ResultPiece("c1", "read", "x"),))
+    foreign: tuple[ModelMessage, ...] = (USER, AssistantModelMessage((call,), "acme/m"), result)
+    own: tuple[ModelMessage, ...] = (USER, AssistantModelMessage((SIGNED, call), "anthropic/claude"), result)
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(anthropic(server), *foreign, tools=(TOOL,), options=BUDGET)
         await asking(anthropic(server), *own, tools=(TOOL,), options=BUDGET)

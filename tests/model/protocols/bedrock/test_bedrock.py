@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningPiece,
     ResultPiece,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.protocols.bedrock.adapter import BedrockConverse
 from codeloop.model.protocols.bedrock.request import BedrockBody
@@ -37,16 +37,18 @@ def info_of(name: str, **more: Any) -> ModelInfo:
     )
 
 
-def encode(name: str, *turns: Turn, **more: Any) -> dict[str, Any]:
-    request = ModelRequest(system="s", turns=turns, tools=(TOOL,), **more)
+def encode(name: str, *turns: ModelMessage, **more: Any) -> dict[str, Any]:
+    request = ModelRequest(system="s", messages=turns, tools=(TOOL,), **more)
     return json.loads(BedrockBody(info_of(name), BEDROCK).encode(request))
 
 
 def test_results_and_what_is_attached_to_them_stand_in_one_message() -> None:
-    called = AssistantTurn((CallPiece("c1", "read", "{}"), CallPiece("c2", "read", "{}")), f"amazon-bedrock/{CLAUDE}")
-    results = ToolTurn((ResultPiece("c1", "read", "one"), ResultPiece("c2", "read", "no", error=True)))
-    attached = UserTurn((TextPiece("Attached:"), ImagePiece("image/png", "aWk=")))
-    _, answer, user = encode(CLAUDE, UserTurn((TextPiece("go"),)), called, results, attached)["messages"]
+    called = AssistantModelMessage(
+        (CallPiece("c1", "read", "{}"), CallPiece("c2", "read", "{}")), f"amazon-bedrock/{CLAUDE}"
+    )
+    results = ToolModelMessage((ResultPiece("c1", "read", "one"), ResultPiece("c2", "read", "no", error=True)))
+    attached = UserModelMessage((TextPiece("Attached:"), ImagePiece("image/png", "aWk=")))
+    _, answer, user = encode(CLAUDE, UserModelMessage((TextPiece("go"),)), called, results, attached)["messages"]
     assert [block["toolUse"]["toolUseId"] for block in answer["content"]] == ["c1", "c2"]
     first, second, text, image, point = user["content"]
     assert first["toolResult"] == {"toolUseId": "c1", "content": [{"text": "one"}]}
@@ -67,7 +69,7 @@ def test_results_and_what_is_attached_to_them_stand_in_one_message() -> None:
     ],
 )
 def test_cache_points_stand_where_the_model_takes_them(name: str, *, in_tools: bool, in_messages: bool) -> None:
-    body = encode(name, UserTurn((TextPiece("go"),)))
+    body = encode(name, UserModelMessage((TextPiece("go"),)))
     assert ("cachePoint" in json.dumps(body["toolConfig"])) is in_tools
     assert ("cachePoint" in json.dumps(body["messages"])) is in_messages
 
@@ -76,12 +78,14 @@ def test_thinking_goes_back_unchanged_to_its_model_alone() -> None:
     thought = ReasoningPiece(" First.\n", {"bedrock": {"signature": "c2ln+/=="}})
     hidden = ReasoningPiece("", {"bedrock": {"redacted": "cmVk"}})
     answer = (thought, CallPiece("c1", "read", "{}"), hidden, TextPiece("So."))
-    results = ToolTurn((ResultPiece("c1", "read", "one"),))
-    own = encode(CLAUDE, AssistantTurn(answer, f"amazon-bedrock/{CLAUDE}"), results)["messages"][0]["content"]
+    results = ToolModelMessage((ResultPiece("c1", "read", "one"),))
+    own = encode(CLAUDE, AssistantModelMessage(answer, f"amazon-bedrock/{CLAUDE}"), results)["messages"][0]["content"]
     assert own[0] == {"reasoningContent": {"reasoningText": {"text": " First.\n", "signature": "c2ln+/=="}}}
     assert [next(iter(block)) for block in own] == ["reasoningContent", "toolUse", "reasoningContent", "text"]
     assert own[2] == {"reasoningContent": {"redactedContent": "cmVk"}}
-    other = encode(CLAUDE, AssistantTurn(answer, "anthropic/claude-opus-5-5"), results)["messages"][0]["content"]
+    other = encode(CLAUDE, AssistantModelMessage(answer, "anthropic/claude-opus-5-5"), results)["messages"][0][
+        "content"
+    ]
     assert [next(iter(block)) for block in other] == ["toolUse", "text"]
 
 

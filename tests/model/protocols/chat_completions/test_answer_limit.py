@@ -8,7 +8,7 @@ import pytest
 
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides
-from codeloop.model.chat import ImagePiece, ModelRequest, UserTurn
+from codeloop.model.chat import ImagePiece, ModelRequest, UserModelMessage
 from codeloop.model.protocols.chat_completions.request import OpenAIBody
 from codeloop.model.quirks import quirks_of
 from codeloop.schema.config import ProviderConfig
@@ -22,7 +22,7 @@ def limits_in(ref: str, request: ModelRequest | None = None, **config: Any) -> J
     known = Catalog().provider(provider_id)
     row = msgspec.convert({"models": {name: config}}, ProviderConfig)
     info = apply_overrides(known.models if known else {}, row, provider_id, "@ai-sdk/openai-compatible")[name]
-    body = json.loads(OpenAIBody(info, quirks_of(info)).encode(request or ModelRequest(system="s", turns=HELLO)))
+    body = json.loads(OpenAIBody(info, quirks_of(info)).encode(request or ModelRequest(system="s", messages=HELLO)))
     return {field: value for field, value in body.items() if field.startswith("max_")}
 
 
@@ -50,7 +50,7 @@ LIMIT: JSON = {"context": 64_000, "output": 5_000}
 )
 def test_an_answer_is_as_long_as_the_configuration_says_in_each_services_own_field(ref: str, field: str) -> None:
     assert limits_in(ref, limit=LIMIT) == {field: 5_000}
-    assert limits_in(ref, ModelRequest(system="s", turns=HELLO, max_tokens=7), limit=LIMIT) == {field: 7}
+    assert limits_in(ref, ModelRequest(system="s", messages=HELLO, max_tokens=7), limit=LIMIT) == {field: 7}
     assert limits_in(ref, limit=LIMIT, options={"maxTokens": 9}) == {"max_tokens": 9}
     assert limits_in(ref) == {}
 
@@ -62,9 +62,9 @@ def test_a_service_that_cuts_answers_short_is_told_what_the_model_can_say() -> N
 
 def test_a_limit_leaves_room_for_the_request() -> None:
     """A service refuses a request that would be too long with its answer; base64 of images is no text."""
-    large = ModelRequest(system="x" * 180_000, turns=HELLO)
+    large = ModelRequest(system="x" * 180_000, messages=HELLO)
     assert 1_024 <= limits_in("mine/m", large, limit=LIMIT)["max_tokens"] < 5_000
-    assert limits_in("mine/m", ModelRequest(system="x" * 190_000, turns=HELLO), limit=LIMIT) == {}
-    pictures = ModelRequest(system="s", turns=(UserTurn((ImagePiece("image/png", "A" * 400_000),)),))
+    assert limits_in("mine/m", ModelRequest(system="x" * 190_000, messages=HELLO), limit=LIMIT) == {}
+    pictures = ModelRequest(system="s", messages=(UserModelMessage((ImagePiece("image/png", "A" * 400_000),)),))
     assert limits_in("mine/m", pictures, limit=LIMIT) == {"max_tokens": 5_000}
     assert limits_in("mine/m", large, limit={"output": 5_000}) == {"max_tokens": 5_000}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bench.history import complaint
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallDelta,
     CallPiece,
     CallReady,
@@ -17,16 +17,16 @@ from codeloop.model.chat import (
     Finished,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningDelta,
     ReasoningPiece,
     ResultPiece,
     TextDelta,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.protocols.chat_completions.request import OpenAIBody
 from codeloop.model.quirks import COMPATIBLE, OPENAI, ROWS, Quirks, quirks_of
@@ -38,9 +38,11 @@ from tests.support.provider import ModelServer
 
 TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 INFO = ModelInfo(provider_id="acme", id="m1", name="M1", input=frozenset({"text", "image", "pdf"}))
-HISTORY: tuple[Turn, ...] = (
-    UserTurn((TextPiece("Look"), ImagePiece("image/png", "aWk="), ImagePiece("application/pdf", "cGRm", "a.pdf"))),
-    AssistantTurn(
+HISTORY: tuple[ModelMessage, ...] = (
+    UserModelMessage(
+        (TextPiece("Look"), ImagePiece("image/png", "aWk="), ImagePiece("application/pdf", "cGRm", "a.pdf"))
+    ),
+    AssistantModelMessage(
         (
             ReasoningPiece("hm", {"openai": {"reasoning_details": [{"type": "reasoning.text", "signature": "s"}]}}),
             TextPiece("I read."),
@@ -49,9 +51,9 @@ HISTORY: tuple[Turn, ...] = (
         ),
         origin="acme/m1",
     ),
-    ToolTurn((ResultPiece("c1", "read", "one"), ResultPiece("c2", "read", "", error=True))),
-    AssistantTurn((TextPiece("Done."),), origin="acme/m1"),
-    UserTurn((TextPiece("Go on"),)),
+    ToolModelMessage((ResultPiece("c1", "read", "one"), ResultPiece("c2", "read", "", error=True))),
+    AssistantModelMessage((TextPiece("Done."),), origin="acme/m1"),
+    UserModelMessage((TextPiece("Go on"),)),
 )
 
 
@@ -273,17 +275,17 @@ async def test_reasoning_details_go_back_unchanged(openai: Any, asking: Any) -> 
         assert got.reasoning == "Let me see."
         assert got.metadata == [{"openai": {"reasoning_details": whole}}]
         pieces = (ReasoningPiece(got.reasoning, got.metadata[0]), TextPiece("Yes."))
-        user = UserTurn((TextPiece("Hi"),))
-        await asking(model, user, AssistantTurn(pieces, origin="acme/m1"), user)
-        await asking(model, user, AssistantTurn(pieces, origin="other/m1"), user)
+        user = UserModelMessage((TextPiece("Hi"),))
+        await asking(model, user, AssistantModelMessage(pieces, origin="acme/m1"), user)
+        await asking(model, user, AssistantModelMessage(pieces, origin="other/m1"), user)
         assert server.requests[1].json["messages"][2]["reasoning_details"] == whole
         assert "reasoning_details" not in server.requests[2].json["messages"][2]
 
 
 async def test_reasoning_goes_back_in_the_field_that_the_model_wants(openai: Any, asking: Any) -> None:
     info = ModelInfo(provider_id="acme", id="r", name="R", reasoning_field="reasoning_content")
-    user = UserTurn((TextPiece("Hi"),))
-    turns = (user, AssistantTurn((ReasoningPiece("hm"), TextPiece("Yes."))), user)
+    user = UserModelMessage((TextPiece("Hi"),))
+    turns = (user, AssistantModelMessage((ReasoningPiece("hm"), TextPiece("Yes."))), user)
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(openai(server, info=info), *turns)
         await asking(openai(server), *turns)
@@ -304,18 +306,26 @@ async def test_kimi_is_sent_no_sampling_whoever_serves_it(provider: str, model: 
 @pytest.mark.parametrize("provider", ["deepseek", "moonshotai", "kimi-for-coding"])
 async def test_thinking_goes_back_where_it_must_not_be_missing(provider: str, openai: Any, asking: Any) -> None:
     info = ModelInfo(provider_id=provider, id="new", name="New")
-    user = UserTurn((TextPiece("Hi"),))
+    user = UserModelMessage((TextPiece("Hi"),))
     call = (CallPiece("c1", "read", "{}"),)
-    turns = (user, AssistantTurn((ReasoningPiece("hm"), *call)), ToolTurn((ResultPiece("c1", "read", "r"),)))
+    turns = (
+        user,
+        AssistantModelMessage((ReasoningPiece("hm"), *call)),
+        ToolModelMessage((ResultPiece("c1", "read", "r"),)),
+    )
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(openai(server, info=info, quirks=quirks_of(info)), *turns)
-        await asking(openai(server, info=info, quirks=quirks_of(info)), user, AssistantTurn(call), turns[-1])
+        await asking(openai(server, info=info, quirks=quirks_of(info)), user, AssistantModelMessage(call), turns[-1])
     assert [received.json["messages"][2]["reasoning_content"] for received in server.requests] == ["hm", ""]
 
 
 async def test_copilot_is_told_who_begins_a_request(openai: Any, asking: Any) -> None:
-    user, copilot = UserTurn((TextPiece("Hi"),)), ROWS["github-copilot"]
-    turns = (user, AssistantTurn((CallPiece("c1", "read", "{}"),)), ToolTurn((ResultPiece("c1", "read", "r"),)))
+    user, copilot = UserModelMessage((TextPiece("Hi"),)), ROWS["github-copilot"]
+    turns = (
+        user,
+        AssistantModelMessage((CallPiece("c1", "read", "{}"),)),
+        ToolModelMessage((ResultPiece("c1", "read", "r"),)),
+    )
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(openai(server, quirks=copilot), user)
         await asking(openai(server, quirks=copilot), *turns)
@@ -341,7 +351,7 @@ async def test_an_answer_that_does_not_stream_is_read_all_the_same(openai: Any, 
 
 async def test_an_attachment_that_the_model_cannot_read_is_named_instead(openai: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
-        await asking(openai(server), UserTurn((TextPiece("See"), ImagePiece("image/png", "aWk=", "a.png"))))
+        await asking(openai(server), UserModelMessage((TextPiece("See"), ImagePiece("image/png", "aWk=", "a.png"))))
     content = server.requests[0].json["messages"][1]["content"]
     assert content[1]["type"] == "text"
     assert "a.png" in content[1]["text"]
@@ -350,9 +360,9 @@ async def test_an_attachment_that_the_model_cannot_read_is_named_instead(openai:
 async def test_vendor_rows_change_the_body(openai: Any, asking: Any) -> None:
     request: dict[str, Any] = {"tools": (TOOL,), "max_tokens": 5, "session_id": "ses_1"}
     turns = (
-        UserTurn((TextPiece("x"),)),
-        AssistantTurn((CallPiece("toolu_long id", "no such.tool", "{}"),)),
-        ToolTurn((ResultPiece("toolu_long id", "no such.tool", "r"),)),
+        UserModelMessage((TextPiece("x"),)),
+        AssistantModelMessage((CallPiece("toolu_long id", "no such.tool", "{}"),)),
+        ToolModelMessage((ResultPiece("toolu_long id", "no such.tool", "r"),)),
     )
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(openai(server, quirks=OPENAI), *turns, **request)
@@ -383,15 +393,15 @@ async def test_options_never_replace_the_conversation_and_null_removes_a_field(o
 
 async def test_text_that_is_no_unicode_is_sent_all_the_same(openai: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
-        await asking(openai(server), UserTurn((TextPiece("a\udcffb"),)))
+        await asking(openai(server), UserModelMessage((TextPiece("a\udcffb"),)))
     assert server.requests[0].json["messages"][1]["content"] == "a?b"
 
 
 def test_a_turn_is_encoded_once() -> None:
     body = OpenAIBody(INFO, COMPATIBLE)
-    first = body.encode(ModelRequest(system="s", turns=HISTORY))
-    again = body.encode(ModelRequest(system="s", turns=HISTORY))
-    fresh = OpenAIBody(INFO, COMPATIBLE).encode(ModelRequest(system="s", turns=HISTORY))
+    first = body.encode(ModelRequest(system="s", messages=HISTORY))
+    again = body.encode(ModelRequest(system="s", messages=HISTORY))
+    fresh = OpenAIBody(INFO, COMPATIBLE).encode(ModelRequest(system="s", messages=HISTORY))
     assert first == again == fresh
 
 
@@ -400,32 +410,32 @@ NAMED = st.text(min_size=1, max_size=8)
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> tuple[Turn, ...]:
-    turns: list[Turn] = []
+def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
+    turns: list[ModelMessage] = []
     for step in range(draw(st.integers(1, 6))):
-        turns.append(UserTurn((TextPiece(draw(NAMED)),)))
+        turns.append(UserModelMessage((TextPiece(draw(NAMED)),)))
         calls = tuple(
             CallPiece(f"c{step}_{at}", draw(NAMED), json.dumps({"a": draw(WORDS)}))
             for at in range(draw(st.integers(0, 3)))
         )
         text = (TextPiece(draw(NAMED)),)
-        turns.append(AssistantTurn((*text, *calls), origin="acme/m1"))
+        turns.append(AssistantModelMessage((*text, *calls), origin="acme/m1"))
         if calls:
-            turns.append(ToolTurn(tuple(ResultPiece(call.id, call.name, draw(WORDS)) for call in calls)))
-    turns.append(UserTurn((TextPiece(draw(NAMED)),)))
+            turns.append(ToolModelMessage(tuple(ResultPiece(call.id, call.name, draw(WORDS)) for call in calls)))
+    turns.append(UserModelMessage((TextPiece(draw(NAMED)),)))
     return tuple(turns)
 
 
 @pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(conversations())
-def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[Turn, ...]) -> None:
+def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
     body = OpenAIBody(INFO, COMPATIBLE)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
-        if isinstance(turns[length - 1], AssistantTurn):
+        if isinstance(turns[length - 1], AssistantModelMessage):
             continue
-        request = ModelRequest(system="s", turns=turns[:length], tools=(TOOL,), session_id="s1")
+        request = ModelRequest(system="s", messages=turns[:length], tools=(TOOL,), session_id="s1")
         encoded = body.encode(request)
         assert complaint("/chat/completions", encoded) is None
         if before is not None:
@@ -435,7 +445,7 @@ def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[Turn,
 
 def test_a_gateway_to_claude_is_told_what_to_keep_in_the_cache() -> None:
     claude = ModelInfo(provider_id="openrouter", id="anthropic/claude-opus-5.5", name="C", input=frozenset({"text"}))
-    request = ModelRequest(system="Be brief.", turns=HISTORY[:3], session_id="s")
+    request = ModelRequest(system="Be brief.", messages=HISTORY[:3], session_id="s")
     sent = json.loads(OpenAIBody(claude, quirks_of(claude)).encode(request))["messages"]
     mark = {"type": "ephemeral"}
     assert sent[0]["content"] == [{"type": "text", "text": "Be brief.", "cache_control": mark}]

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     Finished,
     ModelInfo,
@@ -12,8 +12,8 @@ from codeloop.model.chat import (
     ReasoningPiece,
     ResultPiece,
     TextPiece,
-    ToolTurn,
-    UserTurn,
+    ToolModelMessage,
+    UserModelMessage,
 )
 from codeloop.model.protocols.google.request import UNSIGNED, GoogleBody
 from codeloop.model.protocols.google_interactions.response import InteractionReader
@@ -25,25 +25,27 @@ from tests.support.rows import ROWS, VERTEX
 
 GEMINI = ModelInfo(provider_id="google", id="gemini-3.8-flash", name="G", reasoning=True)
 CALLS = (CallPiece("c1", "read", "{}"), CallPiece("c2", "read", "{}"))
-RESULTS = ToolTurn((ResultPiece("c1", "read", "one"), ResultPiece("c2", "read", "two")))
+RESULTS = ToolModelMessage((ResultPiece("c1", "read", "one"), ResultPiece("c2", "read", "two")))
 
 
-def parts_of(turn: AssistantTurn) -> list[dict[str, Any]]:
-    request = ModelRequest(system="s", turns=(*HELLO, turn, RESULTS, UserTurn((TextPiece("go"),))))
+def parts_of(turn: AssistantModelMessage) -> list[dict[str, Any]]:
+    request = ModelRequest(system="s", messages=(*HELLO, turn, RESULTS, UserModelMessage((TextPiece("go"),))))
     return json.loads(GoogleBody(GEMINI, GOOGLE).encode(request))["contents"][1]["parts"]
 
 
 def test_a_signature_goes_back_with_its_part() -> None:
     of_text = ReasoningPiece("", {"google": {"signature": "dGV4dA==", "part": "text"}})
     of_call = ReasoningPiece("", {"google": {"signature": "Y2FsbA==", "part": "call", "call": "c1"}})
-    parts = parts_of(AssistantTurn((TextPiece("I read."), of_text, of_call, *CALLS), GEMINI.ref))
+    parts = parts_of(AssistantModelMessage((TextPiece("I read."), of_text, of_call, *CALLS), GEMINI.ref))
     assert parts[0] == {"text": "I read.", "thoughtSignature": "dGV4dA=="}
     assert [part.get("thoughtSignature") for part in parts[1:]] == ["Y2FsbA==", None]
     assert [part["functionCall"]["id"] for part in parts[1:]] == ["c1", "c2"]
 
 
 def test_calls_of_another_model_are_marked_as_unsigned() -> None:
-    parts = parts_of(AssistantTurn((ReasoningPiece("hm", {"anthropic": {"signature": "x"}}), *CALLS), "anthropic/c"))
+    parts = parts_of(
+        AssistantModelMessage((ReasoningPiece("hm", {"anthropic": {"signature": "x"}}), *CALLS), "anthropic/c")
+    )
     assert [part.get("thoughtSignature") for part in parts] == [UNSIGNED, None]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bench.history import complaint
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallDelta,
     CallPiece,
     CallReady,
@@ -17,16 +17,16 @@ from codeloop.model.chat import (
     Finished,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningDelta,
     ReasoningPiece,
     ResultPiece,
     TextDelta,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.protocols.responses.request import ResponsesBody
 from codeloop.model.quirks import OPENAI, ROWS
@@ -43,11 +43,13 @@ PATCH = ToolSpec("apply_patch", "Patch.", {"type": "object", "properties": {"pat
 MODALITIES = frozenset({"text", "image", "pdf"})
 INFO = ModelInfo(provider_id="openai", id="gpt-5", name="GPT", reasoning=True, temperature=False, input=MODALITIES)
 PLAIN = ModelInfo(provider_id="openai", id="gpt-4.1", name="GPT")
-USER = UserTurn((TextPiece("Hi"),))
+USER = UserModelMessage((TextPiece("Hi"),))
 KEPT: JSON = {"responses": {"id": "rs_1", "encrypted_content": "QUJD"}}
-HISTORY: tuple[Turn, ...] = (
-    UserTurn((TextPiece("Look"), ImagePiece("image/png", "aWk="), ImagePiece("application/pdf", "cGRm", "a.pdf"))),
-    AssistantTurn(
+HISTORY: tuple[ModelMessage, ...] = (
+    UserModelMessage(
+        (TextPiece("Look"), ImagePiece("image/png", "aWk="), ImagePiece("application/pdf", "cGRm", "a.pdf"))
+    ),
+    AssistantModelMessage(
         (
             ReasoningPiece("hm", KEPT),
             TextPiece("I read.", {"responses": {"phase": "commentary"}}),
@@ -56,9 +58,9 @@ HISTORY: tuple[Turn, ...] = (
         ),
         origin="openai/gpt-5",
     ),
-    ToolTurn((ResultPiece("c1", "read", "one"), ResultPiece("c2", "read", "", error=True))),
-    AssistantTurn((TextPiece("Done."),), origin="openai/gpt-5"),
-    UserTurn((TextPiece("Go on"),)),
+    ToolModelMessage((ResultPiece("c1", "read", "one"), ResultPiece("c2", "read", "", error=True))),
+    AssistantModelMessage((TextPiece("Done."),), origin="openai/gpt-5"),
+    UserModelMessage((TextPiece("Go on"),)),
 )
 
 
@@ -142,7 +144,7 @@ async def test_an_answer_with_thinking_text_calls_and_counts(responses: Any, ask
 
 
 async def test_thinking_goes_back_to_its_model_over_three_steps(responses: Any, asking: Any) -> None:
-    turns: tuple[Turn, ...] = (USER,)
+    turns: tuple[ModelMessage, ...] = (USER,)
     answers = [
         Answer(reasoning=f"step {n}", signature=f"S{n}", calls=(Call("read", '{"n":1}', f"c{n}"),)) for n in range(3)
     ]
@@ -152,7 +154,10 @@ async def test_thinking_goes_back_to_its_model_over_three_steps(responses: Any, 
             got = await asking(model, *turns, tools=(TOOL,))
             call = CallPiece(*got.ready[0])
             pieces = (ReasoningPiece(got.reasoning, got.metadata[0]), call)
-            turns += (AssistantTurn(pieces, origin="openai/gpt-5"), ToolTurn((ResultPiece(call.id, "read", "r"),)))
+            turns += (
+                AssistantModelMessage(pieces, origin="openai/gpt-5"),
+                ToolModelMessage((ResultPiece(call.id, "read", "r"),)),
+            )
         assert (await asking(model, *turns, tools=(TOOL,))).text == "ok"
     thoughts = [item for item in server.requests[-1].json["input"] if item.get("type") == "reasoning"]
     assert [item["encrypted_content"] for item in thoughts] == ["S0", "S1", "S2"]
@@ -164,11 +169,11 @@ async def test_anothers_thinking_and_phase_are_left_out_and_thinking_is_never_la
     phase = TextPiece("a", {"responses": {"phase": "final_answer"}})
     turns = (
         USER,
-        AssistantTurn((ReasoningPiece("y", KEPT), phase), origin=other),
+        AssistantModelMessage((ReasoningPiece("y", KEPT), phase), origin=other),
         USER,
-        AssistantTurn((signed, TextPiece("b"), ReasoningPiece("z", KEPT)), origin=own),
+        AssistantModelMessage((signed, TextPiece("b"), ReasoningPiece("z", KEPT)), origin=own),
         USER,
-        AssistantTurn((ReasoningPiece("only", {"responses": {"id": "rs_2"}}), TextPiece("c")), origin=own),
+        AssistantModelMessage((ReasoningPiece("only", {"responses": {"id": "rs_2"}}), TextPiece("c")), origin=own),
         USER,
     )
     async with ModelServer([Answer(text="ok")]) as server:
@@ -186,7 +191,11 @@ async def test_a_patch_is_called_as_plain_text_and_goes_back_so(responses: Any, 
         got = await asking(model, tools=(PATCH,))
         (call,) = got.ready
         assert (call[0], call[1], json.loads(call[2])) == ("c1", "apply_patch", {"patchText": patch})
-        turns = (USER, AssistantTurn((CallPiece(*call),)), ToolTurn((ResultPiece("c1", "apply_patch", "done"),)))
+        turns = (
+            USER,
+            AssistantModelMessage((CallPiece(*call),)),
+            ToolModelMessage((ResultPiece("c1", "apply_patch", "done"),)),
+        )
         assert (await asking(model, *turns, tools=(PATCH,))).text == "ok"
     called, output = server.requests[1].json["input"][2:]
     assert called == {"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": patch}
@@ -201,7 +210,11 @@ async def test_a_patch_by_arguments_for_models_that_know_no_grammar(responses: A
 
 async def test_ids_of_other_services_are_made_to_fit(responses: Any, asking: Any) -> None:
     long = "toolu_" + "x" * 100
-    turns = (USER, AssistantTurn((CallPiece(long, "no such.tool", "{}"),)), ToolTurn((ResultPiece(long, "t", "r"),)))
+    turns = (
+        USER,
+        AssistantModelMessage((CallPiece(long, "no such.tool", "{}"),)),
+        ToolModelMessage((ResultPiece(long, "t", "r"),)),
+    )
     async with ModelServer([Answer(text="ok")]) as server:
         assert (await asking(responses(server), *turns)).text == "ok"
     called, output = server.requests[0].json["input"][2:]
@@ -374,31 +387,33 @@ NAMED = st.text(min_size=1, max_size=8)
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> tuple[Turn, ...]:
-    turns: list[Turn] = []
+def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
+    turns: list[ModelMessage] = []
     for step in range(draw(st.integers(1, 5))):
-        turns.append(UserTurn((TextPiece(draw(NAMED)),)))
+        turns.append(UserModelMessage((TextPiece(draw(NAMED)),)))
         names = [draw(st.sampled_from(["read", "apply_patch"])) for _ in range(draw(st.integers(0, 3)))]
         calls = tuple(
             CallPiece(f"c{step}_{at}", name, json.dumps({"patchText": draw(WORDS)})) for at, name in enumerate(names)
         )
         thinking = (ReasoningPiece(draw(WORDS), KEPT),)
-        turns.append(AssistantTurn((*thinking, TextPiece(draw(NAMED)), *calls, *thinking), origin="openai/gpt-5"))
+        turns.append(
+            AssistantModelMessage((*thinking, TextPiece(draw(NAMED)), *calls, *thinking), origin="openai/gpt-5")
+        )
         if calls:
-            turns.append(ToolTurn(tuple(ResultPiece(call.id, call.name, draw(WORDS)) for call in calls)))
-    turns.append(UserTurn((TextPiece(draw(NAMED)),)))
+            turns.append(ToolModelMessage(tuple(ResultPiece(call.id, call.name, draw(WORDS)) for call in calls)))
+    turns.append(UserModelMessage((TextPiece(draw(NAMED)),)))
     return tuple(turns)
 
 
 @settings(max_examples=examples(60))
 @given(conversations())
-def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[Turn, ...]) -> None:
+def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
     body = ResponsesBody(INFO, OPENAI)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
-        if isinstance(turns[length - 1], AssistantTurn):
+        if isinstance(turns[length - 1], AssistantModelMessage):
             continue
-        request = ModelRequest(system="s", turns=turns[:length], tools=(TOOL, PATCH), session_id="s1")
+        request = ModelRequest(system="s", messages=turns[:length], tools=(TOOL, PATCH), session_id="s1")
         encoded = body.encode(request)
         assert complaint("/responses", encoded) is None
         if before is not None:

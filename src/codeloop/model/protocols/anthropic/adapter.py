@@ -38,7 +38,7 @@ class AnthropicMessages(HttpModel):
         super().__init__(info, endpoint, quirks, route.path, route.headers)
         self._body = AnthropicBody(info, quirks, route.start)
         self._refusals: dict[str, int] = {}
-        """By session: of how many turns at the start the thinking is left out."""
+        """By session: of how many messages at the start the thinking is left out."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send the request and yield its events until Finished. Closing the generator drops the connection.
@@ -53,8 +53,8 @@ class AnthropicMessages(HttpModel):
                 yield event
             else:
                 return
-        self._refusals[request.session_id] = len(request.turns)
-        plain = without_thinking(request, len(request.turns))
+        self._refusals[request.session_id] = len(request.messages)
+        plain = without_thinking(request, len(request.messages))
         yield RetryScheduled(0, LEFT_OUT, now_ms())
         async with aclosing(self._exchange(plain.headers, self._body.encode(plain), AnthropicReader())) as events:
             async for event in events:

@@ -1,30 +1,30 @@
-"""A request in Anthropic's messages form. Equal turns give equal bytes; only the cache marks move on."""
+"""A request in Anthropic's messages form. Equal messages give equal bytes; only the cache marks move on."""
 
 from typing import Any
 
 import msgspec
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningPiece,
     ResultPiece,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.protocols.anthropic.thinking import can_think
 from codeloop.model.quirks import ADAPTIVE_MODELS, Quirks, reads
 from codeloop.model.wire.encoding import (
-    EncodedTurn,
+    EncodedMessage,
     EncodingCache,
     call_id,
-    encode_turn,
+    encode_message,
     options_of,
     to_json,
     tool_name,
@@ -55,22 +55,22 @@ class AnthropicBody:
         self._quirks = quirks
         self._start: JSON = {"model": name} if start is None else start
         self._refuses_budget = bool(ADAPTIVE_MODELS.search(name.lower()))
-        self._cache: EncodingCache[EncodedTurn] = EncodingCache(self._encode_turn, self._tool)
+        self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: options, system prompt and tools first; turns of one side in a row are one message."""
-        messages: list[EncodedTurn] = []
-        for turn in self._cache.turns(request):
-            if not turn.blocks:
+        """Return the JSON body: options, system prompt and tools first; those of one side in a row are one message."""
+        messages: list[EncodedMessage] = []
+        for message in self._cache.messages(request):
+            if not message.blocks:
                 continue
-            if messages and messages[-1].role == turn.role:
-                messages[-1] = encode_turn(turn.role, messages[-1].blocks + turn.blocks)
+            if messages and messages[-1].role == message.role:
+                messages[-1] = encode_message(message.role, messages[-1].blocks + message.blocks)
             else:
-                messages.append(turn)
+                messages.append(message)
         if self._quirks.cache_marks:
             last = messages[-MARKED_MESSAGES:]
             messages[-MARKED_MESSAGES:] = [
-                encode_turn(message.role, _add_cache_mark(message.blocks, self._mark(request))) for message in last
+                encode_message(message.role, _add_cache_mark(message.blocks, self._mark(request))) for message in last
             ]
         bodies = b",".join([message.body for message in messages])
         head = to_json(self._head(request))
@@ -128,17 +128,19 @@ class AnthropicBody:
         schema = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
-    def _encode_turn(self, turn: Turn) -> EncodedTurn:
-        return encode_turn("assistant" if isinstance(turn, AssistantTurn) else "user", self._blocks(turn))
+    def _encode_message(self, message: ModelMessage) -> EncodedMessage:
+        return encode_message(
+            "assistant" if isinstance(message, AssistantModelMessage) else "user", self._blocks(message)
+        )
 
-    def _blocks(self, turn: Turn) -> list[bytes]:
-        """Return the content blocks of one turn, each as JSON; none when nothing of it can be sent."""
-        match turn:
-            case UserTurn(content=content):
+    def _blocks(self, message: ModelMessage) -> list[bytes]:
+        """Return the content blocks of one message, each as JSON; none when nothing of it can be sent."""
+        match message:
+            case UserModelMessage(content=content):
                 blocks = [self._user(piece) for piece in content]
-            case ToolTurn(content=content):
+            case ToolModelMessage(content=content):
                 blocks = [_result(piece) for piece in content]
-            case AssistantTurn(content=content, origin=origin):
+            case AssistantModelMessage(content=content, origin=origin):
                 blocks = [_assistant(piece, own=origin == self._info.ref) for piece in content]
                 if all(block is None or "thinking" in block for block in blocks):
                     return []

@@ -2,7 +2,7 @@
 
 import re
 
-from codeloop.model.chat import AssistantTurn, ModelRequest, ReasoningPiece, ToolTurn, Turn
+from codeloop.model.chat import AssistantModelMessage, ModelMessage, ModelRequest, ReasoningPiece, ToolModelMessage
 from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.wire import replace
 
@@ -23,15 +23,15 @@ def is_refused(error: MessageError | None) -> bool:
 
 def has_thinking(request: ModelRequest) -> bool:
     """Return whether a request holds thinking of earlier answers."""
-    return any(isinstance(turn, AssistantTurn) and _thoughts(turn) for turn in request.turns)
+    return any(isinstance(message, AssistantModelMessage) and _thoughts(message) for message in request.messages)
 
 
 def without_thinking(request: ModelRequest, count: int) -> ModelRequest:
-    """Return a request without the thinking of its first `count` turns; the request itself when there is none."""
+    """Return a request without the thinking of its first `count` messages; the request itself when there is none."""
     if not count:
         return request
-    turns = (*map(_strip, request.turns[:count]), *request.turns[count:])
-    return request if turns == request.turns else replace(request, turns=turns)
+    messages = (*map(_strip, request.messages[:count]), *request.messages[count:])
+    return request if messages == request.messages else replace(request, messages=messages)
 
 
 def can_think(request: ModelRequest, ref: str) -> bool:
@@ -39,17 +39,19 @@ def can_think(request: ModelRequest, ref: str) -> bool:
 
     That is so for calls of another model, and for those whose thinking was left out.
     """
-    if not request.turns or not isinstance(request.turns[-1], ToolTurn):
+    if not request.messages or not isinstance(request.messages[-1], ToolModelMessage):
         return True
-    last = next((turn for turn in reversed(request.turns) if isinstance(turn, AssistantTurn)), None)
+    last = next((message for message in reversed(request.messages) if isinstance(message, AssistantModelMessage)), None)
     return last is None or (last.origin == ref and any(piece.metadata for piece in _thoughts(last)))
 
 
-def _thoughts(turn: AssistantTurn) -> list[ReasoningPiece]:
-    return [piece for piece in turn.content if isinstance(piece, ReasoningPiece)]
+def _thoughts(message: AssistantModelMessage) -> list[ReasoningPiece]:
+    return [piece for piece in message.content if isinstance(piece, ReasoningPiece)]
 
 
-def _strip(turn: Turn) -> Turn:
-    if not isinstance(turn, AssistantTurn) or not _thoughts(turn):
-        return turn
-    return AssistantTurn(tuple(piece for piece in turn.content if not isinstance(piece, ReasoningPiece)), turn.origin)
+def _strip(message: ModelMessage) -> ModelMessage:
+    if not isinstance(message, AssistantModelMessage) or not _thoughts(message):
+        return message
+    return AssistantModelMessage(
+        tuple(piece for piece in message.content if not isinstance(piece, ReasoningPiece)), message.origin
+    )

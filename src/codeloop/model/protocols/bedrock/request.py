@@ -1,4 +1,4 @@
-"""A request in the form of Bedrock's Converse. Equal turns give equal bytes; only the cache points move on."""
+"""A request in the form of Bedrock's Converse. Equal messages give equal bytes; only the cache points move on."""
 
 import re
 from typing import Any
@@ -6,25 +6,25 @@ from typing import Any
 import msgspec
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningPiece,
     ResultPiece,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.quirks import Quirks, reads
 from codeloop.model.wire.encoding import (
-    EncodedTurn,
+    EncodedMessage,
     EncodingCache,
     call_id,
-    encode_turn,
+    encode_message,
     options_of,
     to_json,
     tool_name,
@@ -57,22 +57,22 @@ class BedrockBody:
         self._quirks = quirks
         self._caches = quirks.cache_marks and bool(CACHES.search(name))
         self._caches_tools = self._caches and bool(CACHES_TOOLS.search(name))
-        self._cache: EncodingCache[EncodedTurn] = EncodingCache(self._encode_turn, self._tool)
+        self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: system prompt, tools and options first; turns of one side in a row are one message."""
-        messages: list[EncodedTurn] = []
-        for turn in self._cache.turns(request):
-            if not turn.blocks:
+        """Return the JSON body: system prompt, tools and options first; those of one side in a row are one message."""
+        messages: list[EncodedMessage] = []
+        for message in self._cache.messages(request):
+            if not message.blocks:
                 continue
-            if messages and messages[-1].role == turn.role:
-                messages[-1] = encode_turn(turn.role, messages[-1].blocks + turn.blocks)
+            if messages and messages[-1].role == message.role:
+                messages[-1] = encode_message(message.role, messages[-1].blocks + message.blocks)
             else:
-                messages.append(turn)
+                messages.append(message)
         if self._caches:
             users = [at for at, message in enumerate(messages) if message.role == "user"][-MARKED_MESSAGES:]
             for at in users:
-                messages[at] = encode_turn("user", [*messages[at].blocks, MARK])
+                messages[at] = encode_message("user", [*messages[at].blocks, MARK])
         head = to_json(self._head(request))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"messages":[', b",".join([message.body for message in messages]), b"]}"))
@@ -105,20 +105,20 @@ class BedrockBody:
         schema = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"toolSpec": {"name": spec.name, "description": spec.description, "inputSchema": {"json": schema}}}
 
-    def _encode_turn(self, turn: Turn) -> EncodedTurn:
-        role = "assistant" if isinstance(turn, AssistantTurn) else "user"
-        return encode_turn(role, [to_json(block) for block in self._blocks(turn) if block is not None])
+    def _encode_message(self, message: ModelMessage) -> EncodedMessage:
+        role = "assistant" if isinstance(message, AssistantModelMessage) else "user"
+        return encode_message(role, [to_json(block) for block in self._blocks(message) if block is not None])
 
-    def _blocks(self, turn: Turn) -> list[JSON | None]:
-        match turn:
-            case UserTurn(content=content):
+    def _blocks(self, message: ModelMessage) -> list[JSON | None]:
+        match message:
+            case UserModelMessage(content=content):
                 blocks = [self._user(piece, number) for number, piece in enumerate(content, 1)]
                 has_text = any(block is not None and "text" in block for block in blocks)
                 is_document = any(block is not None and "document" in block for block in blocks)
                 return [*blocks, {"text": "See the document."}] if is_document and not has_text else blocks
-            case ToolTurn(content=content):
+            case ToolModelMessage(content=content):
                 return [_result(piece) for piece in content]
-            case AssistantTurn(content=content, origin=origin):
+            case AssistantModelMessage(content=content, origin=origin):
                 blocks = [_assistant(piece, own=origin == self._info.ref) for piece in content]
                 if all(block is None or "reasoningContent" in block for block in blocks):
                     return []
@@ -177,9 +177,9 @@ def _tools_of_history(request: ModelRequest) -> list[JSON]:
     """Return a bare description of each tool that was called: a history with calls is refused without any tools."""
     called = (
         piece.name
-        for turn in request.turns
-        if isinstance(turn, AssistantTurn)
-        for piece in turn.content
+        for message in request.messages
+        if isinstance(message, AssistantModelMessage)
+        for piece in message.content
         if isinstance(piece, CallPiece)
     )
     schema: JSON = {"json": {"type": "object", "properties": {}}}

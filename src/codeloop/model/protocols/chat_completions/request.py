@@ -1,4 +1,4 @@
-"""A request in OpenAI's chat completions form. Equal turns give equal bytes, and what never changes comes first."""
+"""A request in OpenAI's chat completions form. Equal messages give equal bytes, and what never changes comes first."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ import msgspec
 
 from codeloop.kit.wildcard import matches
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningPiece,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.quirks import Quirks, reads
 from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
@@ -45,12 +45,12 @@ class OpenAIBody:
         self._quirks = quirks
         name = (info.api_id or info.id).lower()
         self._marks = any(matches(name, pattern) for pattern in quirks.marked_models)
-        self._cache = EncodingCache(self._turn, self._tool)
+        self._cache = EncodingCache(self._encode_message, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: options, tools and system prompt first, then a message or more for each turn."""
+        """Return the JSON body: options, tools and system prompt first, then the messages."""
         system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
-        messages = [*system, *filter(None, self._cache.turns(request))]
+        messages = [*system, *filter(None, self._cache.messages(request))]
         if self._marks:
             messages = _add_cache_marks(messages, len(system))
         head = to_json(self._head(request, self._find_limit(request, messages)))
@@ -66,7 +66,9 @@ class OpenAIBody:
         limit = request.max_tokens or self._info.answer_limit or short
         if request.max_tokens or not limit or not limits.context:
             return limit or None
-        images = sum(len(each.data) for turn in request.turns for each in turn.content if isinstance(each, ImagePiece))
+        images = sum(
+            len(each.data) for message in request.messages for each in message.content if isinstance(each, ImagePiece)
+        )
         size = sum(map(len, messages)) + len(to_json(self._cache.tools(request.tools)))
         room = limits.context - (size - images) // BYTES_PER_TOKEN
         return min(limit, room) if room >= LEAST_ANSWER else None
@@ -98,20 +100,20 @@ class OpenAIBody:
         function = {"name": spec.name, "description": spec.description, "parameters": parameters}
         return {"type": "function", "function": function}
 
-    def _turn(self, turn: Turn) -> bytes:
-        """Return the messages of one turn, comma-separated; b"" when nothing of it can be sent."""
-        match turn:
-            case UserTurn(content=content):
+    def _encode_message(self, message: ModelMessage) -> bytes:
+        """Return the wire's messages for one of ours, comma-separated; b"" when nothing of it can be sent."""
+        match message:
+            case UserModelMessage(content=content):
                 return to_json({"role": "user", "content": self._user(content)})
-            case ToolTurn(content=content):
+            case ToolModelMessage(content=content):
                 results = (
                     {"role": "tool", "tool_call_id": self._id(piece.call_id), "content": piece.output}
                     for piece in content
                 )
                 return b",".join(map(to_json, results))
-            case AssistantTurn():
-                message = self._assistant(turn)
-                return to_json(message) if message else b""
+            case AssistantModelMessage():
+                answer = self._assistant(message)
+                return to_json(answer) if answer else b""
 
     def _user(self, content: tuple[TextPiece | ImagePiece, ...]) -> str | list[JSON]:
         if len(content) == 1 and isinstance(content[0], TextPiece):
@@ -129,16 +131,16 @@ class OpenAIBody:
             return {"type": "file", "file": {"filename": name, "file_data": url}}
         return {"type": "image_url", "image_url": {"url": url}}
 
-    def _assistant(self, turn: AssistantTurn) -> JSON | None:
-        text = "".join(piece.text for piece in turn.content if isinstance(piece, TextPiece))
-        calls = [piece for piece in turn.content if isinstance(piece, CallPiece)]
+    def _assistant(self, message: AssistantModelMessage) -> JSON | None:
+        text = "".join(piece.text for piece in message.content if isinstance(piece, TextPiece))
+        calls = [piece for piece in message.content if isinstance(piece, CallPiece)]
         if not text and not calls:
             return None
-        message: JSON = {"role": "assistant", "content": text or None}
-        thoughts = [piece for piece in turn.content if isinstance(piece, ReasoningPiece)]
-        message.update(self._reasoning(thoughts, own=turn.origin == self._info.ref))
+        answer: JSON = {"role": "assistant", "content": text or None}
+        thoughts = [piece for piece in message.content if isinstance(piece, ReasoningPiece)]
+        answer.update(self._reasoning(thoughts, own=message.origin == self._info.ref))
         if calls:
-            message["tool_calls"] = [
+            answer["tool_calls"] = [
                 {
                     "id": self._id(piece.id),
                     "type": "function",
@@ -146,7 +148,7 @@ class OpenAIBody:
                 }
                 for piece in calls
             ]
-        return message
+        return answer
 
     def _reasoning(self, thoughts: list[ReasoningPiece], *, own: bool) -> JSON:
         """Thinking goes back in the field that the model wants, signed details only to the model that made them."""
@@ -170,7 +172,7 @@ def _add_cache_marks(messages: list[bytes], system: int) -> list[bytes]:
 
 
 def _add_cache_mark(messages: bytes) -> bytes:
-    """Put the mark on the last part of the last of the messages of a turn."""
+    """Put the mark on the last part of the last of the wire's messages for one of ours."""
     *before, last = msgspec.json.decode(b"[%b]" % messages, type=list[JSON])
     content: Any = last["content"]
     parts: list[JSON] = [{"type": "text", "text": content}] if isinstance(content, str) else content

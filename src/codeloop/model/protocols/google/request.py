@@ -1,4 +1,4 @@
-"""A request in Google's generateContent form. Equal turns give equal bytes, and what never changes comes first."""
+"""A request in Google's generateContent form. Equal messages give equal bytes, and what never changes comes first."""
 
 import re
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningPiece,
     ResultPiece,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.protocols.google.schema import parameters_of
 from codeloop.model.quirks import Quirks, reads
@@ -46,12 +46,12 @@ class GoogleBody:
         self._info = info
         self._quirks = quirks
         self._signs = not NO_SIGNATURES.search(info.api_id or info.id)
-        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_turn, _tool)
+        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, _tool)
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: system prompt, tools and options first, then a content for each turn."""
+        """Return the JSON body: system prompt, tools and options first, then a content for each message."""
         head = to_json(self._head(request))
-        contents = b",".join(filter(None, self._cache.turns(request)))
+        contents = b",".join(filter(None, self._cache.messages(request)))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"contents":[', contents, b"]}"))
 
@@ -85,16 +85,16 @@ class GoogleBody:
             head["generationConfig"] = config
         return with_body(head, request)
 
-    def _encode_turn(self, turn: Turn) -> bytes:
-        """Return the content of one turn; b"" when nothing of it can be sent."""
-        match turn:
-            case UserTurn(content=content):
+    def _encode_message(self, message: ModelMessage) -> bytes:
+        """Return the content of one message; b"" when nothing of it can be sent."""
+        match message:
+            case UserModelMessage(content=content):
                 parts = [self._user(piece) for piece in content]
-            case ToolTurn(content=content):
+            case ToolModelMessage(content=content):
                 parts = [_result(piece) for piece in content]
-            case AssistantTurn():
-                parts = self._assistant(turn)
-        role = "model" if isinstance(turn, AssistantTurn) else "user"
+            case AssistantModelMessage():
+                parts = self._assistant(message)
+        role = "model" if isinstance(message, AssistantModelMessage) else "user"
         return to_json({"role": role, "parts": parts}) if parts else b""
 
     def _user(self, piece: TextPiece | ImagePiece) -> JSON:
@@ -104,13 +104,13 @@ class GoogleBody:
             return {"text": f"[{piece.filename or 'file'} ({piece.mime}) left out: this model can't read it]"}
         return {"inlineData": {"mimeType": piece.mime, "data": piece.data}}
 
-    def _assistant(self, turn: AssistantTurn) -> list[JSON]:
+    def _assistant(self, message: AssistantModelMessage) -> list[JSON]:
         """Return the parts of an answer: each signature goes back with the part that it came with."""
-        own = turn.origin == self._info.ref
+        own = message.origin == self._info.ref
         parts: list[JSON] = []
         signatures: dict[str, str] = {}
         is_first = True
-        for piece in turn.content:
+        for piece in message.content:
             match piece:
                 case TextPiece(text=text):
                     if text.strip():

@@ -5,18 +5,18 @@ from typing import Any
 import msgspec
 
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningPiece,
     ResultPiece,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.quirks import Quirks, reads
 from codeloop.model.wire.encoding import EncodingCache, options_of, to_json, tool_name, with_body
@@ -36,12 +36,12 @@ class InteractionBody:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
-        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_turn, self._tool)
+        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: what never changes first, then the steps of each turn."""
+        """Return the JSON body: what never changes first, then the steps of each message."""
         head = to_json(self._head(request))
-        steps = b",".join(filter(None, self._cache.turns(request)))
+        steps = b",".join(filter(None, self._cache.messages(request)))
         return b"".join((head[:-1], b',"input":[', steps, b"]}"))
 
     def _head(self, request: ModelRequest) -> JSON:
@@ -71,14 +71,14 @@ class InteractionBody:
         parameters = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"type": "function", "name": spec.name, "description": spec.description, "parameters": parameters}
 
-    def _encode_turn(self, turn: Turn) -> bytes:
-        """Return the steps of one turn, comma-separated; b"" when nothing of it can be sent."""
-        match turn:
-            case UserTurn(content=content):
+    def _encode_message(self, message: ModelMessage) -> bytes:
+        """Return the steps of one message, comma-separated; b"" when nothing of it can be sent."""
+        match message:
+            case UserModelMessage(content=content):
                 steps: list[JSON] = [{"type": "user_input", "content": [self._user(piece) for piece in content]}]
-            case ToolTurn(content=content):
+            case ToolModelMessage(content=content):
                 steps = [_result(piece) for piece in content]
-            case AssistantTurn(content=content, origin=origin):
+            case AssistantModelMessage(content=content, origin=origin):
                 own = origin == self._info.ref
                 items = (_assistant(piece, own=own) for piece in content)
                 steps = [step for step in items if step is not None]

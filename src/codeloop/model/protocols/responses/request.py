@@ -7,18 +7,18 @@ import msgspec
 
 from codeloop.kit.wildcard import matches
 from codeloop.model.chat import (
-    AssistantTurn,
+    AssistantModelMessage,
     CallPiece,
     ImagePiece,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningPiece,
     ResultPiece,
     TextPiece,
+    ToolModelMessage,
     ToolSpec,
-    ToolTurn,
-    Turn,
-    UserTurn,
+    UserModelMessage,
 )
 from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT, PATCH_TOOL, patch_tool
 from codeloop.model.quirks import Quirks, reads
@@ -54,21 +54,21 @@ class ResponsesBody:
         self._quirks = quirks
         name = info.api_id or info.id
         self._takes_patches = any(matches(name, pattern) for pattern in quirks.patch_grammar)
-        self._cache = EncodingCache(self._turn, self._tool)
+        self._cache = EncodingCache(self._encode_message, self._tool)
 
     def leave_out(self, feature: str) -> bool:
         """Send no request with a feature any more; return whether it was sent until now."""
         if feature in self.left_out:
             return False
         self.left_out.add(feature)
-        self._cache = EncodingCache(self._turn, self._tool)
+        self._cache = EncodingCache(self._encode_message, self._tool)
         return True
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: options and tools first, then the system prompt and an item or more for each turn."""
+        """Return the JSON body: options and tools first, then the system prompt and the items of each message."""
         head = to_json(self._head(request))
         system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
-        items = b",".join([*system, *filter(None, self._cache.turns(request))])
+        items = b",".join([*system, *filter(None, self._cache.messages(request))])
         return b"".join((head[:-1], b',"input":[', items, b"]}"))
 
     def _head(self, request: ModelRequest) -> JSON:
@@ -106,15 +106,15 @@ class ResponsesBody:
             "strict": False,
         }
 
-    def _turn(self, turn: Turn) -> bytes:
-        """Return the items of one turn, comma-separated; b"" when nothing of it can be sent."""
-        match turn:
-            case UserTurn(content=content):
+    def _encode_message(self, message: ModelMessage) -> bytes:
+        """Return the items of one message, comma-separated; b"" when nothing of it can be sent."""
+        match message:
+            case UserModelMessage(content=content):
                 items = [{"role": "user", "content": [self._user_piece(piece) for piece in content]}]
-            case ToolTurn(content=content):
+            case ToolModelMessage(content=content):
                 items = [self._result(piece) for piece in content]
-            case AssistantTurn():
-                items = list(self._assistant(turn))
+            case AssistantModelMessage():
+                items = list(self._assistant(message))
         return b",".join(map(to_json, items))
 
     def _user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
@@ -128,11 +128,11 @@ class ResponsesBody:
             return {"type": "input_file", "filename": name, "file_data": url}
         return {"type": "input_image", "image_url": url, "detail": "auto"}
 
-    def _assistant(self, turn: AssistantTurn) -> Iterator[JSON]:
+    def _assistant(self, message: AssistantModelMessage) -> Iterator[JSON]:
         """Yield the items of an answer. Thinking goes back to the model that made it, and never as the last item."""
-        own = turn.origin == self._info.ref
+        own = message.origin == self._info.ref
         waiting: list[JSON] = []
-        for piece in turn.content:
+        for piece in message.content:
             match piece:
                 case ReasoningPiece():
                     data = self._write_thought(piece) if own and THINKING not in self.left_out else None
