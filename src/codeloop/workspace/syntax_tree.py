@@ -1,4 +1,4 @@
-"""Texts of programming languages as trees, by tree-sitter's grammars. Pure.
+"""Texts of programming languages as trees, by tree-sitter's grammars, and Python by its own parser. Pure.
 
 Each grammar is a wheel of its own and is imported when the first text of its language is parsed.
 """
@@ -6,12 +6,16 @@ Each grammar is a wheel of its own and is imported when the first text of its la
 from __future__ import annotations
 
 import time
+import warnings
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from codeloop.schema.bounds.reading import TREE_PARSE, TREE_SIZE
 
 if TYPE_CHECKING:
+    import ast
+
     from tree_sitter import Language, Node
 
 LANGUAGES = {
@@ -32,6 +36,20 @@ LANGUAGES = {
 
 _GAPS: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(("typescript", "tsx"), (("export type *", "export *"),))
 """By grammar: valid syntax that it does not know -> a replacement that it parses."""
+
+
+_python_parser = Lock()
+"""Python 3.11 counts the depth of the tree that it builds for all threads together: two at once end in a SystemError."""
+
+
+def parse_python(text: str) -> ast.Module:
+    """Return the syntax tree of a Python text. Raises SyntaxError, ValueError, RecursionError, MemoryError."""
+    import ast
+
+    with _python_parser:
+        # Its warnings would be printed onto the screen.
+        warnings.filterwarnings("ignore", module="<unknown>")
+        return ast.parse(text)
 
 
 def parse_tree(text: str, suffix: str) -> Node | None:

@@ -5,7 +5,6 @@ Each parser is imported when the first file of its kind is edited.
 
 import json
 import sys
-import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.workspace.edit.tree_errors import explain_error
-from codeloop.workspace.syntax_tree import LANGUAGES, parse_tree
+from codeloop.workspace.syntax_tree import LANGUAGES, parse_python, parse_tree
 
 _LARGEST = 1_000_000
 """Characters; a larger text is not parsed: that takes half a second."""
@@ -94,12 +93,8 @@ def _check_tree(suffix: str, text: str) -> SyntaxProblem | None:
 
 
 def _check_python(text: str) -> SyntaxProblem | None:
-    import ast
-
-    # Its warnings would be printed onto the screen.
-    warnings.filterwarnings("ignore", module="<unknown>")
     try:
-        ast.parse(text)
+        parse_python(text)
     except SyntaxError as error:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         return SyntaxProblem(error.lineno or 1, f"{error.msg} (as Python {version} reads it)")

@@ -5,12 +5,13 @@ belong to it, such as a closing bracket. Python is read by its own parser where 
 """
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 
 from msgspec import Struct
+
+from codeloop.workspace.syntax_tree import parse_python
 
 _LINE = 400
 """How many characters of a line are read."""
@@ -181,10 +182,8 @@ def _parse_python(text: str) -> list[CodeBlock] | None:
     """Return the blocks of a Python text; None where this Python's parser does not take it."""
     import ast
 
-    # Its warnings would be printed onto the screen.
-    warnings.filterwarnings("ignore", module="<unknown>")
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     code_blocks: list[CodeBlock] = []
