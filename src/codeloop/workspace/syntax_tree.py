@@ -39,7 +39,7 @@ _GAPS: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(("typescript", "ts
 
 
 _python_parser = Lock()
-"""Python 3.11 counts the depth of the tree that it builds for all threads together: two at once end in a SystemError."""
+"""Python 3.11 counts the depth of a tree that it builds for all threads together: two at once end in a SystemError."""
 
 
 def parse_python(text: str) -> ast.Module:
