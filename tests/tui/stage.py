@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import load, textual_theme
+from codeloop.tui.themes.themes import load, make_textual_theme
 from tests.support.project import until
 
 Given = TypeVar("Given")
@@ -27,7 +27,7 @@ class Stage(App[None]):
         self._widgets = widgets
         self.styles_now = Styles(load(theme, "dark" if dark else "light"))
         self.results: list[Any] = []
-        self.register_theme(textual_theme(self.styles_now.theme, "staged"))
+        self.register_theme(make_textual_theme(self.styles_now.theme, "staged"))
         self.theme = "staged"
 
     async def on_event(self, event: events.Event) -> None:

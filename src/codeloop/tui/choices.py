@@ -15,7 +15,7 @@ from codeloop.schema.message import NO_VARIANT, ModelRef, model_named
 from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import replace
-from codeloop.tui.dialogs.parts.model_memory import ModelMemory, reference
+from codeloop.tui.dialogs.parts.model_memory import ModelMemory, format_reference
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.configuration import read_configuration
 from codeloop.tui.settings.launch import UiLaunch
@@ -174,7 +174,7 @@ class Choices:
         """Return the content of the status bar apart from the session itself."""
         model, details = self.resolve_model(tab), self.find_details(tab)
         none = "no model: /connect" if self.providers is not None else ""
-        name = reference(model) if model is not None else none
+        name = format_reference(model) if model is not None else none
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
         home = str(from_home("~"))

@@ -19,7 +19,7 @@ from codeloop.schema.message import Session
 from codeloop.tui.choices import Choices
 from codeloop.tui.keys.keymap import Keymap, UiCommand
 from codeloop.tui.keys.repeated_key import RepeatedKey
-from codeloop.tui.render.greeting import greeting_rows
+from codeloop.tui.render.greeting import draw_greeting
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.state.items import NoticeItem, NoticeLook
@@ -28,7 +28,7 @@ from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.widgets.session_tab import SessionTab
 from codeloop.tui.widgets.sidebar import Sidebar
 from codeloop.tui.widgets.status_bar import TICKS, StatusBar
-from codeloop.tui.widgets.tab_bar import TabBar, window_name
+from codeloop.tui.widgets.tab_bar import TabBar, name_window
 
 PROMPT_HINTS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
 COMMAND_HINTS = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
@@ -127,7 +127,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         if tab is None:
             canvas = self.appearance.create_canvas(self.launch.directory)
             keys = [*PROMPT_HINTS, *((self.keys.key_of(name), what) for name, what in COMMAND_HINTS)]
-            greeting = partial(greeting_rows, title=f"codeloop {__version__}", keys=keys)
+            greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=keys)
             tab = SessionTab(
                 canvas, lambda: self.appearance.styles, self.choices.create_prompt(), greeting, self.keys.rhythm
             )
@@ -138,7 +138,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             tab.show(view)
             if view.is_cut and not view.requests:
                 tab.say(NoticeItem("cut", INCOMPLETE_ANSWER, "warning"))
-            tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creating.locked())
+            tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creation_lock.locked())
         if into is None or into is self.shown_tab or self.shown_tab is None:
             self.show_tab(tab)
         return tab
@@ -219,7 +219,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             sidebar.show(self.tab.view, content, self.appearance.styles)
         self.query_one(TabBar).show(tabs, self.shown_tab, self.appearance.styles)
         if self.choices.settings.title:
-            self.window.rename(window_name(tabs, self.shown_tab))
+            self.window.rename(name_window(tabs, self.shown_tab))
         return has_scrolled
 
     def _fatal_error(self) -> None:

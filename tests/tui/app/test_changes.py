@@ -14,7 +14,7 @@ from codeloop.schema.live_events import (
     ToastShown,
 )
 from tests.support.project import call, calls, rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 from tests.tui.stored.client import PLACE, StoredClient
 from tests.tui.stored.play import stored
 

@@ -8,7 +8,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.operation import SESSION_CREATE, SESSION_DELETE
 from tests.support.project import rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from codeloop.schema.operation import SESSION_GET
 from codeloop.tui.actions.tabs import STOPS
 from codeloop.tui.widgets.sidebar import Sidebar
 from tests.support.project import both_clients, call, calls, rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 __all__ = ["both_clients"]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.answers import Answer
 from tests.support.project import Rig, in_process, startup
 from tests.support.provider import ModelServer
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import call, calls, rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 OUTPUT = "seq 1 40; echo 'here is a nee''dle'; seq 41 90"
 

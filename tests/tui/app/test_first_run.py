@@ -15,7 +15,7 @@ from codeloop.schema.message import ModelRef
 from tests.support.answers import Answer
 from tests.support.project import Rig, in_process, rig, startup
 from tests.support.provider import ModelServer
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 ASKS = "Where do your models come from?"
 

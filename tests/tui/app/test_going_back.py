@@ -7,7 +7,7 @@ import pytest
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.permission import PROFILE
 from tests.support.project import rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 AGAIN = "again to go back to a prompt"
 

@@ -9,8 +9,8 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.tui.settings.ui_settings import UiSettings
 from codeloop.tui.terminal.driver import TerminalAnswered
 from tests.support.project import call, calls, rig
-from tests.tui.app.played import Played, played
-from tests.tui.terminal.drawn import DrawingTerminal
+from tests.tui.app.running_ui import Played, played
+from tests.tui.terminal.picture_terminal import DrawingTerminal
 
 SIZE = (80, 24)
 

@@ -7,7 +7,7 @@ from textual import events
 
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import rig
-from tests.tui.app.played import Played, played
+from tests.tui.app.running_ui import Played, played
 
 
 def burst(ui: Played, *keys: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from codeloop.schema.errors import UsageProblem
 from tests.support.project import rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 
 @pytest.mark.slow

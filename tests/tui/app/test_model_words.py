@@ -14,7 +14,7 @@ from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
 from codeloop.schema.part import ToolPart
 from tests.support.project import call, calls, result, rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 FOR_THE_MODEL = (
     Denied.advice,

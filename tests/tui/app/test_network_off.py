@@ -11,7 +11,7 @@ from codeloop.schema.operation import SESSION_MESSAGES
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from tests.support.project import call, calls, rig
 from tests.support.sandboxed import is_sandboxed
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 NOTE = "blocked: the network, which is off for sandboxed commands."
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.project import rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 
 @pytest.mark.slow

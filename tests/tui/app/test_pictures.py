@@ -8,7 +8,7 @@ from PIL import Image
 
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import call, calls, rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from codeloop.schema.message import ModelRef, UserMessage, UserTime
 from codeloop.schema.operation import SESSION_GET
 from codeloop.schema.part import TextPart
 from tests.support.project import Rig, call, calls, rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 MESSAGES = 300
 QUESTION = {

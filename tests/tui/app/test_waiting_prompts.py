@@ -11,7 +11,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import PROMPT, AnyOperation
 from tests.support.project import both_clients, call, calls, rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 __all__ = ["both_clients"]
 

@@ -10,7 +10,7 @@ from textual.widgets import Input
 from tests.app.handlers.project.test_mcp import FAILS, WORKS
 from tests.extend.mcp.remote import led_to, opened, serving
 from tests.support.project import rig
-from tests.tui.app.played import Played, played
+from tests.tui.app.running_ui import Played, played
 
 
 def address(ui: Played) -> str:

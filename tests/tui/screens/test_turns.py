@@ -31,7 +31,7 @@ from tests.tui.parts import answer, failed, file, running, text, thought
 from tests.tui.screens.album import SIZES, Album, told
 from tests.tui.stored.client import PLACE, StoredClient
 from tests.tui.stored.play import NOW, Stored, stored
-from tests.tui.stored.said import Talk
+from tests.tui.stored.stored_messages import Talk
 
 ASKED = "Why does the test of the discount fail? Mend what is wrong, and run it."
 GROWING = """The discount is taken from the **price**, not from the sum:

@@ -5,8 +5,7 @@ from rich.segment import Segment
 from textual.geometry import Region
 from textual.strip import Strip
 
-from codeloop.tui.terminal.terminal_app import Changes
-from codeloop.tui.terminal.uncertain_widths import ScreenPart, render_at
+from codeloop.tui.terminal.screen_updates import Changes, ScreenPart, render_at
 
 CONSOLE = Console(color_system=None, force_terminal=True, width=20)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.tui.terminal.desktop import (
-    clipboard_sequence,
     find_copy_programs,
     find_opener,
-    notification,
+    make_clipboard_sequence,
+    make_notification,
     pass_through,
     write_clipboard,
 )
@@ -19,12 +19,12 @@ TMUX = {"TMUX": "/tmp/tmux-0/default,1,0"}
 
 
 def test_the_terminal_is_told_what_to_copy() -> None:
-    assert clipboard_sequence("hé", {}) == f"\x1b]52;c;{base64.b64encode('hé'.encode()).decode()}\x07"
+    assert make_clipboard_sequence("hé", {}) == f"\x1b]52;c;{base64.b64encode('hé'.encode()).decode()}\x07"
 
 
 def test_tmux_gets_a_copy_for_itself_and_one_to_hand_on() -> None:
-    plain = clipboard_sequence("x", {})
-    assert clipboard_sequence("x", TMUX) == f"{plain}\x1bPtmux;\x1b{plain}\x1b\\"
+    plain = make_clipboard_sequence("x", {})
+    assert make_clipboard_sequence("x", TMUX) == f"{plain}\x1bPtmux;\x1b{plain}\x1b\\"
 
 
 def test_screen_hands_a_long_one_on_in_pieces() -> None:
@@ -89,15 +89,15 @@ async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_nex
     ],
 )
 def test_each_terminal_has_its_way_to_notify(environment: dict[str, str], shown: str) -> None:
-    assert notification("A; B", "done?", environment) == shown
+    assert make_notification("A; B", "done?", environment) == shown
 
 
 def test_what_a_title_says_can_not_steer_the_terminal() -> None:
-    shown = notification("a\x1b]52;c;eA==\x07", "b\x07", {"TERM": "foot"})
+    shown = make_notification("a\x1b]52;c;eA==\x07", "b\x07", {"TERM": "foot"})
     assert shown.count("\x1b") == 2
     assert "\x07" not in shown
 
 
 def test_a_notification_goes_through_tmux() -> None:
-    shown = notification("A", "B", {**TMUX, "TERM": "tmux-256color", "KITTY_WINDOW_ID": "1"})
+    shown = make_notification("A", "B", {**TMUX, "TERM": "tmux-256color", "KITTY_WINDOW_ID": "1"})
     assert shown.startswith("\x1bPtmux;\x1b\x1b]99;")

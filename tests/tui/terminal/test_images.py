@@ -13,10 +13,10 @@ from codeloop.tui.terminal.images import (
     PictureBox,
     Protocol,
     data_of,
-    placeholder,
+    describe_attachment,
+    format_size,
     protocol_of,
     read_size,
-    size_text,
 )
 from codeloop.tui.terminal.pictures.encode import draw_picture
 from tests.tui.parts import file
@@ -48,10 +48,10 @@ def test_what_does_not_say_has_no_size(head: bytes) -> None:
 
 def test_a_line_of_text_stands_in_its_place() -> None:
     data = encoded("PNG")
-    assert placeholder(file("shot.png", url=url(data))) == f"[image shot.png 64x48, {size_text(len(data))}]"
-    assert placeholder(file("a\x1b[2Jb.png", url="data:image/png;base64,!!!")) == "[image a␛[2Jb.png 2 B]"
-    assert placeholder(file("a.pdf", "application/pdf", "file:///a.pdf")) == "[PDF a.pdf]"
-    assert [size_text(size) for size in (0, 999, 34_100, 999_600)] == ["0 B", "999 B", "34 kB", "1.0 MB"]
+    assert describe_attachment(file("shot.png", url=url(data))) == f"[image shot.png 64x48, {format_size(len(data))}]"
+    assert describe_attachment(file("a\x1b[2Jb.png", url="data:image/png;base64,!!!")) == "[image a␛[2Jb.png 2 B]"
+    assert describe_attachment(file("a.pdf", "application/pdf", "file:///a.pdf")) == "[PDF a.pdf]"
+    assert [format_size(size) for size in (0, 999, 34_100, 999_600)] == ["0 B", "999 B", "34 kB", "1.0 MB"]
 
 
 def test_the_bytes_come_from_the_part_or_its_file(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from PIL import Image, ImageChops
 from tests.cli.program import Desk, call, serving
 from tests.support.answers import Answer
 from tests.support.wire import Received
-from tests.tui.terminal.drawn import DrawingTerminal
+from tests.tui.terminal.picture_terminal import DrawingTerminal
 from tests.tui.terminal.screen import ScreenTerminal
 
 pytestmark = pytest.mark.slow

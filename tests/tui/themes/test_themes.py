@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import ThemeError, colour_number, contrast, list_themes, load, textual_theme
+from codeloop.tui.themes.themes import ThemeError, list_themes, load, make_textual_theme, measure_contrast, name_colour
 
 SMALL = {
     "primary": "#111111", "secondary": 4, "accent": "none", "text": "ink",
@@ -91,8 +91,8 @@ def test_the_last_folder_wins(tmp_path: Path) -> None:
 
 
 def test_numbers_are_the_terminals_sixteen_and_then_the_cube_and_the_greys() -> None:
-    assert [colour_number(at) for at in (1, 8, 15)] == ["ansi_red", "ansi_bright_black", "ansi_bright_white"]
-    assert [colour_number(at) for at in (16, 21, 196, 231, 232, 255)] == [
+    assert [name_colour(at) for at in (1, 8, 15)] == ["ansi_red", "ansi_bright_black", "ansi_bright_white"]
+    assert [name_colour(at) for at in (16, 21, 196, 231, 232, 255)] == [
         "#000000", "#0000ff", "#ff0000", "#ffffff", "#080808", "#eeeeee",
     ]  # fmt: skip
 
@@ -101,7 +101,7 @@ def test_numbers_are_the_terminals_sixteen_and_then_the_cube_and_the_greys() -> 
 @pytest.mark.parametrize("mode", ["dark", "light"])
 def test_widgets_get_each_colour_as_a_variable(name: str, mode: str) -> None:
     theme = load(name, "dark" if mode == "dark" else "light")
-    made = textual_theme(theme, name)
+    made = make_textual_theme(theme, name)
     variables = made.to_color_system().generate() | made.variables
     assert variables["text-muted"] == (theme.text_muted or "ansi_default")
     assert variables["background-panel"] == (theme.background_panel or "ansi_default")
@@ -143,7 +143,7 @@ def test_text_can_be_read_on_every_ground_of_every_theme(name: str, mode: str) -
     poor = {
         f"{colour} on {ground}": round(found, 2)
         for colour, ground, least in pairs
-        if (found := contrast(colours[colour], colours[ground])) < least
+        if (found := measure_contrast(colours[colour], colours[ground])) < least
     }
     assert poor == {}
 
@@ -162,7 +162,7 @@ XTERM = {
 def test_with_sixteen_colours_text_is_legible_on_white() -> None:
     colours: dict[str, str] = msgspec.structs.asdict(load("system", "light"))
     text = {key: XTERM[value.removeprefix("ansi_")] for key, value in colours.items() if value}
-    poor = {key for key, colour in text.items() if contrast(colour, XTERM[""]) < 3.9}
+    poor = {key for key, colour in text.items() if measure_contrast(colour, XTERM[""]) < 3.9}
     assert poor == {"success"}, "a tick or a dot, with words beside it"
 
 
@@ -173,5 +173,5 @@ def test_with_256_colours_a_diff_is_legible_and_its_sides_differ(name: str, mode
     grounds = [theme.diff_added_bg, theme.diff_removed_bg, theme.diff_highlight_added, theme.diff_highlight_removed]
     assert len({*grounds, theme.background}) == 5
     for ground in grounds[:2]:
-        assert contrast(theme.text, ground) >= 4.5
-        assert contrast(theme.diff_line_number, ground) >= 2.5
+        assert measure_contrast(theme.text, ground) >= 4.5
+        assert measure_contrast(theme.diff_line_number, ground) >= 2.5

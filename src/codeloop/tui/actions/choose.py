@@ -8,7 +8,7 @@ from codeloop.schema.permission import PROFILE_WORDS, PROFILES, Profile
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.dialogs import ask
 from codeloop.tui.actions.send import set_profile
-from codeloop.tui.dialogs.parts.model_memory import reference
+from codeloop.tui.dialogs.parts.model_memory import format_reference
 from codeloop.tui.dialogs.profiles import create_profile_picker
 from codeloop.tui.ui import Ui
 
@@ -108,8 +108,8 @@ def _step_agent(ui: Ui, by: int) -> None:
 def _step_model(ui: Ui, refs: Sequence[str], by: int, none: str) -> None:
     models = ui.choices.list_usable(refs)
     model = ui.choices.resolve_model(ui.tab)
-    names = [reference(each) for each in models]
-    now = reference(model) if model is not None else ""
+    names = [format_reference(each) for each in models]
+    now = format_reference(model) if model is not None else ""
     if not [name for name in names if name != now]:
         raise UsageProblem(f"{none} {ui.keys.key_of('model_list')} lists all.")
     at = names.index(now) if now in names else -1 if by > 0 else 0

@@ -135,7 +135,7 @@ async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
 async def _find_or_create_session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:
     """Return a tab's session; a new one, if it has none. None: no model is usable, and the prompt is kept."""
     tab.forget_notices()
-    async with tab.creating:  # a second prompt waits for the session that the first one creates
+    async with tab.creation_lock:  # a second prompt waits for the session that the first one creates
         await ui.open_event.wait()
         if not await _has_model(ui, tab, entry):
             ui.say(NOTHING_SENT, "warning")

@@ -2,7 +2,7 @@
 
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, VCS_GET, NoArguments
-from codeloop.tui.state.servers import lsp_state, mcp_state
+from codeloop.tui.state.servers import describe_lsp, describe_mcp
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.sidebar import Sidebar, SideInfo
 
@@ -13,8 +13,8 @@ async def refresh_sidebar(ui: Ui, _words: str = "") -> None:
         return
     client, session = ui.client, ui.tab.session
     files = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True)) if session else []
-    mcp = {name: mcp_state(each) for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
-    lsp = {each.name: lsp_state(each) for each in await client.call(LSP_STATUS, NoArguments())}
+    mcp = {name: describe_mcp(each) for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
+    lsp = {each.name: describe_lsp(each) for each in await client.call(LSP_STATUS, NoArguments())}
     branch = (await client.call(VCS_GET, NoArguments())).branch or ""
     if ui.is_ending:
         return

@@ -22,7 +22,7 @@ from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.state.servers import CONNECTING, HEALTH, ServerState, mcp_state
+from codeloop.tui.state.servers import CONNECTING, HEALTH, ServerState, describe_mcp
 
 _SHORT = 50
 """Characters of a state that a row has room for."""
@@ -54,7 +54,7 @@ class McpPicker(Picker[str]):
         return [self._make_pick(name, status) for name, status in self._statuses.items()]
 
     def _make_pick(self, name: str, status: MCPStatus) -> Pick[str]:
-        state = ServerState(CONNECTING) if name in self._connecting else mcp_state(status)
+        state = ServerState(CONNECTING) if name in self._connecting else describe_mcp(status)
         mark = "●" if status.status == "connected" and status.state is None else ""
         look = HEALTH[state.health] if state.health in {"wanting", "bad"} else "text_muted"
         detail = f"{state.words}: {state.reason}" if state.reason else state.words

@@ -7,7 +7,7 @@ from codeloop.schema.api.providers import Model, ProviderDetails
 from codeloop.schema.message import NO_VARIANT, ModelRef
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.model_memory import ModelMemory, reference
+from codeloop.tui.dialogs.parts.model_memory import ModelMemory, format_reference
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
@@ -49,7 +49,9 @@ class ModelPicker(Picker[ModelRef]):
 
     def _group_picks(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
         """Yield favourites, then recent ones, then all others by provider."""
-        picks = {reference(pick.value): pick for provider in providers for pick in self._list_picks(provider, "")}
+        picks = {
+            format_reference(pick.value): pick for provider in providers for pick in self._list_picks(provider, "")
+        }
         remembered = self._memory.read()
         recent = [ref for ref in remembered.recent if ref not in remembered.favourites]
         for group, refs in ((FAVOURITES, remembered.favourites), (RECENT, recent)):
@@ -63,9 +65,9 @@ class ModelPicker(Picker[ModelRef]):
         variants = self._memory.read().variants
         for model in provider.models.values():
             ref = ModelRef(provider_id=provider.id, model_id=model.id)
-            name = reference(ref)
+            name = format_reference(ref)
             variant = variants.get(name, "")
-            is_current = self._current is not None and name == reference(self._current)
+            is_current = self._current is not None and name == format_reference(self._current)
             if is_current and self._current is not None:
                 ref = self._current
             elif variant in (model.variants or {}):
@@ -78,7 +80,7 @@ class ModelPicker(Picker[ModelRef]):
 
     async def _toggle_favourite(self, model: ModelRef | None) -> bool:
         if model is not None:
-            self._memory.toggle(reference(model))
+            self._memory.toggle(format_reference(model))
         return model is not None
 
     async def _toggle_all(self, _model: ModelRef | None) -> bool:

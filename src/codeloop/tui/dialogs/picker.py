@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
 from codeloop.tui.dialogs.parts.pick_list import PickList
 from codeloop.tui.dialogs.parts.pick_preview import PAUSE, PickPreview
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource, T
@@ -124,11 +124,11 @@ class Picker(Dialog[T | None], Generic[T]):
         outer = self.box_width(WIDE if has_preview else NARROW)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
-        self.query_one("#picker-title", RowsView).show([title_row(self.source.title, styles, width)], 1)
+        self.query_one("#picker-title", RowsView).show([draw_title(self.source.title, styles, width)], 1)
         keys = [("enter", self.source.choose), *((action.key, action.title) for action in self.source.actions)]
         note = pick.note if (pick := self._list.current) is not None else ""
-        note_rows = [*text_rows(one_line(note, _NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
-        foot = [*note_rows, *key_rows(keys, styles, width)]
+        note_rows = [*draw_text(one_line(note, _NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
+        foot = [*note_rows, *draw_keys(keys, styles, width)]
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
         room = max(self.size.height - (_LEAST_AROUND if self.is_small else _AROUND) - len(foot), 3)
         view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
@@ -146,7 +146,7 @@ class Picker(Dialog[T | None], Generic[T]):
             row = rows.row_of(rows.cursor)
             view.scroll_to_row(max(row - 1, 0) if rows.cursor == 0 else row, row)
         else:
-            message = text_rows(self._message, styles, list_width, "text_muted")
+            message = draw_text(self._message, styles, list_width, "text_muted")
             view.show(message, room if has_preview else len(message))
         preview.styles.height = room
 

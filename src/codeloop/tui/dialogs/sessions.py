@@ -37,7 +37,7 @@ from codeloop.schema.operation import (
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.session_messages import message_rows, text_of
+from codeloop.tui.dialogs.parts.session_messages import draw_messages, text_of
 from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
@@ -169,7 +169,7 @@ def describe_deletion(title: str, children: int) -> str:
 async def draw_last_messages(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
     """Return the last messages of a session as rows."""
     query = ListMessages(session_id=session_id, limit=_PREVIEW_MESSAGES)
-    return message_rows(await context.client.call(SESSION_MESSAGES, query), context.colours(), width)
+    return draw_messages(await context.client.call(SESSION_MESSAGES, query), context.colours(), width)
 
 
 def name_day(day: date) -> str:

@@ -21,7 +21,7 @@ from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.session_messages import message_rows, read_messages, text_of
+from codeloop.tui.dialogs.parts.session_messages import draw_messages, read_messages, text_of
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import format_time, justify
@@ -98,7 +98,7 @@ class Timeline(Picker[TimelineStep]):
         later = (at for at in range(start + 1, len(ids)) if isinstance(self._messages[at].info, UserMessage))
         turn = self._messages[start : next(later, len(ids))]
         styles = self.colours()
-        rows = message_rows(turn, styles, width)
+        rows = draw_messages(turn, styles, width)
         query = SessionDiffQuery(session_id=self._session_id, message_id=step.message_id)
         for number, diff in enumerate(await self._dialog_context.client.call(SESSION_DIFF, query)):
             rows += [] if number else [[]]

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
 from codeloop.tui.keys.typing_rhythm import LEAST
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import wrap_text
@@ -52,7 +52,7 @@ class TrustScreen(Dialog[bool]):
         self.query_one("#dialog-box").styles.width = outer
         about: list[Row] = []
         for line in MEANING:
-            about += text_rows(line, styles, width)
+            about += draw_text(line, styles, width)
         about.append([])
         for line in escape_controls(self._about).rstrip("\n").split("\n"):
             colour = _LOOKS.get(line[:1], "text_muted")
@@ -61,10 +61,10 @@ class TrustScreen(Dialog[bool]):
                 for row in wrap_text(line, width - 3)
             ]
         keys = [("y", "trust it from now on"), ("n", "leave its risky settings out"), ("↑↓", "scroll")]
-        foot: list[Row] = [[], *key_rows(keys, styles, width)]
+        foot: list[Row] = [[], *draw_keys(keys, styles, width)]
         # The explanation scrolls with the requests: in a small terminal the keys must stay visible.
         room = max(self.size.height - len(foot) - 5, 2)
-        self.query_one("#trust-title", RowsView).show([title_row(TITLE, styles, width), []], 2)
+        self.query_one("#trust-title", RowsView).show([draw_title(TITLE, styles, width), []], 2)
         self.query_one("#trust-about", RowsView).show(about, min(len(about), room))
         self.query_one("#trust-keys", RowsView).show(foot, len(foot))
         self.call_after_refresh(self._note_drawing)

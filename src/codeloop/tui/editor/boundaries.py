@@ -6,7 +6,7 @@ _WINDOW = 96
 """Code points that are examined on either side: no typed grapheme is longer."""
 
 
-def spans(text: str) -> list[tuple[int, int]]:
+def split_graphemes(text: str) -> list[tuple[int, int]]:
     """Return where each character of a text begins and ends."""
     if text.isascii():
         return [(at, at + 1) for at in range(len(text))]
@@ -26,16 +26,16 @@ def _split_blanks(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return pieces
 
 
-def next_edge(text: str, at: int) -> int:
+def find_next_edge(text: str, at: int) -> int:
     """Return the end of the grapheme that begins at an offset."""
     if at >= len(text):
         return len(text)
     if at + 1 >= len(text) or text[at + 1].isascii():
         return at + 1
-    return at + spans(text[at : at + _WINDOW])[0][1]
+    return at + split_graphemes(text[at : at + _WINDOW])[0][1]
 
 
-def previous_edge(text: str, at: int) -> int:
+def find_previous_edge(text: str, at: int) -> int:
     """Return the start of the grapheme that ends at an offset."""
     if at <= 1:
         return 0
@@ -44,14 +44,14 @@ def previous_edge(text: str, at: int) -> int:
     start = at - 1
     while start > 0 and at - start < _WINDOW and not text[start].isascii():
         start -= 1
-    return start + spans(text[start:at])[-1][0]
+    return start + split_graphemes(text[start:at])[-1][0]
 
 
-def snap(text: str, at: int) -> int:
+def snap_to_edge(text: str, at: int) -> int:
     """Return the start of the grapheme around an offset."""
     if at <= 0 or at >= len(text) or text[at].isascii():
         return min(max(at, 0), len(text))
     start = at - 1
     while start > 0 and at - start < _WINDOW and not text[start].isascii():
         start -= 1
-    return next((start + first for first, end in spans(text[start : at + _WINDOW]) if start + end > at), at)
+    return next((start + first for first, end in split_graphemes(text[start : at + _WINDOW]) if start + end > at), at)

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from codeloop.tui.editor.boundaries import next_edge, previous_edge, snap
+from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge, snap_to_edge
 from codeloop.tui.editor.chips import Chip, Chips, add_chip, escape_chips
 
 _MOST_GROUPS = 1_000
@@ -55,17 +55,17 @@ class Buffer:
             self.anchor = self.cursor
         elif not select:
             self.anchor = None
-        self.cursor = snap(self.text, to)
+        self.cursor = snap_to_edge(self.text, to)
         self.column = None
         self._joins = False
 
     def previous_offset(self) -> int:
         """Return the offset one character to the left."""
-        return previous_edge(self.text, self.cursor)
+        return find_previous_edge(self.text, self.cursor)
 
     def next_offset(self) -> int:
         """Return the offset one character to the right."""
-        return next_edge(self.text, self.cursor)
+        return find_next_edge(self.text, self.cursor)
 
     def line_start(self, at: int | None = None) -> int:
         """Return where the line begins."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from codeloop.kit.terminal_text import escape_answer_controls
-from codeloop.tui.editor.boundaries import spans
+from codeloop.tui.editor.boundaries import split_graphemes
 from codeloop.tui.editor.chips import Chips
 
 _TAB = " " * 4
@@ -95,7 +95,7 @@ class Layout:
         if text.isascii() and text.isprintable():
             return [Glyph(at, at + 1, char, 1) for at, char in enumerate(text)]
         glyphs: list[Glyph] = []
-        for start, end in spans(text):
+        for start, end in split_graphemes(text):
             char = text[start:end]
             chip = chips.get(char) if len(char) == 1 else None
             label = _TAB if char == "\t" else chip.label if chip else escape_answer_controls(char)

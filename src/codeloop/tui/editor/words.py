@@ -8,7 +8,7 @@ from codeloop.tui.editor.chips import is_chip
 Class = Literal["blank", "word", "mark", "chip"]
 
 
-def class_of(char: str, *, big: bool = False) -> Class:
+def classify(char: str, *, big: bool = False) -> Class:
     """Return a character's class; `big`: words are separated by blanks only. A chip is a word."""
     if char.isspace():
         return "blank"
@@ -22,8 +22,8 @@ def _is_mark(char: str) -> bool:
 
 
 def _is_same_class(text: str, first: int, second: int, *, big: bool) -> bool:
-    kind = class_of(text[first], big=big)
-    return kind != "chip" and class_of(text[second], big=big) == kind
+    kind = classify(text[first], big=big)
+    return kind != "chip" and classify(text[second], big=big) == kind
 
 
 def next_word(text: str, at: int, *, big: bool = False) -> int:
@@ -110,7 +110,7 @@ def before_blank(text: str, at: int) -> int:
     return start
 
 
-def span_around(text: str, at: int) -> tuple[int, int]:
+def find_span(text: str, at: int) -> tuple[int, int]:
     """Return the start and end of the word, blanks or marks at an offset."""
     start = end = at
     while start > 0 and text[start - 1] != "\n" and at < len(text) and _is_same_class(text, at, start - 1, big=False):
@@ -121,4 +121,4 @@ def span_around(text: str, at: int) -> tuple[int, int]:
 
 
 def _is_letter(char: str) -> bool:
-    return class_of(char) == "word"
+    return classify(char) == "word"

@@ -11,7 +11,7 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import colour_number
+from codeloop.tui.themes.themes import name_colour
 
 _SEQUENCE = re.compile(
     r"\x1b\[([0-9;:]*)m"  # colours
@@ -125,7 +125,7 @@ def _read_colour(numbers: list[int], at: int) -> tuple[str, int]:
     """Return the colour that codes after 38 or 48 give (`5;N` or `2;R;G;B`), and the index of the next code."""
     if at < len(numbers) and numbers[at] == 5 and at + 1 < len(numbers):
         number = numbers[at + 1]
-        return _COLOUR_NAMES[number % 8] if number < 16 else colour_number(min(number, 255)), at + 2
+        return _COLOUR_NAMES[number % 8] if number < 16 else name_colour(min(number, 255)), at + 2
     if at < len(numbers) and numbers[at] == 2 and at + 3 < len(numbers):
         parts = [min(part, 255) for part in numbers[at + 1 : at + 4]]
         return "#" + "".join(f"{part:02x}" for part in parts), at + 4

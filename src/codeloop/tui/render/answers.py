@@ -24,16 +24,16 @@ class LiveTexts:
         self._summary = ProseStyles(canvas.styles, "text_muted", is_quiet=True)
         self._documents: dict[str, MarkdownDocument] = {}
 
-    def draw_answer(self, item: TextItem) -> list[Row]:
+    def render_answer(self, item: TextItem) -> list[Row]:
         """Return an answer as rows."""
         text = item.part.text if item.is_live else as_block(item.part.text)
         return self._rows(item.key, text, self._answer, is_live=item.is_live)
 
-    def draw_reasoning(self, item: ReasoningItem) -> list[Row]:
+    def render_thinking(self, item: ReasoningItem) -> list[Row]:
         """Return all of the thinking as rows."""
         return self._rows(item.key, item.part.text, self._thinking_styles, is_live=item.is_live)
 
-    def draw_summary(self, item: SummaryItem) -> list[Row]:
+    def render_summary(self, item: SummaryItem) -> list[Row]:
         """Return a summary as rows."""
         return self._rows(item.key, item.text, self._summary, is_live=item.is_live)
 
@@ -52,7 +52,7 @@ class LiveTexts:
         return document.finish(text)
 
 
-def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
+def draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
     """Return the thinking: its first line while it is closed (its last while it goes on), else all of it.
 
     Nothing if thinking is hidden.
@@ -67,7 +67,7 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     head = Segment(f"{'▾' if item.is_open else '▸'} ", canvas.styles.of("text_muted") + click)
     title = f"Thought{took}" if time.end is not None else "Thinking"
     if item.is_open:
-        return [cut([head, Segment(title, style + click)], canvas.width), *texts.draw_reasoning(item)]
+        return [cut([head, Segment(title, style + click)], canvas.width), *texts.render_thinking(item)]
     lines = text.count("\n") + 1
     more = f"  {lines} lines" if lines > 1 else ""
     label = Segment(f"{title}: ", style + click)
@@ -77,7 +77,7 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     return [cut([head, label, *cut(first, room), Segment(more, canvas.styles.of("text_muted") + click)], canvas.width)]
 
 
-def summary_rows(item: SummaryItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
+def draw_summary(item: SummaryItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
     """Return where the conversation was compacted, and the summary if it is open."""
     style = canvas.styles.of("text_muted") + Style(meta={"toggle": item.key})
     words = "compacting" if item.is_live else f"{'▾' if item.is_open else '▸'} conversation compacted"
@@ -86,5 +86,5 @@ def summary_rows(item: SummaryItem, canvas: Canvas, texts: LiveTexts) -> list[Ro
     rule = [Segment("─" * side, line), Segment(f" {words} ", style), Segment("─" * side, line)]
     rows = [cut(rule, canvas.width)]
     if item.is_open and item.text.strip():
-        rows += texts.draw_summary(item)
+        rows += texts.render_summary(item)
     return rows

@@ -15,7 +15,7 @@ _NAME = 40
 """Characters of an agent's or a model's name."""
 
 
-def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
+def draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
     """Return the end of a turn: its error, if any, and who answered, for how long and for how much."""
     error = item.message.error
     rows: list[Row] = []
@@ -70,7 +70,7 @@ def _advise(message: str) -> str:
     return "Here /connect does that." if "codeloop auth login" in message else ""
 
 
-def notice_rows(item: NoticeItem, canvas: Canvas) -> list[Row]:
+def draw_notice(item: NoticeItem, canvas: Canvas) -> list[Row]:
     """Render a notice of the program."""
     return _text_rows(item.text, _COLOURS[item.look], canvas)
 

@@ -9,7 +9,7 @@ from codeloop.tui.render.canvas import Canvas, Row
 _GAP = 3
 
 
-def greeting_rows(canvas: Canvas, height: int, title: str, keys: Sequence[tuple[str, str]]) -> list[Row]:
+def draw_greeting(canvas: Canvas, height: int, title: str, keys: Sequence[tuple[str, str]]) -> list[Row]:
     """Return a title above a list of keys, centred in so many rows; nothing where it does not fit."""
     hints = [(key, what) for key, what in keys if key]
     column = max((len(key) for key, _ in hints), default=0) + _GAP

@@ -56,7 +56,7 @@ def is_picture(file: FilePart) -> bool:
     return file.mime.startswith("image/")
 
 
-def picture_rows(
+def reserve_rows(
     file: FilePart, store: PictureStore | None, room: int, before: Sequence[Segment], fill: Style
 ) -> list[PictureRow]:
     """Return the rows reserved for a picture: `room` cells wide, these segments first; none if it can't be drawn.

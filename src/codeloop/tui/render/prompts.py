@@ -7,9 +7,9 @@ from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut, expand_tabs, pad, wrap
-from codeloop.tui.render.pictures import PictureRow, is_picture, picture_rows
+from codeloop.tui.render.pictures import PictureRow, is_picture, reserve_rows
 from codeloop.tui.state.items import PromptItem
-from codeloop.tui.terminal.images import placeholder
+from codeloop.tui.terminal.images import describe_attachment
 
 BAR = "▌"
 _CHIP = 60
@@ -17,7 +17,7 @@ _MOST, _ENDS = 30, 10
 """The length (rows) from which a prompt is folded, and how many rows of its start and end are shown."""
 
 
-def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
+def draw_prompt(item: PromptItem, canvas: Canvas) -> list[Row]:
     """Return a prompt as rows on a panel, without what the program added."""
     styles = canvas.styles
     background = "background_panel"
@@ -46,7 +46,7 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
     pictures = [part for part in item.parts if isinstance(part, FilePart) and is_picture(part) and not item.is_undone]
     panel_rows += [PictureRow(row) for row in words] if pictures else words
     for part in pictures:
-        panel_rows += picture_rows(part, canvas.pictures, canvas.width, before, fill)
+        panel_rows += reserve_rows(part, canvas.pictures, canvas.width, before, fill)
     return panel_rows
 
 
@@ -55,7 +55,7 @@ def _draw_chip(part: Part, style: Style) -> Row:
     match part:
         case FilePart(id=key, mime=mime):
             look = style + Style(meta={"image": key}) if mime.startswith("image/") else style
-            return [Segment(placeholder(part), look), Segment("  ", style)]
+            return [Segment(describe_attachment(part), look), Segment("  ", style)]
         case AgentPart(name=name):
             return [Segment(f"[@{one_line(name, _CHIP)}]  ", style)]
         case SubtaskPart(agent=agent, description=description):

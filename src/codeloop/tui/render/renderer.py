@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable
 
 from codeloop.schema.part import ToolStateRunning
-from codeloop.tui.render.answers import LiveTexts, reasoning_rows, summary_rows
-from codeloop.tui.render.calls.renderers import call_rows
+from codeloop.tui.render.answers import LiveTexts, draw_reasoning, draw_summary
+from codeloop.tui.render.calls.renderers import draw_call
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.endings import end_rows, notice_rows
-from codeloop.tui.render.prompts import prompt_rows
+from codeloop.tui.render.endings import draw_end, draw_notice
+from codeloop.tui.render.prompts import draw_prompt
 from codeloop.tui.state.items import (
     EndItem,
     Item,
@@ -33,19 +33,19 @@ class Renderer:
         """Return an item as rows of at most the canvas's width; none, if there is nothing to show of it."""
         match item:
             case PromptItem():
-                return prompt_rows(item, self._canvas)
+                return draw_prompt(item, self._canvas)
             case TextItem():
-                return self._texts.draw_answer(item)
+                return self._texts.render_answer(item)
             case ReasoningItem():
-                return reasoning_rows(item, self._canvas, self._texts)
+                return draw_reasoning(item, self._canvas, self._texts)
             case ToolItem():
-                return call_rows(item, self._canvas, int(self._now() * 1000))
+                return draw_call(item, self._canvas, int(self._now() * 1000))
             case SummaryItem():
-                return summary_rows(item, self._canvas, self._texts)
+                return draw_summary(item, self._canvas, self._texts)
             case EndItem():
-                return end_rows(item, self._canvas)
+                return draw_end(item, self._canvas)
             case NoticeItem():
-                return notice_rows(item, self._canvas)
+                return draw_notice(item, self._canvas)
 
     def is_timed(self, item: Item) -> bool:
         """Return whether an item's look depends on the time."""

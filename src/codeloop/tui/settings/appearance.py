@@ -99,7 +99,7 @@ class Appearance:
         if self._terminal.depth == "256":
             colours = fit_palette(colours, is_dark=self.mode == "dark")
         self.styles, self.name = Styles(colours), name
-        self.theme = themes.textual_theme(colours, f"codeloop-{name}-{self.mode}")
+        self.theme = themes.make_textual_theme(colours, f"codeloop-{name}-{self.mode}")
         return self.theme
 
     def list_themes(self) -> list[str]:

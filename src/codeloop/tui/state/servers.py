@@ -36,7 +36,7 @@ class ServerState(Struct, frozen=True):
     reason: str = ""
 
 
-def mcp_state(status: MCPStatus) -> ServerState:
+def describe_mcp(status: MCPStatus) -> ServerState:
     """Return the state of an MCP server: our own word where it is more precise than the reference's."""
     name = status.state or status.status
     words = _WORDS.get(name, name)
@@ -45,7 +45,7 @@ def mcp_state(status: MCPStatus) -> ServerState:
     return ServerState(words, _HEALTH.get(name, "resting"), status.error or "")
 
 
-def lsp_state(status: LSPStatus) -> ServerState:
+def describe_lsp(status: LSPStatus) -> ServerState:
     """Return the state of a language server."""
     words = "connected" if status.status == "connected" else "given up"
     return ServerState(words, _HEALTH[status.status], status.error or "")

@@ -35,7 +35,7 @@ def pass_through(sequence: str, environment: Environment) -> str:
     return sequence
 
 
-def clipboard_sequence(text: str, environment: Environment) -> str:
+def make_clipboard_sequence(text: str, environment: Environment) -> str:
     """Return the sequence that copies a text to the terminal's clipboard, also over ssh."""
     sequence = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
     if environment.get("TMUX"):  # tmux stores it, passes it on, or ignores it, by its settings
@@ -104,7 +104,7 @@ async def open_link(program: tuple[str, ...]) -> bool:
     return True
 
 
-def notification(title: str, text: str, environment: Environment) -> str:
+def make_notification(title: str, text: str, environment: Environment) -> str:
     """Return the sequence of a desktop notification; "" for a terminal without them."""
     title, text = (one_line(each, most).replace(";", ",") for each, most in ((title, _TITLE), (text, _TEXT)))
     term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
@@ -146,6 +146,6 @@ class TerminalWindow:
     def call_back(self, title: str, text: str, *, has_bell: bool, has_notice: bool) -> None:
         """Get the attention of a user who looks elsewhere."""
         if has_notice:
-            self._tell(notification(title, text, os.environ))
+            self._tell(make_notification(title, text, os.environ))
         if has_bell:
             self._bell()

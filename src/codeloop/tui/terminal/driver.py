@@ -34,8 +34,19 @@ from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.terminal.textual_private import WriterThread, use_writer
 from codeloop.tui.terminal.watcher import RESTORE_TITLE, TerminalWatcher
 
+ASK_BACKGROUND = "\x1b]11;?\x1b\\"
+"""Asks for the background colour; the answer begins with the same number."""
+BACKGROUND = "11"
+SAVE_TITLE = "\x1b[22;2t"
+"""Saves the window's title."""
+READ_SIZE = 1 << 16
+"""Bytes read at a time, enough for large pastes."""
+PATIENCE = 1.2 * constants.ESCAPE_DELAY
+"""Seconds without input after which an escape is the key of that name, not the start of a sequence."""
 STALL_TIMEOUT = 0.5
 """Seconds after which a terminal that reads nothing counts as stalled."""
+_POLL = 0.1
+"""Seconds between checks whether a stalled terminal reads again."""
 _FLUSH_FROM = 1 << 16
 """Characters after which the output is written without waiting for a flush."""
 
@@ -88,20 +99,6 @@ class _LastingFile:
         self._texts, self._length = [], 0
         with suppress(OSError):
             write_all(self._descriptor, data)
-
-
-ASK_BACKGROUND = "\x1b]11;?\x1b\\"
-"""Asks for the background colour; the answer begins with the same number."""
-BACKGROUND = "11"
-SAVE_TITLE = "\x1b[22;2t"
-"""Saves the window's title."""
-READ_SIZE = 1 << 16
-"""Bytes read at a time, enough for large pastes."""
-
-PATIENCE = 1.2 * constants.ESCAPE_DELAY
-"""Seconds without input after which an escape is the key of that name, not the start of a sequence."""
-_POLL = 0.1
-"""Seconds between checks whether a stalled terminal reads again."""
 
 
 class TerminalClosed(Message):
@@ -222,7 +219,7 @@ class WatchedDriver(LinuxDriver):
             return
         wake, decode = self._wake[0], getincrementaldecoder("utf-8")(errors="replace").decode
         arrivals, bursts, queue = Arrivals(), Bursts(), InputQueue(self._app, self._loop, self.process_message)
-        early = _count_unread(self.fileno)
+        early = _count_unread(self.fileno)  # bytes that were typed before the terminal was in the UI's mode
         wait: float | None = None
         last = 0.0
         while True:
@@ -237,6 +234,7 @@ class WatchedDriver(LinuxDriver):
                 if bursts.wait(now) == 0:
                     self._dispatch(bursts.flush(), queue)
                 hold_time = bursts.wait(now)
+                # Without a limit once nothing is held: an idle UI takes no CPU.
                 wait = (
                     None if is_rest and arrivals.is_idle and hold_time is None else min(hold_time or PATIENCE, PATIENCE)
                 )
@@ -247,7 +245,7 @@ class WatchedDriver(LinuxDriver):
             if not data:
                 self.send_message(TerminalClosed())
                 return
-            if early:  # the terminal translated Enter to a line feed until now
+            if early:  # until then the terminal translated Enter to a line feed
                 data = data[:early].replace(b"\n", b"\r") + data[early:]
                 early = max(early - len(data), 0)
             last = now

@@ -57,14 +57,14 @@ def data_of(part: FilePart) -> bytes:
     return b""
 
 
-def placeholder(part: FilePart) -> str:
+def describe_attachment(part: FilePart) -> str:
     """Return the text for an attachment: `[image shot.png 640x480, 34 kB]`."""
     kind = "image" if part.mime.startswith("image/") else "PDF" if part.mime == "application/pdf" else "file"
     name = part.filename or ("" if part.url.startswith("data:") else unquote(urlsplit(part.url).path))
     facts: list[str] = []
     if data := _base64_of(part):
         width, height = pixels_of(part)
-        facts = [*([f"{width}x{height}"] if width else []), size_text(len(data.rstrip("=")) * 3 // 4)]
+        facts = [*([f"{width}x{height}"] if width else []), format_size(len(data.rstrip("=")) * 3 // 4)]
     words = [word for word in (kind, one_line(name, _NAME) if name else "", ", ".join(facts)) if word]
     return f"[{' '.join(words)}]"
 
@@ -86,7 +86,7 @@ def _decode(data: str) -> bytes:
         return b""
 
 
-def size_text(size: int) -> str:
+def format_size(size: int) -> str:
     """Format a number of bytes: 950 B, 34 kB, 1.2 MB."""
     if size < 1_000:
         return f"{size} B"

@@ -59,6 +59,7 @@ class InputQueue:
         self._loop.call_soon_threadsafe(self._flush_parser)
 
     def _put(self, arrival: Arrival) -> None:
+        """Queue input, in the app's thread; Escape and Ctrl-C drop the many letters that wait before them."""
         now = time.monotonic()
         if arrival.kind == "keys" and arrival.text in STOPS and self._waiting and now - self._waiting[0][0] > STALE:
             count = sum(len(waiting.text) for _, waiting in self._waiting if not waiting.text.startswith("\x1b"))
@@ -69,6 +70,7 @@ class InputQueue:
         self._feed()
 
     def _feed(self) -> None:
+        """Give the app its next keys, unless it has not handled the last ones."""
         while self._waiting and self._pause is None:
             if self._sent >= AT_ONCE:
                 self._pause = asyncio.create_task(self._wait_for_app())
@@ -92,6 +94,7 @@ class InputQueue:
                 self._send(message)
 
     async def _wait_for_app(self) -> None:
+        """Wait until the app has handled its keys, or for a while, then give it more."""
         event = asyncio.Event()
         self._app.call_later(_call_when_handled, self._app, event.set)
         with suppress(TimeoutError):

@@ -16,7 +16,7 @@ from textual.app import App, SuspendNotSupported
 from codeloop.kit.processes import find_program, start_outside
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import FilePart
-from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, placeholder, protocol_of
+from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, describe_attachment, protocol_of
 from codeloop.tui.terminal.pictures.encode import draw_picture
 
 _CLEAR = "\x1b[2J\x1b[H"
@@ -34,7 +34,7 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
     """
     data = await asyncio.to_thread(data_of, part)
     if not data:
-        return f"{placeholder(part)} can't be read any more."
+        return f"{describe_attachment(part)} can't be read any more."
     protocol = protocol_of(os.environ)
     if not protocol:
         return await _open_elsewhere(part, data)
@@ -44,9 +44,9 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
     except SuspendNotSupported:
         return await _open_elsewhere(part, data)
     except OSError as error:
-        return f"{placeholder(part)} can't be shown: {error.strerror}."
+        return f"{describe_attachment(part)} can't be shown: {error.strerror}."
     except ValueError as error:
-        return f"{placeholder(part)} can't be shown: {error}."
+        return f"{describe_attachment(part)} can't be shown: {error}."
     finally:
         app.refresh(layout=True)
     return ""
@@ -67,7 +67,7 @@ def picture_screen(part: FilePart, data: bytes, protocol: Protocol, box: Picture
     """Return a cleared screen with the picture and how to go back. Raises ValueError when it is no picture."""
     room = PictureBox(box.columns, max(box.rows - _BELOW, 1), box.cell)
     picture = draw_picture(data, protocol, room)
-    return f"{_CLEAR}{escape_controls(placeholder(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
+    return f"{_CLEAR}{escape_controls(describe_attachment(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
 
 
 def _measure_terminal(descriptor: int) -> PictureBox:

@@ -1,56 +1,35 @@
 """A Textual app that reaches the desktop (clipboard, links, notifications), draws pictures, and writes less."""
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cached_property
 from operator import methodcaller
 from typing import Any, Protocol
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from textual.app import App, ScreenStackError
 from textual.css.query import QueryError
 from textual.geometry import Offset
 from textual.screen import Screen
-from textual.strip import Strip
 from textual.widget import MountError
 from textual.worker import WorkerFailed
 
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.terminal.desktop import (
     TerminalWindow,
-    clipboard_sequence,
     find_copy_programs,
     find_opener,
+    make_clipboard_sequence,
     open_link,
     write_clipboard,
 )
+from codeloop.tui.terminal.screen_updates import Changes, ScreenPart
 from codeloop.tui.terminal.sequences import HIDE_CURSOR, SHOW_CURSOR, UNDERLINE_CURSOR, needs_cursor
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate, resume_signal
-from codeloop.tui.terminal.uncertain_widths import ScreenPart, render_at
 
 TERMINAL_FIRST = 0.2
 """Seconds that the terminal needs to take the clipboard: some complain when a program takes it meanwhile."""
-
-
-class Changes(ChopsUpdate):
-    """A screen update: the changed parts of rows, as gathered by Textual.
-
-    Textual's own output cuts an empty piece after each part, and creates an object for every cursor position.
-    """
-
-    def parts(self) -> Iterator[tuple[int, int, int, Strip]]:
-        """Yield the changed strips: row, first column, the column behind, and the strip that begins there."""
-        for y, first, last in self.spans:
-            for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=True):
-                if strip is not None and x < last and end > first:
-                    yield y, x, min(end, last), strip
-
-    def render_segments(self, console: Console) -> str:
-        """Return the terminal output of the update."""
-        return "".join(
-            f"\x1b[{y + 1};{x + 1}H{render_at(strip.crop(0, end - x), x, console)}" for y, x, end, strip in self.parts()
-        )
 
 
 class PicturePainter(Protocol):
@@ -117,7 +96,7 @@ class TerminalApp(App[int], inherit_bindings=False):
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text by every way that may reach the user's desktop."""
         self._clipboard = text
-        self.tell_terminal(clipboard_sequence(text, os.environ))
+        self.tell_terminal(make_clipboard_sequence(text, os.environ))
         if programs := find_copy_programs(os.environ):
             self.run_worker(write_clipboard(text, programs, TERMINAL_FIRST), exit_on_error=False)
 

@@ -127,7 +127,7 @@ class _Resolver:
             case bool():
                 pass
             case int() if 0 <= value < 256:
-                return colour_number(value)
+                return name_colour(value)
             case dict():
                 modes = cast("dict[str, object]", value)
                 if self._mode in modes:
@@ -161,7 +161,7 @@ class _Resolver:
         )
 
 
-def colour_number(number: int) -> str:
+def name_colour(number: int) -> str:
     """Return a colour of the terminal by its number, 0 to 255: the first 16 by name, as they are the terminal's own."""
     if number < 16:
         return f"ansi_{'bright_' if number > 7 else ''}{_ANSI[number % 8]}"
@@ -171,7 +171,7 @@ def colour_number(number: int) -> str:
     return "#" + "".join(f"{55 + 40 * step if step else 0:02x}" for step in steps)
 
 
-def textual_theme(theme: ColourTheme, name: str) -> Theme:
+def make_textual_theme(theme: ColourTheme, name: str) -> Theme:
     """Return the theme for widgets: each colour is a variable (`$text-muted`, `$background-panel`)."""
     variables = {
         key.replace("_", "-"): value or "ansi_default"
@@ -217,17 +217,17 @@ def is_dark(theme: ColourTheme) -> bool:
     """Return whether a theme is light text on a dark background; True where the terminal decides."""
     if not _HEX.fullmatch(theme.background):
         return True
-    return luminance(theme.background) < 0.18
+    return measure_luminance(theme.background) < 0.18
 
 
-def luminance(colour: str) -> float:
+def measure_luminance(colour: str) -> float:
     """Return the relative luminance of `#rrggbb`, 0 to 1, as WCAG defines it."""
     red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
     parts = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue))
     return sum(part * weight for part, weight in zip(parts, (0.2126, 0.7152, 0.0722), strict=True))
 
 
-def contrast(first: str, second: str) -> float:
+def measure_contrast(first: str, second: str) -> float:
     """Return the contrast ratio of two colours (`#rrggbb`), 1 to 21, as WCAG defines it."""
-    low, high = sorted((luminance(first), luminance(second)))
+    low, high = sorted((measure_luminance(first), measure_luminance(second)))
     return (high + 0.05) / (low + 0.05)

@@ -23,7 +23,7 @@ app_of: Callable[[Widget], App[None]] = attrgetter("app")
 """Returns the app of a widget, typed, unlike Textual's own property."""
 
 
-def faint_style(widget: Widget, part: str, base: Style) -> Style:
+def find_faint_style(widget: Widget, part: str, base: Style) -> Style:
     """Return the style of a muted part, dimmed where a theme has no colour for it."""
     style = base + widget.get_component_rich_style(part, partial=True)
     return style + Style(dim=True) if style.color is None or style.color.is_default else style
@@ -60,7 +60,7 @@ class CachedWidget(Widget):
 
 
 class CommandWidget(CachedWidget):
-    """A widget with words that run a command when clicked: those with the style that `runs` returns."""
+    """A widget with words that run a command when clicked: those with the style that `run_on_click` returns."""
 
     class Clicked(Message):
         """Clicked words run the command with this id."""
@@ -77,7 +77,7 @@ class CommandWidget(CachedWidget):
             self.post_message(self.Clicked(command, words))
 
 
-def runs(style: Style, command: str, words: str = "") -> Style:
+def run_on_click(style: Style, command: str, words: str = "") -> Style:
     """Return a style for words that run a command when clicked."""
     return style + Style(meta={_COMMAND_KEY: f"{command} {words}"})
 

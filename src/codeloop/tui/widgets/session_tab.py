@@ -56,12 +56,12 @@ class SessionTab(EmptyWidget):
         self.panel = RequestPanel(colours, self._measure_silence)
         self.panel.diff_view = canvas.diff
         self.agent: str | None = None
-        """For the next prompts; None: as the session's last one."""
+        """The agent of the next prompts; None: that of the session's last one."""
         self.model: ModelRef | None = None
-        """For the next prompts; None: as the session's last one."""
+        """The model of the next prompts; None: that of the session's last one."""
         self.profile = ""
-        """For the session that the first prompt creates; "": as configured."""
-        self.creating = asyncio.Lock()
+        """The permission profile of the session that the first prompt creates; "": the configured one."""
+        self.creation_lock = asyncio.Lock()
         """Locked while the session of the first prompt is created."""
         self._notices: list[NoticeItem] = []
 

@@ -17,7 +17,7 @@ from codeloop.tui.render.cells import cut_path, cut_text
 from codeloop.tui.state.servers import HEALTH, ServerState
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import CommandWidget, runs
+from codeloop.tui.widgets.base import CommandWidget, run_on_click
 from codeloop.tui.widgets.status_bar import StatusContent
 
 WIDTH = 36
@@ -118,7 +118,7 @@ class Sidebar(CommandWidget, ScrollView):
             additions, deletions = sums.split(" ")
             rows.append(
                 [
-                    Segment(name + gap, runs(styles.of("text_muted"), "session_changes", diff.file or "")),
+                    Segment(name + gap, run_on_click(styles.of("text_muted"), "session_changes", diff.file or "")),
                     Segment(additions, styles.of("diff_added")),
                     Segment(" "),
                     Segment(deletions, styles.of("diff_removed")),
@@ -126,7 +126,11 @@ class Sidebar(CommandWidget, ScrollView):
             )
         if len(files) > MOST_FILES:
             rows.append(
-                [Segment(f"and {len(files) - MOST_FILES} more", runs(styles.of("text_muted"), "session_changes"))]
+                [
+                    Segment(
+                        f"and {len(files) - MOST_FILES} more", run_on_click(styles.of("text_muted"), "session_changes")
+                    )
+                ]
             )
         return rows
 

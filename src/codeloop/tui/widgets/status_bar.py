@@ -14,7 +14,7 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_path, cut_text, width_of
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base import CommandWidget, runs
+from codeloop.tui.widgets.base import CommandWidget, run_on_click
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICKS = 4
@@ -109,9 +109,9 @@ class StatusBar(CommandWidget):
             row = [*self._activity_segments(self._view, styles, room), Segment("  ")]
         profile = styles.of("warning" if content.profile == "yolo" else "text_muted")
         parts = [
-            (content.agent, runs(styles.of("text"), "agent_list"), " " if content.model else "  ", cut_text),
-            (content.model, runs(styles.of("text"), "model_list"), "  ", cut_text),
-            (content.profile, runs(profile, "profile"), "  ", cut_text),
+            (content.agent, run_on_click(styles.of("text"), "agent_list"), " " if content.model else "  ", cut_text),
+            (content.model, run_on_click(styles.of("text"), "model_list"), "  ", cut_text),
+            (content.profile, run_on_click(profile, "profile"), "  ", cut_text),
             (content.directory, styles.of("text_muted"), "  ", cut_path),
         ]
         if content.profile == "yolo":  # comes first, so that it is seen on the narrowest screen, too
@@ -151,5 +151,5 @@ class StatusBar(CommandWidget):
             parts.append((hint, "text_muted", content.hint_command))
         row: Row = []
         for text, colour, command in parts:
-            row += [Segment("  "), Segment(text, runs(styles.of(colour), command))]
+            row += [Segment("  "), Segment(text, run_on_click(styles.of(colour), command))]
         return row[1:]

@@ -100,7 +100,7 @@ def _choose_mark(views: Sequence[SessionView]) -> str:
     return "* " if any(view.is_busy for view in views) else ""
 
 
-def window_name(tabs: Sequence[SessionTab], shown_tab: SessionTab) -> str:
+def name_window(tabs: Sequence[SessionTab], shown_tab: SessionTab) -> str:
     """Return the title of the terminal's window: the session's, with a mark if any waits, has failed, or works."""
     views = [tab.view for tab in tabs if tab.view is not None]
     return _choose_mark(views) + (f"{shown_tab.title} - codeloop" if shown_tab.session is not None else "codeloop")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.tui.editor.boundaries import spans
+from codeloop.tui.editor.boundaries import split_graphemes
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.chips import Chip, expand_chips
 from codeloop.tui.editor.vim.vim import Vim
@@ -303,7 +303,7 @@ def test_no_keys_break_it_and_undo_brings_everything_back(written: str, typed: s
     keys(vim, typed + ESC)
     text, cursor = vim.buffer.text, vim.buffer.cursor
     assert 0 <= cursor <= len(text)
-    edges = {start for start, _ in spans(text)} | {len(text)}
+    edges = {start for start, _ in split_graphemes(text)} | {len(text)}
     assert cursor in edges
     assert vim.mode in {"normal", "insert"}
     last = None

@@ -8,7 +8,7 @@ import pytest
 from codeloop.kit.diff import unified_diff
 from codeloop.schema.part import ToolPart, ToolStateRunning
 from codeloop.schema.wire import replace
-from codeloop.tui.render.calls.renderers import call_rows
+from codeloop.tui.render.calls.renderers import draw_call
 from codeloop.tui.state.items import ToolItem
 from tests.tui.drawing import canvas, draw, plain, styled
 from tests.tui.gallery import CALLS, DIFF, TEST_RUN
@@ -30,7 +30,7 @@ def test_a_running_command_shows_the_end_of_its_output_and_the_time() -> None:
     assert rows[0] == "● bash make  1 min 5 s"
     assert rows[1] == "  … 92 more lines above  a click shows all"
     assert rows[-1] == "  99"
-    later = call_rows(item, canvas(80), NOW + 5_000)
+    later = draw_call(item, canvas(80), NOW + 5_000)
     assert plain(later).startswith("● bash make  1 min 10 s")
 
 
@@ -74,7 +74,7 @@ def test_the_key_that_shows_a_subagent_stands_beside_its_link() -> None:
     item = CALLS["task-running"]
     assert isinstance(item, ToolItem)
     for width, end in ((80, "  open the subagent's session  ctrl+x down"), (40, "  open the subagent's session")):
-        rows = call_rows(item, replace(canvas(width), child_key="ctrl+x down"), NOW)
+        rows = draw_call(item, replace(canvas(width), child_key="ctrl+x down"), NOW)
         assert plain(rows).split("\n")[-1] == end
 
 

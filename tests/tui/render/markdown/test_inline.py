@@ -10,7 +10,7 @@ from codeloop.tui.render.markdown.inline import (
     LINK,
     STRIKE,
     STRONG,
-    pieces,
+    parse_pieces,
 )
 
 NAMES = {EMPHASIS: "em", STRONG: "b", STRIKE: "s", CODE: "code", LINK: "a", ADDRESS: "url", IMAGE: "img"}
@@ -19,7 +19,7 @@ NAMES = {EMPHASIS: "em", STRONG: "b", STRIKE: "s", CODE: "code", LINK: "a", ADDR
 def marked(text: str, *, is_open: bool = False) -> str:
     """Return the pieces with their looks as tags: `<b>bold</b>`."""
     shown = ""
-    for piece in pieces(text, is_open=is_open):
+    for piece in parse_pieces(text, is_open=is_open):
         names = [name for look, name in NAMES.items() if piece.looks & look]
         shown += "".join(f"<{name}>" for name in names) + piece.text + "".join(f"</{name}>" for name in names[::-1])
     return shown
@@ -107,4 +107,4 @@ def test_what_is_not_closed_yet_looks_as_it_will(text: str, shown: str) -> None:
     "text", ["*a _b [c " * 220, "`a ``b " * 280, "[" * 2000, "](" * 1000, "**" * 900 + "a", "&#" * 900]
 )
 def test_nothing_takes_long(text: str) -> None:
-    assert len("".join(piece.text for piece in pieces(text))) > 0
+    assert len("".join(piece.text for piece in parse_pieces(text))) > 0

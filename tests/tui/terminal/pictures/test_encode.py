@@ -10,7 +10,7 @@ from rich.style import Style
 from codeloop.tui.terminal.images import PictureBox, Protocol
 from codeloop.tui.terminal.pictures.encode import draw_rows, upload_picture
 from codeloop.tui.terminal.pictures.kitty import MARKS, MOST, cells
-from tests.tui.terminal.drawn import DrawingTerminal
+from tests.tui.terminal.picture_terminal import DrawingTerminal
 
 BOX = PictureBox(12, 4)
 """120 by 80 pixels."""

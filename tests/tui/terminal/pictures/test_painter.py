@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from codeloop.tui.terminal.pictures import painter
 from codeloop.tui.terminal.pictures.painter import Painter, Slice, Spot
-from codeloop.tui.terminal.terminal_app import Changes
+from codeloop.tui.terminal.screen_updates import Changes
 
 
 class Clock:

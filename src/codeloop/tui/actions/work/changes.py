@@ -7,12 +7,12 @@ from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.operation import SESSION_DIFF
 from codeloop.tui.actions.dialogs import ask
-from codeloop.tui.dialogs.parts.dialog import text_rows
+from codeloop.tui.dialogs.parts.dialog import draw_text
 from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.parts.reader import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.diff.quoted_diff import quoted_diff_rows
+from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.ui import Ui
 
 
@@ -29,7 +29,7 @@ async def show_changes(ui: Ui, words: str) -> None:
     def draw_diff(name: str, width: int) -> Sequence[Row]:
         styles, patch = ui.appearance.styles, diffs_by_name[name].patch or ""
         plain = escape_controls(patch) or "This file is not text, or too large to be shown."
-        return quoted_diff_rows(patch, Canvas(width, styles, diff=ui.appearance.diff)) or text_rows(
+        return draw_quoted_diff(patch, Canvas(width, styles, diff=ui.appearance.diff)) or draw_text(
             plain, styles, width
         )
 

@@ -14,11 +14,11 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 from codeloop.tui.actions.dialogs import ask
 from codeloop.tui.actions.send import send
-from codeloop.tui.dialogs.parts.dialog import text_rows
+from codeloop.tui.dialogs.parts.dialog import draw_text
 from codeloop.tui.dialogs.parts.reader import ReadingScreen
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import wrap
-from codeloop.tui.render.diff.quoted_diff import quoted_diff_rows
+from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
@@ -87,7 +87,7 @@ async def _show_lines(ui: Ui, words: str, lines: Sequence[str]) -> None:
     def draw(width: int) -> Sequence[Row]:
         styles = ui.appearance.styles
         if words.startswith("diff"):
-            return quoted_diff_rows(text, Canvas(width, styles, diff=ui.appearance.diff)) or text_rows(
+            return draw_quoted_diff(text, Canvas(width, styles, diff=ui.appearance.diff)) or draw_text(
                 text, styles, width
             )
         return [row for line in text.split("\n") for row in wrap([Segment(line, styles.of("text"))], width)]

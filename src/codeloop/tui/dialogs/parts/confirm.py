@@ -4,7 +4,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
 from codeloop.tui.widgets.rows_view import RowsView
 
 
@@ -27,8 +27,8 @@ class Confirm(Dialog[bool]):
         styles, outer = self.colours(), self.box_width(70)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
-        keys = key_rows([("y", self._yes), ("n", "cancel")], styles, width)
-        rows = [title_row(self._title, styles, width), [], *text_rows(self._text, styles, width), [], *keys]
+        keys = draw_keys([("y", self._yes), ("n", "cancel")], styles, width)
+        rows = [draw_title(self._title, styles, width), [], *draw_text(self._text, styles, width), [], *keys]
         self.query_one(RowsView).show(rows, min(len(rows), max(self.size.height - 4, 5)))
 
     def on_key(self, event: events.Key) -> None:

@@ -113,18 +113,18 @@ class Dialog(ModalScreen[Result]):
         return min(self.size.width - (6 if self.size.width > 60 else 0), most)
 
 
-def pressing(key: str) -> Style:
+def style_as_key(key: str) -> Style:
     """Return a style for words that act as a key when clicked."""
     return Style(meta={PRESSES: key})
 
 
-def title_row(title: str, styles: Styles, width: int) -> Row:
-    """Return the first row of a dialog."""
-    close_style = styles.of("text_muted") + pressing("escape")
+def draw_title(title: str, styles: Styles, width: int) -> Row:
+    """Return the first row of a dialog: its title, and the key that closes it."""
+    close_style = styles.of("text_muted") + style_as_key("escape")
     return justify([Segment(title, styles.of("text", "bold"))], [Segment("esc", close_style)], width)
 
 
-def key_rows(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Row]:
+def draw_keys(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Row]:
     """Return rows that list the keys and their meaning. A click on one presses it."""
     rows: list[Row] = [[]]
     used = 0
@@ -133,13 +133,13 @@ def key_rows(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Ro
         if used and used + size - 3 > width:
             rows.append([])
             used = 0
-        button = pressing("escape" if key == "esc" else key) if key.isascii() else Style()
+        button = style_as_key("escape" if key == "esc" else key) if key.isascii() else Style()
         rows[-1] += [Segment(key, styles.of("text") + button), Segment(f" {title}", styles.of("text_muted") + button)]
         rows[-1].append(Segment("   ", styles.of("text_muted")))
         used += size
     return rows
 
 
-def text_rows(text: str, styles: Styles, width: int, colour: str = "text") -> list[Row]:
+def draw_text(text: str, styles: Styles, width: int, colour: str = "text") -> list[Row]:
     """Return a text in wrapped rows. It is not escaped: texts of others are escaped before."""
     return [[Segment(line, styles.of(colour))] for line in wrap_text(text, width)]

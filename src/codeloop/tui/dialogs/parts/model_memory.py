@@ -51,7 +51,7 @@ class ModelMemory:
 
     def note_use(self, model: ModelRef) -> None:
         """Record that a model was chosen."""
-        ref = reference(model)
+        ref = format_reference(model)
 
         def update(models: RememberedModels) -> RememberedModels:
             recent = (ref, *(each for each in models.recent if each != ref))[:_RECENT]
@@ -69,6 +69,6 @@ class ModelMemory:
                 write_atomically(self._file, msgspec.json.encode(update(self.read())))
 
 
-def reference(model: ModelRef) -> str:
+def format_reference(model: ModelRef) -> str:
     """Return `provider/model`."""
     return f"{model.provider_id}/{model.model_id}"

@@ -7,7 +7,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, title_row
+from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_title
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.rows_view import RowsView
 
@@ -40,10 +40,10 @@ class ReadingScreen(Dialog[None]):
         styles, outer = self.colours(), self.box_width(self.size.width)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
-        self.query_one("#reading-title", RowsView).show([title_row(self._title, styles, width), []], 2)
+        self.query_one("#reading-title", RowsView).show([draw_title(self._title, styles, width), []], 2)
         rows = self._rows(width - 1)
         self.query_one("#reading-rows", RowsView).show(rows, min(len(rows), max(self.size.height - _AROUND, 3)))
-        keys = key_rows([("↑↓ pgup pgdn", "scroll"), *self.closing], styles, width)
+        keys = draw_keys([("↑↓ pgup pgdn", "scroll"), *self.closing], styles, width)
         self.query_one("#reading-keys", RowsView).show([[], *keys], len(keys) + 1)
 
     def on_key(self, event: events.Key) -> None:

@@ -30,7 +30,7 @@ def text_of(message: MessageWithParts) -> str:
     return "\n".join(part.text for part in parts).strip()
 
 
-def message_rows(messages: Sequence[MessageWithParts], styles: Styles, width: int) -> list[Row]:
+def draw_messages(messages: Sequence[MessageWithParts], styles: Styles, width: int) -> list[Row]:
     """Return messages as rows: prompts with a bar, answers, and how many calls were made between."""
     rows: list[Row] = []
     prose, bar = ProseStyles(styles), Segment("▎ ", styles.of("primary"))

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.rows_view import RowsView
@@ -41,11 +41,11 @@ class TextInput(Dialog[str | None]):
         styles, outer = self.colours(), self.box_width(70)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
-        head: list[Row] = [title_row(self._title, styles, width), []]
+        head: list[Row] = [draw_title(self._title, styles, width), []]
         if self._about:
-            head += [*text_rows(self._about, styles, width, "text_muted"), [Segment("")]]
+            head += [*draw_text(self._about, styles, width, "text_muted"), [Segment("")]]
         self.query_one("#text-title", RowsView).show(head, len(head))
-        keys = key_rows([*self.keys], styles, width)
+        keys = draw_keys([*self.keys], styles, width)
         self.query_one("#text-keys", RowsView).show(keys, len(keys))
 
     @on(Input.Submitted)

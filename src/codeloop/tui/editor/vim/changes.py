@@ -1,6 +1,6 @@
 """Changes that vi's commands make to a buffer."""
 
-from codeloop.tui.editor.boundaries import next_edge, previous_edge
+from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.vim.motions import first_letter, line_end, line_start
 from codeloop.tui.editor.vim.registers import Register, Registers
@@ -15,10 +15,10 @@ def replace_characters(buffer: Buffer, char: str, times: int) -> None:
     for _ in range(times):
         if end >= line_end(buffer.text, at):
             return
-        end = next_edge(buffer.text, end)
+        end = find_next_edge(buffer.text, end)
     buffer.replace(at, end, char * times)
     if char != "\n":
-        buffer.move(previous_edge(buffer.text, buffer.cursor))
+        buffer.move(find_previous_edge(buffer.text, buffer.cursor))
 
 
 def put(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
@@ -30,9 +30,9 @@ def put(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
         buffer.replace(index, index, f"\n{lines}" if after else f"{lines}\n")
         buffer.move(first_letter(buffer.text, index + after))
     elif register.text:
-        index = min(next_edge(text, at), line_end(text, at)) if after else at
+        index = min(find_next_edge(text, at), line_end(text, at)) if after else at
         buffer.replace(index, index, register.text * times)
-        buffer.move(previous_edge(buffer.text, index + len(register.text) * times))
+        buffer.move(find_previous_edge(buffer.text, index + len(register.text) * times))
 
 
 def put_over(buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool) -> None:
@@ -42,7 +42,7 @@ def put_over(buffer: Buffer, register: Register, low: int, high: int, *, is_line
     if register.is_lines or is_lines:
         buffer.move(first_letter(buffer.text, low + is_whole))
     elif text:
-        buffer.move(previous_edge(buffer.text, low + len(text)))
+        buffer.move(find_previous_edge(buffer.text, low + len(text)))
 
 
 def join(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> None:
@@ -116,4 +116,4 @@ def _outdent(line: str) -> str:
 def overwrite(buffer: Buffer, char: str) -> None:
     """Put a character over the one under the cursor; at the end of a line, behind it."""
     at = buffer.cursor
-    buffer.replace(at, min(next_edge(buffer.text, at), line_end(buffer.text, at)), char)
+    buffer.replace(at, min(find_next_edge(buffer.text, at), line_end(buffer.text, at)), char)

@@ -5,8 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.tui.editor.boundaries import next_edge, previous_edge, snap
-from codeloop.tui.editor.words import class_of, next_word, previous_word, word_end
+from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge, snap_to_edge
+from codeloop.tui.editor.words import classify, next_word, previous_word, word_end
 
 _SENTENCE_END = re.compile(r"[.!?][\])\"']*\s+")
 _BETWEEN = re.compile(r"\n\n+")
@@ -35,7 +35,7 @@ def line_end(text: str, at: int) -> int:
 def last_of_line(text: str, at: int) -> int:
     """Return the last character of the line, or its start if it is empty."""
     start, end = line_start(text, at), line_end(text, at)
-    return max(start, previous_edge(text, end)) if end > start else start
+    return max(start, find_previous_edge(text, end)) if end > start else start
 
 
 def first_letter(text: str, at: int) -> int:
@@ -55,8 +55,8 @@ def find_character(text: str, at: int, kind: str, char: str, count: int) -> int 
         if index < 0:
             return None
     if kind == "t":
-        return previous_edge(text, index)
-    return next_edge(text, index) if kind == "T" else index
+        return find_previous_edge(text, index)
+    return find_next_edge(text, index) if kind == "T" else index
 
 
 def move_vertically(text: str, at: int, lines: int, column: int) -> int | None:
@@ -73,7 +73,7 @@ def move_vertically(text: str, at: int, lines: int, column: int) -> int | None:
                 return None
             start = line_start(text, start - 1)
     end = line_end(text, start)
-    return snap(text, min(start + column, last_of_line(text, start))) if end > start else start
+    return snap_to_edge(text, min(start + column, last_of_line(text, start))) if end > start else start
 
 
 def line_offset(text: str, number: int) -> int:
@@ -101,7 +101,7 @@ def _move_right(text: str, at: int, count: int) -> int:
     for _ in range(count):
         if at >= end:
             break
-        at = next_edge(text, at)
+        at = find_next_edge(text, at)
     return at
 
 
@@ -110,7 +110,7 @@ def _move_left(text: str, at: int, count: int) -> int:
     for _ in range(count):
         if at <= start:
             break
-        at = previous_edge(text, at)
+        at = find_previous_edge(text, at)
     return at
 
 
@@ -155,11 +155,11 @@ def _move_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
             return None if below is None else MotionEnd(first_letter(text, below), "lines")
         case "|":
             start = line_start(text, at)
-            return MotionEnd(snap(text, min(start + times - 1, last_of_line(text, at))))
+            return MotionEnd(snap_to_edge(text, min(start + times - 1, last_of_line(text, at))))
         case "g_":
             start = move_vertically(text, at, times - 1, 0)
             row = text[line_start(text, start) : line_end(text, start)].rstrip() if start is not None else ""
-            return None if start is None else MotionEnd(snap(text, start + max(len(row) - 1, 0)), "inclusive")
+            return None if start is None else MotionEnd(snap_to_edge(text, start + max(len(row) - 1, 0)), "inclusive")
         case _:
             return None
 
@@ -170,13 +170,13 @@ def _move_words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
         return None
     for _ in range(times):
         at = step(text, at, big=keys[-1].isupper())
-    return MotionEnd(snap(text, at), "inclusive" if keys[-1] in "eE" else "exclusive")
+    return MotionEnd(snap_to_edge(text, at), "inclusive" if keys[-1] in "eE" else "exclusive")
 
 
 def _find_previous_end(text: str, at: int, *, big: bool = False) -> int:
     """Return where the word before ends."""
-    index, kind = at, class_of(text[at], big=big) if at < len(text) else "blank"
-    while kind != "blank" and index > 0 and class_of(text[index], big=big) == kind:
+    index, kind = at, classify(text[at], big=big) if at < len(text) else "blank"
+    while kind != "blank" and index > 0 and classify(text[index], big=big) == kind:
         index -= 1
     if kind == "blank" or index == at:
         index = max(index - 1, 0)
@@ -216,12 +216,12 @@ def find_text(text: str, at: int, needle: str, step: int) -> int | None:
 def word_at_cursor(text: str, at: int) -> str:
     """Return the word under the cursor, or the next one of the line."""
     end = line_end(text, at)
-    while at < end and class_of(text[at]) != "word":
+    while at < end and classify(text[at]) != "word":
         at += 1
     start = last = at
-    while start > 0 and class_of(text[start - 1]) == "word":
+    while start > 0 and classify(text[start - 1]) == "word":
         start -= 1
-    while last < end and class_of(text[last]) == "word":
+    while last < end and classify(text[last]) == "word":
         last += 1
     return text[start:last]
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from codeloop.tui.editor.boundaries import next_edge
+from codeloop.tui.editor.boundaries import find_next_edge
 from codeloop.tui.editor.vim.motions import MotionEnd, line_end, line_start
 from codeloop.tui.editor.words import word_end
 
@@ -20,7 +20,7 @@ def span_of_cw(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
     index = at - 1
     for _ in range(count):
         index = word_end(text, index, big=big)
-    return OperatorSpan(at, min(next_edge(text, index), len(text)))
+    return OperatorSpan(at, min(find_next_edge(text, index), len(text)))
 
 
 def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:
@@ -29,7 +29,7 @@ def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: s
     if target.reach == "lines":
         return OperatorSpan(low, high, is_lines=True)
     if target.reach == "inclusive":
-        high = next_edge(text, high) if high < line_end(text, high) else high
+        high = find_next_edge(text, high) if high < line_end(text, high) else high
     elif keys in {"w", "W"}:
         low, high = _exclude_line_feed(text, low, high)
     elif low < high and text[high - 1] == "\n":  # the line feed before the target is not meant

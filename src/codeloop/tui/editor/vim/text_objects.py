@@ -1,7 +1,7 @@
 """The text objects of vi: what `iw`, `a"`, `i(` mean around an offset. Pure."""
 
 from codeloop.tui.editor.vim.motions import line_end, line_start, sentences
-from codeloop.tui.editor.words import class_of
+from codeloop.tui.editor.words import classify
 
 _PAIRS = {"(": "()", ")": "()", "b": "()", "[": "[]", "]": "[]", "{": "{}", "}": "{}", "B": "{}", "<": "<>", ">": "<>"}
 KINDS = frozenset({"w", "W", "p", "s", '"', "'", "`", *_PAIRS})
@@ -44,13 +44,13 @@ def _include_blanks_before(text: str, start: int, low: int) -> int:
 
 
 def _find_run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, int]:
-    kind = class_of(text[at], big=big)
+    kind = classify(text[at], big=big)
     if kind == "chip":
         return at, at + 1
     start = end = at
-    while start > low and class_of(text[start - 1], big=big) == kind:
+    while start > low and classify(text[start - 1], big=big) == kind:
         start -= 1
-    while end < high and class_of(text[end], big=big) == kind:
+    while end < high and classify(text[end], big=big) == kind:
         end += 1
     return start, end
 

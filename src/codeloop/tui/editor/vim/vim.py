@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from codeloop.tui.editor.boundaries import next_edge, previous_edge, snap
+from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge, snap_to_edge
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.vim.changes import CASES, join, overwrite, put_over, replace_characters
 from codeloop.tui.editor.vim.grammar import (
@@ -127,7 +127,7 @@ class Vim(VimOperators):
         low, high = sorted((min(self._anchor, len(text)), self.buffer.cursor))
         if self.mode == "lines":
             return line_start(text, low), min(line_end(text, high) + 1, len(text))
-        return low, min(line_end(text, high) + 1, len(text)) if self.column == _END else next_edge(text, high)
+        return low, min(line_end(text, high) + 1, len(text)) if self.column == _END else find_next_edge(text, high)
 
     def reset(self) -> None:
         """Begin in insert mode, as for a new prompt."""
@@ -190,7 +190,7 @@ class Vim(VimOperators):
             case "i" | "a" | "I" | "A" | "gi":
                 offsets = {
                     "i": at,
-                    "a": min(next_edge(text, at), line_end(text, at)),
+                    "a": min(find_next_edge(text, at), line_end(text, at)),
                     "I": first_letter(text, at),
                     "A": line_end(text, at),
                     "gi": self.memory.insert_end,
@@ -215,7 +215,7 @@ class Vim(VimOperators):
             case "~":
                 end = at
                 for _ in range(times):
-                    end = min(next_edge(text, end), line_end(text, at))
+                    end = min(find_next_edge(text, end), line_end(text, at))
                 buffer.replace(at, end, text[at:end].swapcase())
             case "v" | "V":
                 self.mode, self._anchor = "visual" if keys == "v" else "lines", at
@@ -240,7 +240,7 @@ class Vim(VimOperators):
             if span is not None and span[0] < span[1]:
                 self._anchor = span[0]
                 self.mode = "lines" if kind == "p" else self.mode
-                buffer.move(span[1] if kind == "p" else previous_edge(buffer.text, span[1]))
+                buffer.move(span[1] if kind == "p" else find_previous_edge(buffer.text, span[1]))
             return
         keys = groups["command"] or ""
         if keys in {"o", "v", "V"}:
@@ -328,7 +328,7 @@ class Vim(VimOperators):
             self._start = self.buffer.cursor
             return
         buffer = self.buffer
-        index = snap(buffer.text, min(buffer.cursor, last_of_line(buffer.text, buffer.cursor)))
+        index = snap_to_edge(buffer.text, min(buffer.cursor, last_of_line(buffer.text, buffer.cursor)))
         if index != buffer.cursor or buffer.anchor is not None:
             column = self.column
             buffer.move(index)

@@ -33,7 +33,7 @@ class FileProblem(Struct, frozen=True):
     message: str
 
 
-def problem_rows(call: ToolCall) -> list[Row]:
+def draw_problems(call: ToolCall) -> list[Row]:
     """Return a row for each error and then each warning, at most a few until the call is opened."""
     file_problems = sorted(_read_problems(call), key=lambda each: each.severity)
     most = MOST_ROWS if call.is_open else _FOLDED_PROBLEMS
@@ -128,7 +128,9 @@ def render_change(call: ToolCall) -> CallBody:
     if len(rows) > room + 1:
         lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions)
         rows = call.fold(rows[:room], room, above=max(lines - room, 1))
-    return CallBody(_describe_subject(call, patches), [*notes, *_describe_progress(call)], [*rows, *problem_rows(call)])
+    return CallBody(
+        _describe_subject(call, patches), [*notes, *_describe_progress(call)], [*rows, *draw_problems(call)]
+    )
 
 
 def render_language(call: ToolCall) -> CallBody:

@@ -36,12 +36,12 @@ from codeloop.tui.render.calls.shell import (
     render_bash_kill,
     render_bash_output,
 )
-from codeloop.tui.render.calls.tool_call import MARGIN, CallBody, ToolCall, failure_rows, heading, note_rows
+from codeloop.tui.render.calls.tool_call import MARGIN, CallBody, ToolCall, draw_failure, draw_heading, draw_notes
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut, prefix_rows
-from codeloop.tui.render.pictures import PictureRow, is_picture, picture_rows
+from codeloop.tui.render.pictures import PictureRow, is_picture, reserve_rows
 from codeloop.tui.state.items import ToolItem
-from codeloop.tui.terminal.images import placeholder
+from codeloop.tui.terminal.images import describe_attachment
 
 _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
     "bash": render_bash,
@@ -72,14 +72,14 @@ _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
 }
 
 
-def call_rows(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
+def draw_call(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
     """Return a call as rows; `now`: ms since the epoch, for how long it has been running."""
     call = ToolCall(item, canvas, now)
     body = _TOOLS.get(call.tool, render_generic)(call)
-    first = heading(call, body)
+    first = draw_heading(call, body)
     if not canvas.details and not call.is_open:
         return [first]
-    rows = [*body.rows, *failure_rows(call), *note_rows(call)]
+    rows = [*body.rows, *draw_failure(call), *draw_notes(call)]
     return [first, *prefix_rows(rows, Segment(" " * MARGIN)), *_attachment_rows(call)]
 
 
@@ -90,8 +90,8 @@ def _attachment_rows(call: ToolCall) -> list[Row]:
     margin, look = Segment(" " * MARGIN), call.style("text_muted")
     rows: list[Row] = []
     for file in files or ():
-        words = Segment(placeholder(file), look + Style(meta={"image": file.id}))
+        words = Segment(describe_attachment(file), look + Style(meta={"image": file.id}))
         row = [margin, *cut([words], call.room)]
         rows.append(PictureRow(row) if is_picture(file) else row)
-        rows += picture_rows(file, call.canvas.pictures, call.room + MARGIN, [margin], Style())
+        rows += reserve_rows(file, call.canvas.pictures, call.room + MARGIN, [margin], Style())
     return rows

@@ -9,7 +9,7 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs, fold
-from codeloop.tui.terminal.images import size_text
+from codeloop.tui.terminal.images import format_size
 
 
 def render_grep(call: ToolCall) -> CallBody:
@@ -24,7 +24,7 @@ def render_grep(call: ToolCall) -> CallBody:
         in_files = f"{files} file{'' if files == 1 else 's'}"
         number = in_files if call.text("mode") == "files" else f"{number} in {in_files}"
     hits = [mapping(each) for each in sequence(call.metadata.get("display"))]
-    rows = call.fold(list(_draw_hits(call, hits))) if hits and call.is_open else rows_if_open(call)
+    rows = call.fold(list(_draw_hits(call, hits))) if hits and call.is_open else draw_output_if_open(call)
     return CallBody(subject, [number], rows)
 
 
@@ -54,24 +54,24 @@ def render_files(call: ToolCall) -> CallBody:
     subject = f"{pattern}  in {where}" if pattern and where else pattern or where or "."
     number = call.metadata.get("count")
     notes = [] if number is None else ["no files" if not number else f"{number} file{'' if number == 1 else 's'}"]
-    return CallBody(subject, notes, rows_if_open(call))
+    return CallBody(subject, notes, draw_output_if_open(call))
 
 
 def render_web_page(call: ToolCall) -> CallBody:
     """Render which page was fetched; its text when the call is open."""
     size, status = call.metadata.get("bytes"), call.metadata.get("status")
     notes = [f"status {status}"] if isinstance(status, int) and status != 200 else []
-    notes += [size_text(size)] if isinstance(size, int) else []
-    return CallBody(call.text("url"), [*notes, *call.list_durations()], rows_if_open(call))
+    notes += [format_size(size)] if isinstance(size, int) else []
+    return CallBody(call.text("url"), [*notes, *call.list_durations()], draw_output_if_open(call))
 
 
 def render_web_search(call: ToolCall) -> CallBody:
     """Render a web search: its query and the number of results; the results when the call is open."""
     number = call.metadata.get("results")
     notes = [f"{number} result{'' if number == 1 else 's'}"] if isinstance(number, int) else []
-    return CallBody(call.text("query"), [*notes, *call.list_durations()], rows_if_open(call))
+    return CallBody(call.text("query"), [*notes, *call.list_durations()], draw_output_if_open(call))
 
 
-def rows_if_open(call: ToolCall) -> list[Row]:
+def draw_output_if_open(call: ToolCall) -> list[Row]:
     """Return the output, if the call is open."""
     return call.fold(call.plain(call.output.strip("\n"))) if call.is_open and call.output.strip() else []

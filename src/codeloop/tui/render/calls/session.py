@@ -9,7 +9,7 @@ from rich.style import Style
 from codeloop.client.numbers import describe_command_end, format_duration
 from codeloop.kit.terminal_text import arguments, escape_controls, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
-from codeloop.tui.render.calls.search import rows_if_open
+from codeloop.tui.render.calls.search import draw_output_if_open
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, prefix_rows, wrap
@@ -107,7 +107,7 @@ def render_question(call: ToolCall) -> CallBody:
 
 def render_skill(call: ToolCall) -> CallBody:
     """Render which skill was loaded."""
-    return CallBody(call.text("name"), rows=rows_if_open(call))
+    return CallBody(call.text("name"), rows=draw_output_if_open(call))
 
 
 def render_plan_exit(call: ToolCall) -> CallBody:
@@ -143,7 +143,7 @@ def render_batch(call: ToolCall) -> CallBody:
         subject = str(result.get("title") or "") or _describe_subject(inputs)
         rows.append(_call_row(call, str(one.get("tool", "")), subject, mark))
     return CallBody(
-        call.title or f"{len(rows)} calls", call.list_durations(), [*call.fold(rows, 12), *rows_if_open(call)]
+        call.title or f"{len(rows)} calls", call.list_durations(), [*call.fold(rows, 12), *draw_output_if_open(call)]
     )
 
 

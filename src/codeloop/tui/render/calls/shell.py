@@ -16,7 +16,7 @@ def render_bash(call: ToolCall) -> CallBody:
     output, notes = _split_output(call)
     ending, job = describe_command_end(call.metadata) if call.status == "done" else "", call.metadata.get("id")
     rows = _command_rows(call) if call.is_open else []
-    rows += output_rows(call, output)
+    rows += draw_output(call, output)
     for note in notes:
         rows += call.plain(note, "warning")
     if isinstance(job, str) and job:
@@ -36,7 +36,7 @@ def render_bash_output(call: ToolCall) -> CallBody:
     status, ending = str(call.metadata.get("status", "")), describe_command_end(call.metadata)
     how = ending if status == "exited" and ending else status
     subject = call.title or call.text("id")
-    rows = output_rows(call, output)
+    rows = draw_output(call, output)
     for note in notes:
         rows += call.plain(note, "warning")
     return CallBody(subject, [how] if how else [], rows, is_failed=bool(ending))
@@ -47,7 +47,7 @@ def render_bash_kill(call: ToolCall) -> CallBody:
     return CallBody(call.title or call.text("id"), ["ended"] if call.status == "done" else [])
 
 
-def output_rows(call: ToolCall, output: str) -> list[Row]:
+def draw_output(call: ToolCall, output: str) -> list[Row]:
     """Return the end of an output with its colours; all of it when the call is open."""
     text = output.strip("\n").removesuffix("\r")
     if not text.strip():

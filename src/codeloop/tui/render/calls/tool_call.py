@@ -194,7 +194,7 @@ _WORDS: dict[Status, str] = {
 }
 
 
-def heading(call: ToolCall, body: CallBody) -> Row:
+def draw_heading(call: ToolCall, body: CallBody) -> Row:
     """Return the heading row: the call, its state, and notes."""
     status = "failed" if body.is_failed and call.status == "done" else call.status
     mark, colour = _MARKS[status]
@@ -219,13 +219,13 @@ def _join_lines(text: str) -> str:
     return " ⏎ ".join(line for line in lines if line)
 
 
-def note_rows(call: ToolCall) -> list[Row]:
+def draw_notes(call: ToolCall) -> list[Row]:
     """Return the notes below a result, such as the new errors after earlier edits."""
     text = call.metadata.get(TOLD)
     return call.fold(call.plain(text, "warning")) if isinstance(text, str) else []
 
 
-def failure_rows(call: ToolCall) -> list[Row]:
+def draw_failure(call: ToolCall) -> list[Row]:
     """Return the rows that say why a call failed."""
     if not call.error or call.status == "interrupted":
         return []

@@ -18,7 +18,7 @@ _BAR = "│ "
 
 
 @lru_cache(maxsize=2)  # the panel asks at every key
-def quoted_diff_rows(diff: str, canvas: Canvas) -> Sequence[Row]:
+def draw_quoted_diff(diff: str, canvas: Canvas) -> Sequence[Row]:
     """Return a diff as rows behind a bar, since a model wrote it; none if some of its lines would not be shown."""
     patches = list(read_patches(diff))
     if not _is_complete(diff, patches):

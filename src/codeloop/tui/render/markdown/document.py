@@ -10,7 +10,7 @@ from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, expand_tabs, fold, pad, width_of, wrap
 from codeloop.tui.render.markdown.blocks import LONGEST, BlockReader, Frame, Leaf
-from codeloop.tui.render.markdown.inline import lines, pieces
+from codeloop.tui.render.markdown.inline import parse_pieces, split_lines
 from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.render.markdown.table import TableLayout
 from codeloop.tui.render.syntax import CodeHighlighter
@@ -189,10 +189,12 @@ class _LeafRows:
                 return self._code_rows(leaf.text, room, is_open=is_open)
 
     def _wrap(self, text: str, room: int, colour: str, look: str = "", *, is_open: bool) -> list[Row]:
-        line_pieces = pieces(text, is_open=is_open)
+        line_pieces = parse_pieces(text, is_open=is_open)
         if len(line_pieces) == 1:
             return wrap(self._prose.segments(line_pieces, colour, look), room)
-        return [row for line in lines(line_pieces) for row in wrap(self._prose.segments(line, colour, look), room)]
+        return [
+            row for line in split_lines(line_pieces) for row in wrap(self._prose.segments(line, colour, look), room)
+        ]
 
     def _code_rows(self, text: str, room: int, *, is_open: bool) -> list[Row]:
         segments = self._code.preview(text) if is_open else self._code.highlight(text)

@@ -61,7 +61,7 @@ _MOST = 400
 """The most delimiters and brackets parsed in one paragraph; with more it is not prose."""
 
 
-def pieces(text: str, *, is_open: bool = False) -> list[Piece]:
+def parse_pieces(text: str, *, is_open: bool = False) -> list[Piece]:
     """Return a paragraph in pieces. `is_open`: more of it follows, so what is not closed yet is taken as closed."""
     if _SPECIAL.search(text) is None:
         return [Piece(text)]
@@ -296,7 +296,7 @@ def _decode_entity(entity: str) -> str:
     return unescape(entity)
 
 
-def lines(pieces: list[Piece]) -> Iterator[list[Piece]]:
+def split_lines(pieces: list[Piece]) -> Iterator[list[Piece]]:
     """Yield the pieces of each line; hard breaks end lines."""
     line: list[Piece] = []
     for piece in pieces:

@@ -8,7 +8,7 @@ from rich.segment import Segment
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import width_of, wrap
 from codeloop.tui.render.markdown.blocks import split_cells
-from codeloop.tui.render.markdown.inline import lines, pieces
+from codeloop.tui.render.markdown.inline import parse_pieces, split_lines
 from codeloop.tui.render.markdown.looks import ProseStyles
 
 _BREAK = re.compile(r"<br */?>")
@@ -50,7 +50,7 @@ class TableLayout:
         count = len(self._sides)
         texts = [*split_cells(row), *([""] * count)][:count]
         return [
-            [self._prose.segments(line, look=look) for line in lines(pieces(_BREAK.sub("  \n", text)))]
+            [self._prose.segments(line, look=look) for line in split_lines(parse_pieces(_BREAK.sub("  \n", text)))]
             for text in texts
         ]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from codeloop.tui.terminal.terminal_app import Changes
+from codeloop.tui.terminal.screen_updates import Changes
 
 Spot = tuple[int, int]
 """A cell of the screen: its row and its column, from 0."""

@@ -14,9 +14,9 @@ from codeloop.tui.editor.chips import adopt_chips, chips_in, is_chip
 from codeloop.tui.editor.edits import EDITS
 from codeloop.tui.editor.line_layout import Layout
 from codeloop.tui.editor.vim.vim import Vim
-from codeloop.tui.editor.words import span_around
+from codeloop.tui.editor.words import find_span
 from codeloop.tui.keys.prompt_bindings import normalise_key
-from codeloop.tui.widgets.base import faint_style
+from codeloop.tui.widgets.base import find_faint_style
 from codeloop.tui.widgets.prompt.entry import Mode
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.mouse_text import MouseTextWidget, Unit
@@ -194,7 +194,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         if unit != "character":
             is_line = unit == "line"
             start, offset = (
-                (buffer.line_start(offset), buffer.line_end(offset)) if is_line else span_around(buffer.text, offset)
+                (buffer.line_start(offset), buffer.line_end(offset)) if is_line else find_span(buffer.text, offset)
             )
             buffer.move(start)
         buffer.move(offset, select=select)
@@ -212,7 +212,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         """Draw a row; at the end of the first, the mode."""
         base, cells = self.rich_style, self.content_size.width
         row = self._top + y
-        faint = faint_style(self, "editor--placeholder", base)
+        faint = find_faint_style(self, "editor--placeholder", base)
         mode = "" if y else _mode_text(self)
         if not self.buffer.text:
             hint = "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder

@@ -20,7 +20,7 @@ _PATH = re.compile(
 """An absolute or `~` path, as a separate word or in quotes."""
 
 
-def image_at(name: str, note: Callable[[str], None]) -> Chip | None:
+def read_image(name: str, note: Callable[[str], None]) -> Chip | None:
     """Return the image with a path or a `file:` address from the root; None, if there is none or it is too large."""
     path = from_home(unquote(urlsplit(name).path) if name.startswith("file://") else name)
     mime = MIMES.get(path.suffix.lower())
@@ -33,10 +33,10 @@ def image_at(name: str, note: Callable[[str], None]) -> Chip | None:
     if len(data) > CLIENT_FILE.value:
         note(f"{path.name} is larger than {CLIENT_FILE.value >> 20} MB and was not attached.")
         return None
-    return image_of(data, mime, path.name)
+    return make_image_chip(data, mime, path.name)
 
 
-def image_of(data: bytes, mime: str, name: str) -> Chip:
+def make_image_chip(data: bytes, mime: str, name: str) -> Chip:
     """Return an image as a chip."""
     return Chip("[Image]", url=f"data:{mime};base64,{base64.b64encode(data).decode()}", mime=mime, name=name)
 
@@ -45,7 +45,7 @@ def find_image_paths(text: str, note: Callable[[str], None]) -> Iterator[tuple[i
     """Yield the range of each image's path in a text, and the image."""
     for match in _PATH.finditer(text):
         group = "plain" if match["plain"] else "quoted"
-        chip = image_at(match[group], note)
+        chip = read_image(match[group], note)
         if chip is not None:
             yield match.start(group), match.end(group), chip
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from codeloop.tui.editor.chips import Chip
 from codeloop.tui.terminal import clipboard_reader
 from codeloop.tui.widgets.prompt.editor import PromptEditor
-from codeloop.tui.widgets.prompt.image_paths import MIMES, image_at, image_of, is_file
+from codeloop.tui.widgets.prompt.image_paths import MIMES, is_file, make_image_chip, read_image
 from codeloop.tui.widgets.prompt.settings import PromptSettings
 
 _LONGEST_PATHS = 8_000
@@ -52,7 +52,7 @@ class Paster:
     async def _paste_clipboard(self) -> None:
         image = await clipboard_reader.read_image()
         if image is not None:
-            self._editor.buffer.insert_chip(image_of(image, "image/png", "clipboard.png"))
+            self._editor.buffer.insert_chip(make_image_chip(image, "image/png", "clipboard.png"))
             self._editor.buffer.insert(" ")
             self._editor.update()
             return
@@ -87,7 +87,7 @@ class Paster:
             words = words if Path(words[0]).is_absolute() and is_file(Path(words[0])) else shlex.split(text)
         chips: list[Chip] = []
         for word in words:
-            image = image_at(word, self._note)
+            image = read_image(word, self._note)
             if image is None:
                 return []
             chips.append(image)

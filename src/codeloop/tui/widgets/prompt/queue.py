@@ -16,7 +16,7 @@ from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import MESSAGE_DELETE, SESSION_QUEUED
 from codeloop.schema.part import FilePart, TextPart
-from codeloop.tui.widgets.base import CachedWidget, faint_style
+from codeloop.tui.widgets.base import CachedWidget, find_faint_style
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
@@ -176,7 +176,7 @@ class QueuedPrompts(CachedWidget):
     def render_line(self, y: int) -> Strip:
         """Draw a row: when it takes effect, and its text."""
         base, cells = self.rich_style, self.content_size.width
-        faint = faint_style(self, "queued--muted", base)
+        faint = find_faint_style(self, "queued--muted", base)
         rows = self._drawn_rows
         if y >= len(rows):
             return Strip.blank(cells, base)

@@ -4,7 +4,7 @@ from rich.segment import Segment
 
 from codeloop.client.numbers import Look
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.diff.quoted_diff import quoted_diff_rows
+from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.render.text_rows import fill_background, justify, wrap_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.request_panel.form import Form, FormRow, FormText
@@ -24,7 +24,7 @@ _MARK = 4
 """Cells before a choice's label."""
 
 
-def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) -> list[Row]:
+def draw_head(form: Form, title: str, waiting: int, styles: Styles, width: int) -> list[Row]:
     """Return the title, how many requests wait, and the names of several questions."""
     count = f"  1 of {waiting}" if waiting > 1 else ""
     lines = wrap_text(title, width - len(count))
@@ -40,14 +40,14 @@ def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) 
     return rows
 
 
-def about_rows(text: FormText, canvas: Canvas) -> list[Row]:
+def draw_content(text: FormText, canvas: Canvas) -> list[Row]:
     """Draw the content of a request; a change as a diff."""
-    diff = quoted_diff_rows(text.diff, canvas)
+    diff = draw_quoted_diff(text.diff, canvas)
     rows = text.rows_without_diff if diff else text.rows
     return [*diff, *([Segment(row, canvas.styles.of(*_LOOKS[look]))] for look, row in rows)]
 
 
-def choice_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:
+def draw_choices(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:
     """Return the choices, and for each row which choice it belongs to; muted while they can't be taken."""
     rows: list[Row] = []
     owners: list[int] = []

@@ -17,7 +17,7 @@ from textual.widgets import Input
 from codeloop.client.permission_text import Asking
 from codeloop.client.slash.names import is_command
 from codeloop.schema.permission import PermissionRequest
-from codeloop.tui.dialogs.parts.dialog import Colours, key_rows
+from codeloop.tui.dialogs.parts.dialog import Colours, draw_keys
 from codeloop.tui.dialogs.parts.reader import ReadingScreen
 from codeloop.tui.keys.early_keys import EarlyKeys
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
@@ -26,7 +26,7 @@ from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import app_of
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.request_panel.form import Form, FormAnswer, FormEntry, Request
-from codeloop.tui.widgets.request_panel.form_rows import about_rows, choice_rows, head_rows
+from codeloop.tui.widgets.request_panel.form_rows import draw_choices, draw_content, draw_head
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm
 from codeloop.tui.widgets.rows_view import RowsView
@@ -44,7 +44,7 @@ class FullRequest(ReadingScreen):
 
     def __init__(self, form: Form, diff: DiffView, colours: Colours) -> None:
         def draw_request(width: int) -> list[Row]:
-            return about_rows(form.text(width), Canvas(width, colours(), diff=diff))
+            return draw_content(form.text(width), Canvas(width, colours(), diff=diff))
 
         super().__init__(form.text(_WIDTH).title, draw_request, colours)
 
@@ -187,10 +187,10 @@ class RequestPanel(Widget, can_focus=True):
         if form is None or width < 1:
             return
         text, canvas = form.text(width), Canvas(width, styles, diff=self.diff_view)
-        head = head_rows(form, text.title, self._waiting, styles, width)
-        choices, self._owners = choice_rows(form, styles, width, is_ready=self.is_ready)
+        head = draw_head(form, text.title, self._waiting, styles, width)
+        choices, self._owners = draw_choices(form, styles, width, is_ready=self.is_ready)
         keys = _hint_rows(form, styles, width, is_ready=self.is_ready)
-        about = about_rows(text, canvas)
+        about = draw_content(text, canvas)
         other_rows = OTHER_ROWS if self.screen.size.height >= SMALL else FEWEST
         most = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
         foot_height = min(len(choices), max(most - min(len(about), LEAST), LEAST))
@@ -366,6 +366,6 @@ def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: 
     rows = next(
         rows
         for some in (keys, [_HINT[0], _REJECT], [_REJECT])
-        if len(rows := key_rows(some, styles, room)) == 1 or len(some) == 1
+        if len(rows := draw_keys(some, styles, room)) == 1 or len(some) == 1
     )
     return [[Segment(position, styles.of("warning")), *rows[0]], *rows[1:]] if position else rows

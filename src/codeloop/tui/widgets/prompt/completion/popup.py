@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.render.cells import cut_path
-from codeloop.tui.widgets.base import faint_style
+from codeloop.tui.widgets.base import find_faint_style
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
 
 ROWS = 8
@@ -93,7 +93,7 @@ class CompletionPopup(Widget):
         if index >= len(self.rows):
             return Strip.blank(cells, base)
         row = self.rows[index]
-        style, faint = base, faint_style(self, "popup--muted", base)
+        style, faint = base, find_faint_style(self, "popup--muted", base)
         if index == self.cursor:
             style = faint = base + self.get_component_rich_style("popup--cursor", partial=True)
         label = _cut_label(row, cells)

@@ -1,17 +1,37 @@
-"""Writes characters whose width varies between terminals so that they always keep their cells."""
+"""Updates of the screen as terminal output; characters whose width terminals disagree on keep their cells."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.segment import Segment
 from textual.strip import Strip
 
 from codeloop.tui.render.clusters import split_clusters
-from codeloop.tui.terminal.textual_private import LayoutUpdate
+from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate
 
 _UNSURE = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
 """Characters that join others, make them emoji, or are part of a flag."""
+
+
+class Changes(ChopsUpdate):
+    """A screen update: the changed parts of rows, as gathered by Textual.
+
+    Textual's own output cuts an empty piece after each part, and creates an object for every cursor position.
+    """
+
+    def parts(self) -> Iterator[tuple[int, int, int, Strip]]:
+        """Yield the changed strips: row, first column, the column behind, and the strip that begins there."""
+        for y, first, last in self.spans:
+            for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=True):
+                if strip is not None and x < last and end > first:
+                    yield y, x, min(end, last), strip
+
+    def render_segments(self, console: Console) -> str:
+        """Return the terminal output of the update."""
+        return "".join(
+            f"\x1b[{y + 1};{x + 1}H{render_at(strip.crop(0, end - x), x, console)}" for y, x, end, strip in self.parts()
+        )
 
 
 class ScreenPart(LayoutUpdate):
