@@ -5,8 +5,9 @@ from textual.screen import Screen
 
 from codeloop.tui.actions.send import run_slash, send
 from codeloop.tui.actions.tabs import start_session
-from codeloop.tui.commands import BY_ID, BY_SLASH
+from codeloop.tui.commands import BY_ID, BY_SLASH, SESSION
 from codeloop.tui.keys.dispatcher import KeyDispatcher
+from codeloop.tui.keys.keymap import UiCommand
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.terminal.textual_private import set_update_period
 from codeloop.tui.ui import Ui
@@ -53,6 +54,8 @@ class MainScreen(Screen[None]):
             ui.say(f"/{event.name} takes no words. To say this to the model, put a space first.", "warning")
         elif row is not None and event.files:  # only a prompt can hold images
             ui.start_task(start_session(ui, PromptEntry(event.words, files=event.files)))
+        elif row is not None and row.group == SESSION and not ui.open_event.is_set():
+            ui.start_task(_run_when_open(ui, row, event.words))
         elif row is not None:
             ui.run_command(row, event.words)
         else:
@@ -113,3 +116,9 @@ async def _read_older(ui: Ui, view: SessionView) -> None:
     if ui.sessions is not None:
         await ui.sessions.load_older(view)
         ui.draw()
+
+
+async def _run_when_open(ui: Ui, command: UiCommand, words: str) -> None:
+    """Run a command of the session that is still being opened, as a prompt is sent to it."""
+    await ui.open_event.wait()
+    ui.run_command(command, words)

@@ -1,5 +1,6 @@
 """The whole terminal UI without a terminal, over a real project whose model is a script."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -65,15 +66,18 @@ async def played(
     session: Session | None = None,
     size: tuple[int, int] = (80, 24),
     settings: tuple[Path, ...] = (),
+    opening: asyncio.Event | None = None,
     **launch: Any,
 ) -> AsyncGenerator[Played]:
-    """Run the UI over an open project; `session`: the one to resume."""
+    """Run the UI over a project; `session`: the one to resume, `opening`: what the project's opening waits for."""
 
     def attachment(path: Path) -> FilePartInput:
         return FilePartInput(mime="text/plain", url=path.as_uri())
 
     @asynccontextmanager
     async def opened(_ask: AskTrust) -> AsyncGenerator[Target]:
+        if opening is not None:
+            await opening.wait()
         yield Target(rig.client, str(rig.work), lambda _session: rig.client, attachment)
 
     async def chosen(_target: Target) -> Session | None:

@@ -35,11 +35,11 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
     session = await ui.launch.choose_session(target)
     ui.sessions = sessions
     await ui.choices.connect(target)
-    ui.open_event.set()
     for note in target.notes:
         ui.say(note.removeprefix("codeloop: "), "warning")
     if session is not None:
         await ui.open_tab(session)
+    ui.open_event.set()  # what was sent before goes to this session
     ui.draw()
     if ui.launch.prompt:
         ui.start_task(send(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))

@@ -1,0 +1,23 @@
+"""What is sent before the project and its session are open is not lost, and goes to that session."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from codeloop.model.testing.script import ScriptedAnswer
+from tests.support.project import rig
+from tests.tui.app.played import played
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["go on", "/takeover go on"])
+async def test_an_early_line_goes_to_the_session_that_is_being_opened(tmp_path: Path, line: str) -> None:
+    opening = asyncio.Event()
+    async with rig(tmp_path, [ScriptedAnswer(text="Going on.")]) as it:
+        session = it.project.store.session(it.session_id)
+        async with played(it, tmp_path / "state", session=session, opening=opening) as ui:
+            await ui.type(line, "enter")
+            opening.set()
+            await ui.sees("Going on.")
+        assert [each.id for each in it.project.store.sessions()] == [it.session_id]
