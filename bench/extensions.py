@@ -15,7 +15,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.extend.host.protocol import CallOrigin, CallTool
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.live_events import Delta, PartDelta
 
 CALLS, DELTAS, TOGETHER = 1_000, 20_000, 20

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from codeloop.model.catalog.build import pack, read_source
-from codeloop.model.catalog.catalog import SHIPPED
+from codeloop.model.catalog.catalog import BUNDLED_FILE
 
 
 def main(arguments: list[str]) -> int:
@@ -17,10 +17,10 @@ def main(arguments: list[str]) -> int:
         return 2
     source = read_source(Path(arguments[0]).read_bytes())
     packed = pack(source, arguments[1])
-    SHIPPED.parent.mkdir(exist_ok=True)
-    SHIPPED.write_bytes(packed)
+    BUNDLED_FILE.parent.mkdir(exist_ok=True)
+    BUNDLED_FILE.write_bytes(packed)
     models = sum(model.calls_tools for provider in source.values() for model in provider.models.values())
-    sys.stdout.write(f"{SHIPPED}: {len(source)} providers, {models} models, {len(packed)} bytes\n")
+    sys.stdout.write(f"{BUNDLED_FILE}: {len(source)} providers, {models} models, {len(packed)} bytes\n")
     return 0
 
 

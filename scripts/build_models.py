@@ -107,9 +107,9 @@ def describe_cache(info: ModelInfo, quirks: Quirks) -> str:
         case "anthropic-messages" | "anthropic-vertex":
             return "marks" if quirks.cache_marks else "by itself"
         case "bedrock-converse":
-            from codeloop.model.protocols.bedrock.request import CACHES
+            from codeloop.model.protocols.bedrock.request import CACHING_MODELS
 
-            return "marks" if CACHES.search(info.api_id or info.id) else "by itself"
+            return "marks" if CACHING_MODELS.search(info.api_id or info.id) else "by itself"
         case "openai-chat" if quirks.marked_models and "claude" in info.id:
             return "marks"
         case _:

@@ -7,14 +7,21 @@ import pytest
 from codeloop.agent.request.projection import project
 from codeloop.model.testing.chaos import ChaosModel, Rates
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
+from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from tests.support.examples import examples
 from tests.support.project import call, check_turns, rig
 
 RATES = Rates(
-    cut=0.2, stall=0.05, broken_json=0.15, unknown_tool=0.15, duplicate_id=0.15, limited=0.1, failed=0.1, stall_ms=1
+    cut=0.2,
+    stall=0.05,
+    broken_json=0.15,
+    unknown_tool=0.15,
+    duplicate_id=0.15,
+    rate_limit=0.1,
+    server_error=0.1,
+    stall_ms=1,
 )
 SCRIPT = [
     ScriptedAnswer(text="Look.", calls=(call("glob", pattern="*"), call("list")), deltas=3),
@@ -47,7 +54,7 @@ async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start:
                     assert answer.info.error is not None
             for request in it.model.requests:
                 check_turns(request.messages)
-            check_turns(project(it.view().entries, SCRIPTED))
+            check_turns(project(it.view().entries, SCRIPT_INFO))
             assert all(isinstance(part.state, ToolStateCompleted | ToolStateError) for part in it.calls())
             effects = (it.work / "ran").read_text() if (it.work / "ran").exists() else ""
             done = [each for each in it.calls() if each.tool == "bash" and "echo" in str(each.state.input)]

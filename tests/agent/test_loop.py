@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, ModelRequest, Prices, TextDelta
 from codeloop.model.testing.script import Count, RetryBlock, ScriptedAnswer, ScriptedCall, TextBlock
-from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
+from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.live_events import PartDelta, SessionIdle
@@ -131,7 +131,7 @@ async def test_a_call_starts_before_the_answer_has_ended(tmp_path: Path) -> None
     class Waits:
         """Makes a call and ends its answer only when the call has been run."""
 
-        info = SCRIPTED
+        info = SCRIPT_INFO
 
         def __init__(self, mark: Path) -> None:
             self.mark = mark

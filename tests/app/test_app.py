@@ -12,7 +12,7 @@ from codeloop.app.app import App
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.process_dispatch import carry_out
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError

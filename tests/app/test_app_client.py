@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
 from codeloop.app.models.open_models import OneModel
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.operation import CONFIG_GET, CONFIG_SETTINGS, CONFIG_UPDATE, SESSION_CREATE, NoArguments

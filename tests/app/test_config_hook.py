@@ -11,7 +11,7 @@ from codeloop.app.project import Project
 from codeloop.app.settings import find_settings
 from codeloop.client.client import Client
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_inputs import InvokeCommand
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.bounds.extension import HOST_WAIT

@@ -18,7 +18,7 @@ from codeloop.extend.hooks.keep_in import Reach
 from codeloop.extend.host.hosts import ExtensionHosts
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.errors import OperationError

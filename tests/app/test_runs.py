@@ -11,7 +11,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
     AnswerQuestion,

@@ -126,7 +126,7 @@ async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_r
 
 async def test_what_the_service_refuses_is_an_error_of_the_service(tmp_path: Path) -> None:
     async with acme(tmp_path, Answer(status=400, body='{"error":{"message":"too many teams"}}')) as world:
-        world.credentials.put_signed_in("acme", {"access": "a", "refresh": "r", "expires": 1})
+        world.credentials.put_sign_in("acme", {"access": "a", "refresh": "r", "expires": 1})
         _, finished = await world.ask()
         assert isinstance(finished.error, APIError)
         assert "too many teams" in finished.error.data.message

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.config.edit_file import NotPlain, edit_text, with_listed, with_value, without_listed
+from codeloop.config.edit_file import NotEditable, add_to_list, edit_text, remove_from_list, with_value
 from codeloop.kit.jsonc import parse
 
 
@@ -26,7 +26,7 @@ CASES = [
 
 @pytest.mark.parametrize(("before", "after"), CASES)
 def test_an_entry_is_added_where_the_list_stands(before: str | None, after: str) -> None:
-    assert with_listed(before, "plugin", "x", is_x) == after
+    assert add_to_list(before, "plugin", "x", is_x) == after
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ def test_an_entry_is_added_where_the_list_stands(before: str | None, after: str)
     ],
 )
 def test_an_entry_is_taken_out(before: str, after: str) -> None:
-    assert without_listed(before, "plugin", lambda entry: entry == "x") == after
+    assert remove_from_list(before, "plugin", lambda entry: entry == "x") == after
 
 
 def test_what_is_no_list_is_left_alone() -> None:
     for text in ('{"plugin": "x"}', "[]"):
-        with pytest.raises(NotPlain):
-            with_listed(text, "plugin", "x", is_x)
+        with pytest.raises(NotEditable):
+            add_to_list(text, "plugin", "x", is_x)
 
 
 X: dict[str, Any] = {"a": 1}
@@ -86,9 +86,9 @@ def test_an_entry_is_taken_out_of_its_section() -> None:
 
 @pytest.mark.parametrize("text", ["[]", '{"mcp": []}', '{"mcp": "x"}'])
 def test_what_is_no_section_is_left_alone(text: str) -> None:
-    with pytest.raises(NotPlain):
+    with pytest.raises(NotEditable):
         with_value(text, ("mcp", "x"), X)
-    with pytest.raises(NotPlain):
+    with pytest.raises(NotEditable):
         with_value(text, ("mcp", "x"), None)
 
 

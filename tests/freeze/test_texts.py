@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.cli.output.markdown import Markdown
 from codeloop.client.permission_text import EVERYTHING, Asking, in_words
-from codeloop.config.trust.restrict import restricting
+from codeloop.config.trust.restrict import restrict
 from codeloop.extend import template
 from codeloop.kit import diff, frontmatter, glob, suggest, terminal_text, wildcard
 from codeloop.kit.text import terminal_output
@@ -45,7 +45,7 @@ def headed(head: str) -> object:
 
 def restricted(patterns: list[str]) -> object:
     rules = [PermissionRule(permission="bash", pattern=pattern, action="ask") for pattern in patterns]
-    return restricting(make_base_rules("auto", Path("/tmp/scratch")), rules)
+    return restrict(make_base_rules("auto", Path("/tmp/scratch")), rules)
 
 
 def styled(text: str) -> str:

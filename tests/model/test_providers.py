@@ -76,7 +76,7 @@ def test_each_source_of_a_key_makes_a_provider_usable(world: World) -> None:
 
 
 async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requests(world: World) -> None:
-    world.credentials.put_signed_in("xai", {"access": "a"})
+    world.credentials.put_sign_in("xai", {"access": "a"})
     assert sources(world) == {}
     providers = world.providers()
     providers.signs_in = lambda: {"xai", "groq"}

@@ -20,10 +20,10 @@ def test_chunks_may_be_split_anywhere(chunks: list[bytes], trailer: bytes, data:
     body = ChunkedBody()
     got = b""
     for start, stop in zip([0, *cuts], [*cuts, len(raw)], strict=True):
-        assert not body.done or start == stop == len(raw)
+        assert not body.is_done or start == stop == len(raw)
         got += body.feed(raw[start:stop])
     assert got == b"".join(chunks)
-    assert body.done
+    assert body.is_done
 
 
 @pytest.mark.parametrize("raw", [b"xyz\r\n", b"-5\r\n", b"\r\n", b"a" * 5_000])

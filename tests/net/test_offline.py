@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.net.offline import VARIABLE, is_offline, is_reached_offline
+from codeloop.net.offline import VARIABLE, is_offline, is_reachable_offline
 from codeloop.schema.errors import APIError
 from tests.support.answers import Answer
 from tests.support.provider import ModelServer
@@ -32,7 +32,7 @@ from tests.support.provider import ModelServer
     ],
 )
 def test_only_this_machine_and_private_networks_are_reached(host: str, is_reached: bool) -> None:
-    assert is_reached_offline(host) == is_reached
+    assert is_reachable_offline(host) == is_reached
 
 
 @pytest.mark.parametrize(("value", "is_on"), [("1", True), ("true", True), ("", False), ("0", False), ("False", False)])

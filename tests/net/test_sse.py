@@ -71,15 +71,15 @@ def test_an_endless_event_is_an_error_and_not_all_of_the_memory() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50, 1_000])
 def test_numbered_events_are_found_wherever_the_bytes_are_cut(size: int) -> None:
     parser = SseParser(1_000)
-    found = [one for at in range(0, len(STREAM), size) for one in parser.feed_numbered(STREAM[at : at + size])]
+    found = [one for at in range(0, len(STREAM), size) for one in parser.feed_with_ids(STREAM[at : at + size])]
     assert found == FOUND
 
 
 def test_an_event_of_many_lines_without_an_end_is_given_up() -> None:
     parser = SseParser(1_000)
     for _ in range(5):
-        assert len(parser.feed_numbered(b"data: " + b"x" * 600 + b"\n\n")) == 1
+        assert len(parser.feed_with_ids(b"data: " + b"x" * 600 + b"\n\n")) == 1
     for _ in range(3):
-        assert parser.feed_numbered(b"data: " + b"x" * 300 + b"\n") == []
+        assert parser.feed_with_ids(b"data: " + b"x" * 300 + b"\n") == []
     with pytest.raises(EventTooLong):
-        parser.feed_numbered(b"data: " + b"x" * 300 + b"\n")
+        parser.feed_with_ids(b"data: " + b"x" * 300 + b"\n")

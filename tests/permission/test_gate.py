@@ -27,7 +27,7 @@ from codeloop.schema.permission import (
 )
 from codeloop.schema.wire import replace
 from codeloop.store import permission_records
-from codeloop.store.permission_records import ADDRESS, PLACE
+from codeloop.store.permission_records import ADDRESS, WORKDIR
 from codeloop.store.store import Store
 
 TOOL = QuestionTool(message_id="msg_1", call_id="call_1")
@@ -121,7 +121,7 @@ async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store
     for session_id in ("ses_a", "ses_child", "ses_b"):
         await gate.pass_through([need("ls -la", always=LS)], session_id, TOOL, ASK)
     assert gate.grants("ses_clone", need("ls", always=LS)) == []
-    elsewhere = replace(need("ls", always=LS), metadata={PLACE: "vendor"})
+    elsewhere = replace(need("ls", always=LS), metadata={WORKDIR: "vendor"})
     assert gate.grants("ses_a", elsewhere) == []
     assert gate.grants("ses_a", need("ls")) == []
     with pytest.raises(Denied):

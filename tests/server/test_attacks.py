@@ -16,7 +16,7 @@ import pytest
 
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted import SCRIPTED, play
+from codeloop.model.testing.scripted_model import SCRIPT_INFO, play
 from codeloop.schema.message import AssistantMessage, Tokens
 from codeloop.schema.operation import GLOBAL_DISPOSE, INSTANCE_DISPOSE, AnyOperation
 from codeloop.schema.part import ToolPart, ToolStatePending, ToolStateRunning
@@ -122,7 +122,7 @@ async def test_whatever_is_sent_to_any_route_is_answered_and_harms_nothing(
 class Endless:
     """A model that never runs out: it does what a prompt says after `DO:`, else says a few words."""
 
-    info: ModelInfo = SCRIPTED
+    info: ModelInfo = SCRIPT_INFO
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Yield an answer."""

@@ -12,7 +12,7 @@ import pytest
 
 from codeloop.app.app import App
 from codeloop.model.testing.script import Count, ScriptedAnswer
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.ids import new_id
 from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import COMMAND

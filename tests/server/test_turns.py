@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.model.retry import RetryingModel
 from codeloop.model.testing.script import Block, CallBlock, ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, OverflowData
 from codeloop.schema.ids import now_ms
 from tests.server.support.hearing import Event, Hearing, hearing, of

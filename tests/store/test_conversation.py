@@ -10,7 +10,7 @@ from codeloop.schema.event import StoredEvent
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import CompactionPart, TextPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, ConversationView, Entry, last_text, next_created, with_part
+from codeloop.store.conversation import Conversation, ConversationView, Entry, last_text, next_creation_time, with_part
 from codeloop.store.store import Store
 from tests.store.states import assistant, created, gone, put, said, session, text, unsaid, user
 
@@ -55,10 +55,10 @@ def test_what_is_removed_may_come_again() -> None:
 
 def test_a_further_message_comes_last_even_when_the_clock_has_stepped_back() -> None:
     view = Conversation(ONE, (Entry(user(ONE.id, at=1_000)),))
-    assert next_created(view, 5) == 1_001
-    assert next_created(view, 1_000) == 1_001
-    assert next_created(view, 2_000) == 2_000
-    assert next_created(Conversation(ONE, ()), 7) == 7
+    assert next_creation_time(view, 5) == 1_001
+    assert next_creation_time(view, 1_000) == 1_001
+    assert next_creation_time(view, 2_000) == 2_000
+    assert next_creation_time(Conversation(ONE, ()), 7) == 7
 
 
 def compacted(turns: int, kept: int) -> tuple[list[StoredEvent], str]:

@@ -31,7 +31,7 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
+from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import AnswerPermission, MessageWithParts, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE
@@ -146,7 +146,7 @@ async def rig(
     tmp_path: Path,
     answers: Sequence[ScriptedAnswer] | ChatModel,
     *,
-    info: ModelInfo = SCRIPTED,
+    info: ModelInfo = SCRIPT_INFO,
     session_id: str | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Rig]:

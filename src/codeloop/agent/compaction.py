@@ -45,7 +45,7 @@ from codeloop.schema.live_events import Busy, SessionCompacted, SessionRef
 from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry, next_created, next_prompt
+from codeloop.store.conversation import Conversation, Entry, next_creation_time, next_prompt
 from codeloop.tool.superseded_outputs import find_superseded
 
 GO_ON = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
@@ -218,7 +218,7 @@ def _continuation(view: Conversation, request: UserMessage, notes: list[str], *,
 
     `notes`: additional text for the model.
     """
-    message = replace(request, id=new_id("msg"), time=UserTime(created=next_created(view, now_ms())))
+    message = replace(request, id=new_id("msg"), time=UserTime(created=next_creation_time(view, now_ms())))
     visible_ids = {entry.info.id for entry in window(view.entries).of(view.entries)}
     prompts = [e for e in view.entries if isinstance(e.info, UserMessage) and text_of(e) and not compaction_of(e)]
     text, synthetic = GO_ON, True

@@ -28,7 +28,7 @@ from codeloop.schema.permission import PROFILE, PROFILES, Action, PermissionRequ
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import lineage
+from codeloop.store.subagent_state import walk_ancestors
 from codeloop.tool.call_session import ToolHooks
 from codeloop.tool.services import ToolServices
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
@@ -221,11 +221,11 @@ class Engine(Struct, frozen=True):
 
     def ceilings(self, session_id: str) -> tuple[Ceiling, ...]:
         """Return every ceiling of a session."""
-        return tuple(ceilings_of(tuple(lineage(self.store, session_id)), self._profile))
+        return tuple(ceilings_of(tuple(walk_ancestors(self.store, session_id)), self._profile))
 
     def profile(self, session_id: str) -> Profile:
         """Return the profile of a session: its own, a parent's, or the configured one."""
-        return self._profile(lineage(self.store, session_id))
+        return self._profile(walk_ancestors(self.store, session_id))
 
     def _profile(self, line: Iterable[Session]) -> Profile:
         """Return the profile of the first session in a list that ends with its parents."""
@@ -242,7 +242,7 @@ class Engine(Struct, frozen=True):
         the rules of its parents, so that a child is never allowed more than they are.
         The agent's rules are the current ones, even if they changed during the step. Raises SessionNotFound.
         """
-        line = tuple(lineage(self.store, session_id))
+        line = tuple(walk_ancestors(self.store, session_id))
         if not line:
             raise SessionNotFound(session_id)
         profile = self._profile(line)

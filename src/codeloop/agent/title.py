@@ -21,7 +21,7 @@ from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-from codeloop.store.queries import BESIDE, Beside
+from codeloop.store.queries import TITLE_USAGE, SideUsage
 
 UNTITLED = "New session - "
 LONGEST = 80
@@ -105,10 +105,10 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
     """Add a title's usage to the sums, and store it in the session's metadata, since no answer holds it."""
     if not usage.total_tokens.all or engine.store.find_session(session_id) is None:
         return
-    beside = Beside(
+    beside = SideUsage(
         created=now_ms(), cost=usage.cost, tokens=usage.total_tokens, provider_id=info.provider_id, model_id=info.id
     )
-    usage_metadata = {BESIDE: msgspec.to_builtins(beside)}
+    usage_metadata = {TITLE_USAGE: msgspec.to_builtins(beside)}
     engine.store.update_session(
         session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **usage_metadata})
     )

@@ -245,7 +245,7 @@ class HttpClient:
                 raise CodeloopError(f"{self._remote.url} is not a codeloop server: its /event is not an event stream.")
             async for chunk in self._watch_silence(response):
                 try:
-                    events = parser.feed_numbered(chunk)
+                    events = parser.feed_with_ids(chunk)
                 except EventTooLong:
                     raise CodeloopError(f"An event of {self._remote.url} is too long. It was not read.") from None
                 for seq, data in events:

@@ -1,4 +1,4 @@
-"""Edits configuration files for clients: which settings change, and the new text, keeping comments."""
+"""Edits the text of configuration files, keeping comments and indentation. Pure."""
 
 import json
 import re
@@ -9,91 +9,91 @@ from codeloop.kit.jsonc import Document, Keys, ValueSpan, is_list, is_object, pa
 from codeloop.schema.limits import CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
-_WHOLE = frozenset(("permission", "tools"))
-"""Sections whose order matters: compared and written as a whole."""
+_ORDERED_SECTIONS = frozenset(("permission", "tools"))
+"""Sections whose order matters, so that they are compared and replaced as one value."""
 _NO_OBJECT = "it is not an object in braces"
 _INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
 
 
-class NotPlain(ValueError):
+class NotEditable(ValueError):
     """A file can't be edited: it is invalid, or has another type where an object or a list is expected."""
 
 
-def find_changed_settings(changed_set: JSON, now: JSON) -> JSON:
-    """Return the wanted settings that differ from those now; null takes a setting out."""
-    found: JSON = {}
-    for key, value in changed_set.items():
-        old = now.get(key)
-        if is_object(value) and is_object(old) and key not in _WHOLE:
+def find_changed_settings(requested: JSON, present: JSON) -> JSON:
+    """Return the requested settings that differ from the present ones; null removes a setting."""
+    changes: JSON = {}
+    for key, value in requested.items():
+        old = present.get(key)
+        if is_object(value) and is_object(old) and key not in _ORDERED_SECTIONS:
             inner = find_changed_settings(value, old)
             if inner:
-                found[key] = inner
+                changes[key] = inner
         elif value != old:
-            found[key] = value
-    return found
+            changes[key] = value
+    return changes
 
 
 def edit_text(text: str | None, change: JSON) -> str:
-    """Return a file's text (None: no file) with a change merged in, indented as before; comments stay.
+    """Return a file's text (None: no file) after a change, indented as before; comments stay.
 
-    Raises NotPlain; ValueError when the outcome is nested too deep.
+    Raises NotEditable; ValueError when the outcome is nested too deep.
     """
     old: JSON = {} if text is None else _read(text)
     if text is not None and not _is_plain(text):
-        for path, value in _changes((), old, change):
+        for path, value in _list_changes((), old, change):
             text = with_value(text, path, value)
         return text
     indent = _INDENT.match(text or "")
-    merged = _merge(old, change, is_ordered=False)
-    after = json.dumps(merged, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+    result = _merge(old, change, is_ordered=False)
+    after = json.dumps(result, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
     parse(after, depth=CONFIG_DEPTH.value)
     return after
 
 
-def _changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each change by its path; None: it is taken out. Ordered sections are set as a whole."""
+def _list_changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield each change by its path of keys; None: it is removed. Ordered sections are replaced as one value."""
     for key, value in change.items():
         before = old.get(key)
-        if is_object(value) and is_object(before) and key not in _WHOLE:
-            yield from _changes((*path, key), before, value)
+        if is_object(value) and is_object(before) and key not in _ORDERED_SECTIONS:
+            yield from _list_changes((*path, key), before, value)
         elif is_object(value):
             yield (*path, key), _merge({key: before}, {key: value}, is_ordered=False)[key]
         else:
             yield (*path, key), value
 
 
-def with_listed(text: str | None, key: str, entry: str, is_meant: Callable[[Any], bool]) -> str:
-    """Return a file's text (None: no file) with an entry added to a list, keeping the rest and comments.
+def add_to_list(text: str | None, key: str, entry: str, is_match: Callable[[Any], bool]) -> str:
+    """Return a file's text (None: no file) with an entry added to a list, the rest as it is.
 
-    `is_meant`: whether an entry of the list is that one already. Raises JsoncError; NotPlain when there is no list.
+    `is_match`: whether an entry of the list is the same already. Raises JsoncError; NotEditable when there is no list.
     """
     document = parse(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
-    whole, entries, encoded = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
+    source, entries, literal = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
     if entries is None:
         at = document.spans[()].start + 1
         comma = "," if document.value else "\n"
-        return f'{whole[:at]}\n  "{key}": [{encoded}]{comma}{whole[at:]}'
-    if any(map(is_meant, entries)):
-        return whole
+        return f'{source[:at]}\n  "{key}": [{literal}]{comma}{source[at:]}'
+    if any(map(is_match, entries)):
+        return source
     if not entries:
         at = document.spans[key,].start + 1
-        return f"{whole[:at]}{encoded}{whole[at:]}"
+        return f"{source[:at]}{literal}{source[at:]}"
     last = document.spans[key, len(entries) - 1]
-    start = whole.rfind("\n", 0, last.start) + 1
-    indent = whole[start : last.start]
+    start = source.rfind("\n", 0, last.start) + 1
+    indent = source[start : last.start]
     gap = "\n" + indent if start and not indent.strip() else " "
-    return f"{whole[: last.end]},{gap}{encoded}{whole[last.end :]}"
+    return f"{source[: last.end]},{gap}{literal}{source[last.end :]}"
 
 
-def without_listed(text: str, key: str, is_meant: Callable[[Any], bool]) -> str:
-    """Return a file's text without the entries of a list that are meant, the rest as it is.
+def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> str:
+    """Return a file's text without the entries of a list that `is_match` accepts, the rest as it is.
 
-    Raises JsoncError; NotPlain when there is something else than a list.
+    Raises JsoncError; NotEditable when there is something else than a list.
     """
     while True:
         document = parse(text, depth=CONFIG_DEPTH.value)
         entries = _get_list(document, key) or []
-        index = next((place for place, entry in enumerate(entries) if is_meant(entry)), None)
+        index = next((number for number, entry in enumerate(entries) if is_match(entry)), None)
         if index is None:
             return text
         spans = document.spans
@@ -106,18 +106,18 @@ def without_listed(text: str, key: str, is_meant: Callable[[Any], bool]) -> str:
 
 
 def with_value(text: str, path: Sequence[str], value: Any) -> str:
-    """Return a file's text with the value at a path of keys set (None: taken out), the rest as it is, comments too.
+    """Return a file's text with the value at a path of keys set (None: removed), the rest as it is.
 
-    Raises JsoncError; NotPlain when something on the way there is no object.
+    Raises JsoncError; NotEditable when something on that path is no object.
     """
     document = parse(text if text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
     current: Any = document.value
     for depth, key in enumerate(path):
         if not is_object(current):
-            raise NotPlain(f"its `{'.'.join(path[:depth])}` is not an object in braces" if depth else _NO_OBJECT)
+            raise NotEditable(f"its `{'.'.join(path[:depth])}` is not an object in braces" if depth else _NO_OBJECT)
         if key not in current:
-            rest = tuple(path[:depth])
-            return text if value is None else _with_member(document, rest, key, _nest(path[depth + 1 :], value))
+            parent = tuple(path[:depth])
+            return text if value is None else _with_member(document, parent, key, _nest(path[depth + 1 :], value))
         current = current[key]
     span = document.spans[tuple(path)]
     if value is None:
@@ -153,7 +153,7 @@ def _indent(text: str, depth: int) -> str:
 
 
 def _without_member(text: str, span: ValueSpan) -> str:
-    """Return the text of an object without a member, and without the comma that parted it from another one."""
+    """Return the text of an object without a member, and without the comma next to it."""
     before, after = text[: span.key].rstrip(" \t"), text[span.end :]
     if comma := re.match(r"\s*,", after):
         return before.removesuffix("\n") + after[comma.end() :]
@@ -162,12 +162,12 @@ def _without_member(text: str, span: ValueSpan) -> str:
 
 def _get_list(document: Document, key: str) -> list[Any] | None:
     if not is_object(document.value):
-        raise NotPlain(_NO_OBJECT)
+        raise NotEditable(_NO_OBJECT)
     entries = document.value.get(key, None)
     if entries is None:
         return None
     if not is_list(entries):
-        raise NotPlain(f"its `{key}` is no list")
+        raise NotEditable(f"its `{key}` is no list")
     return entries
 
 
@@ -175,9 +175,9 @@ def _read(text: str) -> JSON:
     try:
         value = parse(text, depth=CONFIG_DEPTH.value).value
     except (ValueError, RecursionError) as error:
-        raise NotPlain(f"it is not valid JSON: {error}") from error
+        raise NotEditable(f"it is not valid JSON: {error}") from error
     if not is_object(value):
-        raise NotPlain(_NO_OBJECT)
+        raise NotEditable(_NO_OBJECT)
     return value
 
 
@@ -191,19 +191,19 @@ def _is_plain(text: str) -> bool:
 
 
 def _merge(old: JSON, change: JSON, *, is_ordered: bool) -> JSON:
-    """Merge objects and replace everything else. Where the last entry wins (`is_ordered`), changed ones come last."""
-    merged = dict(old)
+    """Merge objects and replace everything else. `is_ordered`: the last entry wins, so changed ones move to the end."""
+    result = dict(old)
     for key, value in change.items():
-        ordered = is_ordered or key in _WHOLE
-        before = merged.get(key)
+        ordered = is_ordered or key in _ORDERED_SECTIONS
+        before = result.get(key)
         if is_ordered:
-            merged.pop(key, None)
+            result.pop(key, None)
         if value is None:
-            merged.pop(key, None)
+            result.pop(key, None)
         elif is_object(value):
             if ordered and isinstance(before, str):  # `"ask"` is short for `{"*": "ask"}`
                 before = {"*": before}
-            merged[key] = _merge(before if is_object(before) else {}, value, is_ordered=ordered)
+            result[key] = _merge(before if is_object(before) else {}, value, is_ordered=ordered)
         else:
-            merged[key] = value
-    return merged
+            result[key] = value
+    return result

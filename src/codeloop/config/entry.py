@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codeloop.config.edit_file import NotPlain, with_value
+from codeloop.config.edit_file import NotEditable, with_value
 from codeloop.config.files import read_text, reason, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
@@ -20,10 +20,10 @@ from codeloop.schema.wire import JSON
 
 
 def entry_file(paths: Paths, project_root: ProjectRoot | None) -> Path:
-    """Return our file for entries: the project's, or for None the user's; of two the one that wins."""
+    """Return the file to write entries to: the project's, or for None the user's; of two the one with precedence."""
     folder = paths.config if project_root is None else project_root.root
-    there = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
-    return there[-1] if there else folder / OWN_FILES[0]
+    present = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
+    return present[-1] if present else folder / OWN_FILES[0]
 
 
 def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
@@ -52,12 +52,12 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
 
 
 def write_entry(file: Path, section: str, name: str, entry: JSON | None) -> None:
-    """Set the entry `<section>.<name>` of a file; None takes it out. Raises CodeloopError, and nothing is changed."""
+    """Set the entry `<section>.<name>` of a file; None removes it. Raises CodeloopError and changes nothing."""
     write_value(file, (section, name), entry)
 
 
 def write_value(file: Path, path: Sequence[str], value: Any) -> None:
-    """Set the value at a path of keys of a file; None takes it out. Raises CodeloopError, and nothing is changed."""
+    """Set the value at a path of keys of a file; None removes it. Raises CodeloopError and changes nothing."""
     try:
         before = read_text(file, CONFIG_BYTES.value)
         text = with_value(before or "", path, value)
@@ -67,7 +67,7 @@ def write_value(file: Path, path: Sequence[str], value: Any) -> None:
             file.chmod(mode)
         else:
             write_private(file, text)
-    except NotPlain as error:
+    except NotEditable as error:
         raise CodeloopError(f"{file} is not changed: {error}. Edit `{path[0]}` in it by hand.") from error
     except OSError as error:
         raise CodeloopError(f"{file} can't be written: {reason(error)}. Nothing was changed.") from error

@@ -1,4 +1,4 @@
-"""Reads and writes our own small files: bounded, non-blocking, atomic."""
+"""Reads and writes our own small files: with a size limit, never blocking on a pipe, atomically."""
 
 from pathlib import Path
 
@@ -33,5 +33,5 @@ def write_private(path: Path, text: str) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return the system's words for an error."""
+    """Return the system's message for an error."""
     return error.strerror or str(error)

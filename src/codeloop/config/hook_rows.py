@@ -1,4 +1,4 @@
-"""`hooks`: the object that Claude Code's settings hold, or the path of such a file, as rows."""
+"""Reads `hooks` (in the form of Claude Code's settings, or the path of such a file) into rows."""
 
 import os
 import re
@@ -23,8 +23,8 @@ EVENTS = (
 )
 
 
-JUDGED = frozenset(("PreToolUse", "PostToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "SubagentStop"))
-"""Events at which a model or an agent may be asked."""
+MODEL_EVENTS = frozenset(("PreToolUse", "PostToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "SubagentStop"))
+"""Events whose hooks may ask a model or an agent."""
 
 
 def _is_text(value: Any) -> bool:
@@ -56,26 +56,26 @@ def _are_headers(value: Any) -> bool:
 
 
 class HookField(NamedTuple):
-    """The type of a row's field. `is_needed`: it is required."""
+    """The type of a row's field. `is_required`: it is required."""
 
-    expected: str
-    is_right: Callable[[Any], bool]
-    is_needed: bool = False
+    type_name: str
+    is_valid: Callable[[Any], bool]
+    is_required: bool = False
 
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TEXTS = HookField("a list of texts", _are_texts)
-_PROMPT = HookField("a text", _is_text, is_needed=True)
+_PROMPT = HookField("a text", _is_text, is_required=True)
 _MODEL = HookField("a model", _is_text)
 _FIELDS: dict[str, dict[str, HookField]] = {
     "command": {
-        "command": HookField("a command", _is_text, is_needed=True),
+        "command": HookField("a command", _is_text, is_required=True),
         "args": _TEXTS,
         "allowedEnvVars": _TEXTS,
         "sandbox": HookField("true, false or an object", _is_sandbox),
     },
     "http": {
-        "url": HookField("an address that begins with http:// or https://", _is_address, is_needed=True),
+        "url": HookField("an address that begins with http:// or https://", _is_address, is_required=True),
         "headers": HookField("an object of texts, by the names of headers", _are_headers),
         "allowedEnvVars": _TEXTS,
     },
@@ -90,8 +90,8 @@ _FIELDS: dict[str, dict[str, HookField]] = {
 _COMMON = frozenset(("type", "timeout", "policy", "if", "statusMessage", "once"))
 _SHELLS = ("bash", None)
 _SHELL = (frozenset[str](), frozenset(("shell",)))
-_MADE = frozenset(("pluginRoot",))
-"""The fields that no file may set: rows of a plugin have its folder."""
+_PLUGIN_FIELDS = frozenset(("pluginRoot",))
+"""Fields that only rows of plugins have; no file may set them."""
 
 
 def fields_of(kind: str) -> frozenset[str]:
@@ -100,42 +100,44 @@ def fields_of(kind: str) -> frozenset[str]:
 
 
 class HookRows(NamedTuple):
-    """The rows of a layer, in the form of `schema.config`, and a line for each that is not run."""
+    """The rows of a layer, in the form of `schema.config`, and a warning for each that is not run."""
 
     rows: list[JSON]
     warnings: list[str]
 
 
-def hook_rows(values: Values, paths: Paths, root: Path, files: dict[Path, FileState], *, trusted: bool) -> HookRows:
+def read_hook_rows(
+    values: Values, paths: Paths, root: Path, files: dict[Path, FileState], *, trusted: bool
+) -> HookRows:
     """Return the rows of a layer's `hooks`. `files` receives the file that it names.
 
-    `root`: the top of the project. A file in it came with it, whoever names it: for nothing unless it is `trusted`.
-    Raises CodeloopError with file, line and column: no such file, or a form that we don't know.
+    `root`: the top of the project. A file in it belongs to the project, so it is only read if that is `trusted`.
+    Raises CodeloopError with file, line and column: no such file, or an unknown form.
     """
     layer = values.layer
     value: Any = values.values["hooks"]
-    hook_rows = HookRows([], [])
+    read_hook_rows = HookRows([], [])
     if isinstance(value, str):
         file = layer.base / paths.expand(value)
         files.setdefault(file, file_state(file))
         is_inside = Path(os.path.realpath(file)).is_relative_to(root)
         if is_inside and not trusted:
-            hook_rows.warnings.append(
+            read_hook_rows.warnings.append(
                 f"{layer.place(('hooks',))}: {file} is not read, since its project is not trusted."
             )
-            return hook_rows
+            return read_hook_rows
         layer_of_file = _read(layer, file, is_project=layer.is_project or is_inside)
         settings = layer_of_file.raw
         value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
         layer = layer_of_file
-    _rows(hook_rows, layer, value)
-    return hook_rows
+    _add_rows(read_hook_rows, layer, value)
+    return read_hook_rows
 
 
 def find_mistake(layer: Layer) -> str:
     """Say what is wrong with the `hooks` of a layer; "": nothing is."""
     try:
-        _rows(HookRows([], []), layer, layer.raw["hooks"])
+        _add_rows(HookRows([], []), layer, layer.raw["hooks"])
     except CodeloopError as error:
         return str(error)
     return ""
@@ -156,11 +158,11 @@ def _read(layer: Layer, file: Path, *, is_project: bool) -> Layer:
     return file_layer
 
 
-def _rows(hook_rows: HookRows, layer: Layer, value: Any) -> None:
+def _add_rows(read_hook_rows: HookRows, layer: Layer, value: Any) -> None:
     for event, groups in _object(layer, value, ("hooks",)).items():
         keys: Keys = ("hooks", event)
         if event not in EVENTS:
-            hook_rows.warnings.append(
+            read_hook_rows.warnings.append(
                 f"{layer.place(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop."
             )
             continue
@@ -168,42 +170,44 @@ def _rows(hook_rows: HookRows, layer: Layer, value: Any) -> None:
             inner = (*keys, at)
             data = _object(layer, group, inner)
             for number, each in _items(layer, data.get("hooks", []), (*inner, "hooks")):
-                _row(hook_rows, layer, (*inner, "hooks", number), data.get("matcher"), each)
+                _add_row(read_hook_rows, layer, (*inner, "hooks", number), data.get("matcher"), each)
 
 
-def _row(hook_rows: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
+def _add_row(read_hook_rows: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
     data = _object(layer, value, keys)
     kind = data.get("type", "command")
     if kind not in _FIELDS:
-        hook_rows.warnings.append(
+        read_hook_rows.warnings.append(
             f"{layer.place(keys)}: hooks of the type {kind!a} are not run: {', '.join(_FIELDS)} are."
         )
         return
-    if kind in {"prompt", "agent"} and keys[1] not in JUDGED:
-        hook_rows.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
+    if kind in {"prompt", "agent"} and keys[1] not in MODEL_EVENTS:
+        read_hook_rows.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
         return
     if kind == "command" and data.get("shell") not in _SHELLS:
-        hook_rows.warnings.append(
+        read_hook_rows.warnings.append(
             f"{layer.place(keys)}: hooks for the shell {data['shell']!a} are not run, only for bash."
         )
         return
-    is_made = not layer.document.text
-    known_keys = fields_of(kind) | _SHELL[kind == "command"] | (_MADE if is_made else frozenset[str]())
+    is_from_plugin = not layer.document.text
+    known_keys = fields_of(kind) | _SHELL[kind == "command"] | (_PLUGIN_FIELDS if is_from_plugin else frozenset[str]())
     for key in data.keys() - known_keys:
         inner = (*keys, key)
-        hook_rows.warnings.append(f"{layer.place(inner, of_key=True)}: {format_keys(inner)} means nothing to codeloop.")
+        read_hook_rows.warnings.append(
+            f"{layer.place(inner, of_key=True)}: {format_keys(inner)} means nothing to codeloop."
+        )
     if matcher is not None and not isinstance(matcher, str):
         _fail(layer, (*keys[:3], "matcher"), "expected a text", matcher)
     timeout = data.get("timeout")
     if timeout is not None and (not isinstance(timeout, int | float) or isinstance(timeout, bool) or timeout <= 0):
         _fail(layer, (*keys, "timeout"), "expected seconds", timeout)
     for key, field in _FIELDS[kind].items():
-        if (key in data or field.is_needed) and not field.is_right(data.get(key)):
-            _fail(layer, (*keys, key), f"expected {field.expected}", data.get(key))
+        if (key in data or field.is_required) and not field.is_valid(data.get(key)):
+            _fail(layer, (*keys, key), f"expected {field.type_name}", data.get(key))
     condition = data.get("if", "")
     if not isinstance(condition, str):
         _fail(layer, (*keys, "if"), "expected a text", condition)
-    hook_rows.rows.append(
+    read_hook_rows.rows.append(
         {
             **{key: data[key] for key in _FIELDS[kind] if key in data},
             "type": kind,
@@ -214,7 +218,7 @@ def _row(hook_rows: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any
             "policy": data.get("policy") is True,
             "place": layer.place(keys),
             "isProject": layer.is_project,
-            "pluginRoot": data.get("pluginRoot", "") if is_made else "",
+            "pluginRoot": data.get("pluginRoot", "") if is_from_plugin else "",
         }
     )
 
@@ -231,5 +235,5 @@ def _object(layer: Layer, value: Any, keys: Keys) -> JSON:
     return value
 
 
-def _fail(layer: Layer, keys: Keys, expected: str, value: Any) -> NoReturn:
-    raise CodeloopError(f"{layer.place(keys)}: {format_keys(keys)}: {expected}, got {describe(value)}.")
+def _fail(layer: Layer, keys: Keys, expectation: str, value: Any) -> NoReturn:
+    raise CodeloopError(f"{layer.place(keys)}: {format_keys(keys)}: {expectation}, got {describe(value)}.")

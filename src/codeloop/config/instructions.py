@@ -19,11 +19,11 @@ from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 _MAGIC = re.compile(r"[*?\[]")
-_SKIPPED = frozenset((".git", "node_modules", ".venv", "__pycache__"))
+_SKIPPED_FOLDERS = frozenset((".git", "node_modules", ".venv", "__pycache__"))
 
 
 class Instruction(Struct, frozen=True):
-    """One file's text; `path` as it was found."""
+    """One file's text; links in `path` are not resolved."""
 
     path: Path
     text: str
@@ -39,15 +39,15 @@ class Instructions(Struct, frozen=True):
 def instruction_files(
     project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool
 ) -> tuple[Instruction, ...]:
-    """Return the files of `read_instructions`, without what was wrong with others."""
+    """Return the files of `read_instructions`, without the warnings."""
     return read_instructions(project_root, paths, config, trusted=trusted).files
 
 
 def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
     """Read the global file, one for each folder from the work tree's top down, then what `config.instructions` names.
 
-    Of AGENTS.md and CLAUDE.md in one folder the first counts. An untrusted project's are read too: they are data. But a
-    link in it that leaves the work tree is not followed. Nothing here fails: what can't be read becomes a warning.
+    Of AGENTS.md and CLAUDE.md in one folder the first counts. An untrusted project's are read too, since they are only
+    data, but a link that leaves its work tree is not followed. A file that can't be read becomes a warning.
     """
     reading = _Reading(project_root, trusted=trusted)
     for file in (paths.config / "AGENTS.md", paths.reference / "AGENTS.md", paths.claude / "CLAUDE.md"):
@@ -83,17 +83,17 @@ def _folders(project_root: ProjectRoot) -> Iterator[Path]:
 
 
 class _Reading(Struct):
-    """What was read so far, and what may still be looked at."""
+    """The files that were read so far, and how many more entries may be listed."""
 
-    place: ProjectRoot
+    project_root: ProjectRoot
     trusted: bool
     files: list[Instruction] = struct_field(default_factory=list[Instruction])
     warnings: list[str] = struct_field(default_factory=list[str])
-    seen: set[Path] = struct_field(default_factory=set[Path])
+    read_files: set[Path] = struct_field(default_factory=set[Path])
     entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
     def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
-        """Read a file once; return whether there is one. `is_ours`: the user named it, not the project.
+        """Read a file once; return whether it exists. `is_ours`: the user named it, not the project.
 
         A project's file is not read where a link leads out of the project, trusted or not: a command may have made
         the link since. One outside counts where a trusted configuration spells its path out (`is_exact`).
@@ -102,17 +102,17 @@ class _Reading(Struct):
             real = file.resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
             return False
-        if real in self.seen:
+        if real in self.read_files:
             return True
         is_named = self.trusted and is_exact and os.path.normpath(file) == str(real)
-        if not (is_named or is_ours or real.is_relative_to(self.place.root)):
+        if not (is_named or is_ours or real.is_relative_to(self.project_root.root)):
             where = "the project" if self.trusted else "a directory that is not trusted"
             self.warnings.append(f"{file} leads out of {where}: not read.")
             return False
         if len(self.files) >= INSTRUCTION_FILES.value:
             self.warnings.append(f"{file}: more than {INSTRUCTION_FILES.value} instruction files, not read.")
             return True
-        self.seen.add(real)
+        self.read_files.add(real)
         text = self.text(file)
         if text is None:
             return False
@@ -138,7 +138,7 @@ class _Reading(Struct):
 
 
 def _matching(base: Path, pattern: str, reading: _Reading) -> Iterator[Path]:
-    """Yield the files below a folder that a pattern names, by name; `**` stands for any number of folders."""
+    """Yield the files below a folder that match a pattern, sorted; `**` stands for any number of folders."""
     if not _MAGIC.search(pattern):
         yield base / pattern
         return
@@ -146,29 +146,33 @@ def _matching(base: Path, pattern: str, reading: _Reading) -> Iterator[Path]:
 
 
 def _walk(folder: Path, parts: list[str], reading: _Reading) -> Iterator[Path]:
-    part, *rest = parts
+    part, *below = parts
     if not _MAGIC.search(part):
-        if rest:
-            yield from _walk(folder / part, rest, reading)
+        if below:
+            yield from _walk(folder / part, below, reading)
         elif (folder / part).is_file():
             yield folder / part
         return
     if part == "**":
-        yield from _walk(folder, rest or ["*"], reading)
+        yield from _walk(folder, below or ["*"], reading)
     pattern = re.compile(translate(part))
     for entry in _entries(folder, reading):
         if part == "**":
-            if entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED and not entry.name.startswith("."):
+            if (
+                entry.is_dir(follow_symlinks=False)
+                and entry.name not in _SKIPPED_FOLDERS
+                and not entry.name.startswith(".")
+            ):
                 yield from _walk(folder / entry.name, parts, reading)
         elif pattern.match(entry.name) and entry.name.startswith(".") <= part.startswith("."):
-            if rest and entry.is_dir():
-                yield from _walk(folder / entry.name, rest, reading)
-            elif not rest and entry.is_file():
+            if below and entry.is_dir():
+                yield from _walk(folder / entry.name, below, reading)
+            elif not below and entry.is_file():
                 yield folder / entry.name
 
 
 def _entries(folder: Path, reading: _Reading) -> list[os.DirEntry[str]]:
-    """List a folder by name as long as anything may be looked at; then warn, once."""
+    """List a folder, sorted by name, until the limit of entries is used up; then warn, once."""
     if reading.entries <= 0 or len(folder.parts) > CONFIG_DEPTH.value:
         return []
     try:

@@ -1,4 +1,4 @@
-"""The known configuration keys: used, silently accepted, and not supported yet."""
+"""Which configuration keys are known: supported, silently accepted, or not supported yet; the rest is reported."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -31,8 +31,8 @@ from codeloop.schema.config import (
 )
 from codeloop.schema.wire import JSON
 
-# Normalised into other keys, or of no use to us.
-_ACCEPTED: dict[type[msgspec.Struct], frozenset[str]] = {
+# Keys without a warning: normalised into others, or of no use to codeloop.
+_SILENT_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
     Config: frozenset(
         (
             *("$schema", "tools", "mode", "logLevel", "autoshare", "theme", "keybinds", "tui", "layout", "references"),
@@ -68,7 +68,7 @@ _PERMISSIONS = frozenset(
 _PROVIDER_OPTIONS = frozenset(
     ("baseURL", "apiKey", "apiKeyHelper", "apiKeyHelperTtl", "protocol", "headers", "timeout", "chunkTimeout")
 )
-_OURS_ALONE = frozenset(("restrictions",))
+_INTERNAL_KEYS = frozenset(("restrictions",))
 
 # The sections below a struct: the key, the struct it holds, and whether it holds many of them by name.
 _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], bool], ...]] = {
@@ -98,20 +98,20 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
 
 
 # Sections that take other keys too (options of a model, tools of a server): only misspellings of ours are reported.
-_OPEN: tuple[tuple[Keys, frozenset[str]], ...] = (
+_OPEN_SECTIONS: tuple[tuple[Keys, frozenset[str]], ...] = (
     (("provider", "*", "options"), _PROVIDER_OPTIONS),
     (("permission",), _PERMISSIONS),
     *(
-        (place, names)
+        (prefix, names)
         for section in ("agent", "mode")
-        for place, names in (
+        for prefix, names in (
             ((section, "*"), frozenset((*AgentConfig.__struct_encode_fields__, "tools", "maxSteps", "top_k"))),
             ((section, "*", "permission"), _PERMISSIONS),
         )
     ),
     (("skills",), frozenset(("paths", "urls"))),
 )
-_PENDING: tuple[Keys, ...] = (
+_UNSUPPORTED: tuple[Keys, ...] = (
     *((name,) for name in ("experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
     *((name,) for name in ("theme", "keybinds", "tui", "layout")),
@@ -122,27 +122,27 @@ _PENDING: tuple[Keys, ...] = (
 """Settings of the reference that are not supported yet: each is reported, so that nobody relies on it."""
 
 
-class Unknown(NamedTuple):
+class UnknownKey(NamedTuple):
     """An unknown key, with similar known ones. `is_dropped`: nothing reads it."""
 
     keys: Keys
-    near: list[str]
+    suggestions: list[str]
     is_dropped: bool = True
 
 
-def settings(kind: type[msgspec.Struct]) -> frozenset[str]:
+def list_settings(kind: type[msgspec.Struct]) -> frozenset[str]:
     """Return the keys of a section that a user may set and that we support."""
-    return frozenset(kind.__struct_encode_fields__) - _OURS_ALONE
+    return frozenset(kind.__struct_encode_fields__) - _INTERNAL_KEYS
 
 
-def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Keys = ()) -> Iterator[Unknown]:
-    """Yield every key that nothing will ever read, and in sections that others read too those near one of ours."""
+def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Keys = ()) -> Iterator[UnknownKey]:
+    """Yield every unknown key; in sections that may have any key, only those similar to a known one."""
     if not is_object(value):
         return
-    known_keys = settings(kind) | _ACCEPTED.get(kind, frozenset())
+    known_keys = list_settings(kind) | _SILENT_KEYS.get(kind, frozenset())
     for key in value:
         if key not in known_keys:
-            yield Unknown((*keys, key), find_similar(key, sorted(known_keys)))
+            yield UnknownKey((*keys, key), find_similar(key, sorted(known_keys)))
     for name, section, is_many in _SECTIONS.get(kind, ()):
         inner = value.get(name)
         if not is_many:
@@ -151,32 +151,32 @@ def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Key
             for each, entry in inner.items():
                 yield from find_unknown_keys(entry, section, (*keys, name, each))
     if not keys:
-        for place, names in _OPEN:
-            yield from _misspelt(value, place, names)
+        for prefix, names in _OPEN_SECTIONS:
+            yield from _find_misspellings(value, prefix, names)
 
 
-def _misspelt(value: JSON, open_keys: Keys, names: frozenset[str]) -> Iterator[Unknown]:
+def _find_misspellings(value: JSON, open_keys: Keys, names: frozenset[str]) -> Iterator[UnknownKey]:
     for keys, section in find_values(value, open_keys):
         for key in section if is_object(section) else ():
             if key not in names and (suggestions := find_similar(key, sorted(names))):
-                yield Unknown((*keys, key), suggestions, is_dropped=False)
+                yield UnknownKey((*keys, key), suggestions, is_dropped=False)
 
 
 def find_values(value: Any, prefix: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Yield the values at a place, with their keys; `*` is any key."""
+    """Yield the values at a path of keys, each with its keys; `*` in the path is any key."""
     if len(keys) == len(prefix):
         yield keys, value
     elif is_object(value):
-        wanted_key = prefix[len(keys)]
+        next_key = prefix[len(keys)]
         for key, inner in value.items():
-            if wanted_key in ("*", key):
+            if next_key in ("*", key):
                 yield from find_values(inner, prefix, (*keys, key))
 
 
-def pending(raw: JSON) -> Iterator[Keys]:
-    """Yield the keys of every setting of a layer that asks for something that is not supported yet."""
-    for place in _PENDING:
-        for keys, value in find_values(raw, place):
+def find_unsupported(raw: JSON) -> Iterator[Keys]:
+    """Yield the keys of every setting of a layer that is not supported yet."""
+    for prefix in _UNSUPPORTED:
+        for keys, value in find_values(raw, prefix):
             if value and not (is_object(value) and value.get("enabled") is False):
                 yield keys
     if raw.get("share") == "auto" or raw.get("autoshare") is True:

@@ -1,4 +1,4 @@
-"""Layers of configuration, merged into one frozen Config with the origin of every value."""
+"""Merges the layers of configuration into one frozen Config, with the origin of every value."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.known_keys import find_unknown_keys, pending
+from codeloop.config.known_keys import find_unknown_keys, find_unsupported
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
@@ -25,9 +25,9 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_APPENDED = frozenset(("permission", "restrictions", "hooks"))
-_GATHERED = frozenset(("instructions", "plugin"))
-_MOST_NAMED = 16
+_APPEND_KEYS = frozenset(("permission", "restrictions", "hooks"))
+_UNION_KEYS = frozenset(("instructions", "plugin"))
+_MAX_NAMES = 16
 _LAYERS = {
     "global": "your global configuration",
     "project": "this project's configuration",
@@ -40,7 +40,7 @@ _ORDER = {"global": 0, "project": 2, "extensions": 2, "command line": 3}
 class Loaded(Struct, frozen=True):
     """The effective configuration, and where it comes from.
 
-    `provenance`: the layer that won, for each value that some layer set, by its dotted path
+    `provenance`: the layer that each value comes from, by the value's dotted path
     (`provider.x.options.baseURL`, `permission[2]`). `warnings`: one line each. `sources`: what was read, in order.
     """
 
@@ -51,7 +51,7 @@ class Loaded(Struct, frozen=True):
     ignored: tuple[str, ...] = ()
     """The settings of an untrusted project that were ignored."""
     files: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
-    """The files that `{file:..}` names, each in the state in which it was read."""
+    """The files that `{file:..}` names, each with its state when it was read."""
 
     def describe_origin(self, keys: Keys) -> tuple[str, str] | None:
         """Return where a setting comes from and how to change it, never its value; None when nothing sets it."""
@@ -64,15 +64,15 @@ class Loaded(Struct, frozen=True):
         if not references:
             return f"`{keys[-1]}` at {text}", "Correct it there."
         names = [match[2].strip() for match in references]
-        shown = " and ".join(f"{{{match[1]}:{name}}}" for match, name in zip(references, names, strict=True))
+        reference = " and ".join(f"{{{match[1]}:{name}}}" for match, name in zip(references, names, strict=True))
         if references[0][1] == "env":
             variable = names[0].partition(":-")[0]
             where = f"the environment variable {variable}"
-            return f"{where}, by `{shown}` at {text}", f"Set {variable} to another one and start codeloop again."
-        return f"the file {names[0]}, by `{shown}` at {text}", "Put another one into that file."
+            return f"{where}, by `{reference}` at {text}", f"Set {variable} to another one and start codeloop again."
+        return f"the file {names[0]}, by `{reference}` at {text}", "Put another one into that file."
 
 
-class _Merged(Struct, frozen=True):
+class _Merge(Struct, frozen=True):
     """The merge of the layers so far."""
 
     values: JSON = struct_field(default_factory=dict[str, Any])
@@ -92,29 +92,29 @@ def load(
     """Read and merge all layers: built-in, global, given, project, command line; later ones win.
 
     `command_line` has the form of a configuration file. Unless `trusted`, the project's layers can only tighten.
-    `extra`: layers that were read from elsewhere.
+    `extra`: layers that are not configuration files.
     Raises CodeloopError with file, line and column for what can't be read or has the wrong type.
     """
-    merged = _Merged()
+    merge = _Merge()
     warnings: list[str] = list(extra.warnings)
     ignored: list[str] = list(extra.ignored)
     sources: list[str] = []
     file_states: dict[Path, FileState] = {}
     layers: list[Layer] = []
-    outside: list[str] = []
+    links_out: list[str] = []
     files = find_layers(
         project_root,
         paths,
         config_file=config_file,
         environment=environment,
         command_line=_with_offline(command_line or {}, environment),
-        outside=None if trusted else outside,
+        links_out=None if trusted else links_out,
     )
     for layer in sorted((*files, *extra.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
         sources.append(layer.source)
         warnings.extend(_warn_of_unknown(layer))
         if layer.is_project and not trusted:
-            values, names = filter_layer(normalise(layer, layer.raw), merged.values)
+            values, names = filter_layer(normalise(layer, layer.raw), merge.values)
             ignored.extend(names)
         else:
             values = normalise(layer, substitute(layer, paths, environment, file_states))
@@ -122,26 +122,26 @@ def load(
             if layer.is_project:
                 warnings.extend(_drop_sandboxes(layer, values.values))
             if "hooks" in values.values:
-                from codeloop.config.hook_rows import hook_rows
+                from codeloop.config.hook_rows import read_hook_rows
 
-                rows, notes = hook_rows(values, paths, project_root.root, file_states, trusted=trusted)
+                rows, notes = read_hook_rows(values, paths, project_root.root, file_states, trusted=trusted)
                 values.values["hooks"] = rows
                 warnings.extend(notes)
-        _merge(merged, merged.values, values, values.values, ())
-    warnings.extend(_pending(layers))
-    ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in outside)
+        _merge(merge, merge.values, values, values.values, ())
+    warnings.extend(_warn_of_unsupported(layers))
+    ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in links_out)
     if ignored or extra.distrust is not None:
         warnings.append(
             _explain_ignored(extra.distrust or f"{format_keys((str(project_root.root),))} is not trusted", ignored)
         )
-    provenance = {format_keys(keys): origin for keys, origin in merged.origins.items()}
+    provenance = {format_keys(keys): origin for keys, origin in merge.origins.items()}
     return Loaded(
-        _convert(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), file_states
+        _convert(merge), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), file_states
     )
 
 
 def _with_offline(command_line: JSON, environment: Mapping[str, str]) -> JSON:
-    """Return the command line's layer, the last one; offline it also keeps commands from the network."""
+    """Return the command line's layer; in offline mode it also switches the sandbox's network off."""
     if not is_offline(environment):
         return command_line
     sandbox = command_line.get("sandbox")
@@ -151,7 +151,7 @@ def _with_offline(command_line: JSON, environment: Mapping[str, str]) -> JSON:
 def _drop_sandboxes(layer: Layer, values: JSON) -> list[str]:
     """Drop what a project lets its language servers and formatters do outside the sandbox; return a line for each.
 
-    They load files of the project, which the agent edits unasked, trusted or not: only the user can let one out.
+    They load files of the project, which the agent can edit without asking, so only the user can exempt one.
     """
     lines: list[str] = []
     for section in ("lsp", "formatter"):
@@ -174,85 +174,87 @@ def _warn_of_unknown(layer: Layer) -> list[str]:
             if is_dropped
             else f"{format_keys(keys)} means nothing to codeloop."
         )
-        + suggest_names(near)
-        for keys, near, is_dropped in find_unknown_keys(layer.raw)
+        + suggest_names(suggestions)
+        for keys, suggestions, is_dropped in find_unknown_keys(layer.raw)
     ]
 
 
-def _pending(layers: list[Layer]) -> list[str]:
-    """Return one line for everything that is configured and not supported yet."""
-    names = {format_keys(keys): layer.place(keys, of_key=True) for layer in layers for keys in pending(layer.raw)}
+def _warn_of_unsupported(layers: list[Layer]) -> list[str]:
+    """Return one line on all configured settings that are not supported yet."""
+    names = {
+        format_keys(keys): layer.place(keys, of_key=True) for layer in layers for keys in find_unsupported(layer.raw)
+    }
     if not names:
         return []
     texts = [f"{name} ({position})" for name, position in names.items()]
-    more = f" and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
-    return [f"Not supported yet and ignored: {', '.join(texts[:_MOST_NAMED])}{more}."]
+    more = f" and {len(texts) - _MAX_NAMES} more" if len(texts) > _MAX_NAMES else ""
+    return [f"Not supported yet and ignored: {', '.join(texts[:_MAX_NAMES])}{more}."]
 
 
 def _explain_ignored(why: str, names: list[str]) -> str:
     names = list(dict.fromkeys(names))
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    what = f"Ignored: {', '.join(names[:_MOST_NAMED])}{more}. " if names else ""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    what = f"Ignored: {', '.join(names[:_MAX_NAMES])}{more}. " if names else ""
     return f"{why}, so its configuration can only tighten yours. {what}To use it: codeloop trust"
 
 
-def _merge(merged: _Merged, into: JSON, source: Values, new: JSON, keys: Keys) -> None:
+def _merge(merge: _Merge, into: JSON, source: Values, new: JSON, keys: Keys) -> None:
     for key, value in new.items():
         at = (*keys, key)
         old = into.get(key)
         if is_list(value) and _is_joined(at):
-            into[key] = _append_list(merged, old if is_list(old) else [], source, value, at)
+            into[key] = _append_list(merge, old if is_list(old) else [], source, value, at)
         elif is_object(value) and value:
             if not is_object(old):
-                _forget(merged, at, old)
+                _forget(merge, at, old)
                 into[key] = {}
-            merged.origins.pop(at, None)
-            _merge(merged, into[key], source, value, at)
+            merge.origins.pop(at, None)
+            _merge(merge, into[key], source, value, at)
         elif not (is_object(value) and is_object(old)):
-            _forget(merged, at, old)
+            _forget(merge, at, old)
             into[key] = value
-            merged.origins[at] = Origin(source.layer, source.origin(at))
+            merge.origins[at] = Origin(source.layer, source.origin(at))
 
 
 def _is_joined(keys: Keys) -> bool:
     if len(keys) == 1:
-        return keys[0] in _APPENDED or keys[0] in _GATHERED
-    return len(keys) == 3 and keys[0] == "agent" and keys[2] in _APPENDED
+        return keys[0] in _APPEND_KEYS or keys[0] in _UNION_KEYS
+    return len(keys) == 3 and keys[0] == "agent" and keys[2] in _APPEND_KEYS
 
 
-def _append_list(merged: _Merged, old: list[Any], source: Values, new: list[Any], at: Keys) -> list[Any]:
-    """Append a list to what the layers before it gave; rules always, other things when they are new."""
-    merged_list = list(old)
+def _append_list(merge: _Merge, old: list[Any], source: Values, new: list[Any], at: Keys) -> list[Any]:
+    """Append a list to that of earlier layers; rules always, other items only if they are new."""
+    items = list(old)
     for index, item in enumerate(new):
-        if at[-1] in _APPENDED or item not in merged_list:
-            merged.origins[*at, len(merged_list)] = Origin(source.layer, source.origin((*at, index)))
-            merged_list.append(item)
-    return merged_list
+        if at[-1] in _APPEND_KEYS or item not in items:
+            merge.origins[*at, len(items)] = Origin(source.layer, source.origin((*at, index)))
+            items.append(item)
+    return items
 
 
-def _forget(merged: _Merged, at: Keys, old: Any) -> None:
-    """Drop the origins of what is replaced as a whole."""
+def _forget(merge: _Merge, at: Keys, old: Any) -> None:
+    """Drop the origins inside a value that is replaced."""
     if is_object(old) or is_list(old):
-        for keys in [keys for keys in merged.origins if keys[: len(at)] == at]:
-            del merged.origins[keys]
+        for keys in [keys for keys in merge.origins if keys[: len(at)] == at]:
+            del merge.origins[keys]
 
 
-def _convert(merged: _Merged) -> Config:
+def _convert(merge: _Merge) -> Config:
     try:
-        return msgspec.convert(merged.values, Config)
+        return msgspec.convert(merge.values, Config)
     except msgspec.ValidationError:
-        keys, fault = find_fault(merged.values, Config)
-        raise CodeloopError(f"{_find_place(merged, keys)}: {format_keys(keys)}: {fault}.") from None
+        keys, fault = find_fault(merge.values, Config)
+        raise CodeloopError(f"{_locate(merge, keys)}: {format_keys(keys)}: {fault}.") from None
 
 
-def _find_place(merged: _Merged, keys: Keys) -> str:
-    """Return the place of a value: it was set as a whole, as part of something, or is itself set in parts."""
+def _locate(merge: _Merge, keys: Keys) -> str:
+    """Return the file position of a value, whether it was set itself, with what contains it, or only in parts."""
     for size in range(len(keys), 0, -1):
-        origin = merged.origins.get(keys[:size])
+        origin = merge.origins.get(keys[:size])
         if origin is not None:
             return origin.layer.place((*origin.keys, *keys[size:]))
-    inner = next((inner_keys for inner_keys in merged.origins if inner_keys[: len(keys)] == keys), None)
+    inner = next((inner_keys for inner_keys in merge.origins if inner_keys[: len(keys)] == keys), None)
     if inner is None:
         return "the configuration"
-    origin = merged.origins[inner]
+    origin = merge.origins[inner]
     return origin.layer.place(origin.keys[: len(origin.keys) - len(inner) + len(keys)])

@@ -1,4 +1,4 @@
-"""Normalises the accepted forms of configuration files to the form of `schema.config`."""
+"""Converts the accepted forms of configuration files to the one form of `schema.config`."""
 
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.known_keys import settings
+from codeloop.config.known_keys import list_settings
 from codeloop.config.sources import Layer, format_keys
 from codeloop.kit.jsonc import Keys, is_object
 from codeloop.schema.config import AgentConfig, Config
@@ -15,43 +15,43 @@ from codeloop.schema.wire import JSON
 
 _ACTIONS = ("allow", "ask", "deny")
 _EDITS = frozenset(("write", "patch", "multiedit", "apply_patch"))
-_RENAMED = {"logLevel": "log_level"}
+_OTHER_NAMES = {"logLevel": "log_level"}
 
 
 class Values(Struct, frozen=True):
-    """A layer's values in the form of `schema.config`. `written` says of keys that moved where they were written."""
+    """A layer's values in the form of `schema.config`. `source_keys`: where moved keys were."""
 
     layer: Layer
     values: JSON
-    written: dict[Keys, Keys] = struct_field(default_factory=dict[Keys, Keys])
+    source_keys: dict[Keys, Keys] = struct_field(default_factory=dict[Keys, Keys])
 
     def origin(self, keys: Keys) -> Keys:
-        """Return the keys of a value as they were written."""
+        """Return the keys of a value in its file."""
         for size in range(len(keys), 0, -1):
-            if keys[:size] in self.written:
-                return (*self.written[keys[:size]], *keys[size:])
+            if keys[:size] in self.source_keys:
+                return (*self.source_keys[keys[:size]], *keys[size:])
         return keys
 
 
 def normalise(layer: Layer, raw: JSON) -> Values:
-    """Turn a layer's (substituted) object into the one form; unknown keys are left out.
+    """Convert a layer's (substituted) object; unknown keys are dropped.
 
-    Raises CodeloopError with file, line and column where a permission, an agent or `tools` has no form that we know.
+    Raises CodeloopError with file, line and column where a permission, an agent or `tools` has an unknown form.
     """
-    known_keys = settings(Config)
+    known_keys = list_settings(Config)
     values = Values(layer, {})
     for key, value in raw.items():
-        name = _RENAMED.get(key, key)
+        name = _OTHER_NAMES.get(key, key)
         if name in known_keys and name not in {"permission", "agent"}:
             values.values[name] = value
             if name != key:
-                values.written[name,] = (key,)
+                values.source_keys[name,] = (key,)
     if isinstance(mode := raw.get("sandbox"), str):
         values.values["sandbox"] = {"mode": mode}
-        values.written["sandbox", "mode"] = ("sandbox",)
+        values.source_keys["sandbox", "mode"] = ("sandbox",)
     if raw.get("autoshare") is True and "share" not in raw:
         values.values["share"] = "auto"
-        values.written["share",] = ("autoshare",)
+        values.source_keys["share",] = ("autoshare",)
     _permission(values, values.values, raw, (), ())
     for section in ("mode", "agent"):
         for name, value in _object(values, raw.get(section), (section,)).items():
@@ -64,17 +64,17 @@ def _agent(values: Values, name: str, raw: JSON, prefix_keys: Keys) -> None:
     agents: JSON = values.values.setdefault("agent", {})
     agent: JSON = agents.setdefault(name, {"mode": "primary"} if prefix_keys[0] == "mode" else {})
     keys = ("agent", name)
-    values.written.setdefault(keys, prefix_keys)
-    known_keys = settings(AgentConfig)
+    values.source_keys.setdefault(keys, prefix_keys)
+    known_keys = list_settings(AgentConfig)
     options = dict(_object(values, raw.get("options"), (*prefix_keys, "options")))
     for key, value in raw.items():
         target = "steps" if key == "maxSteps" and "steps" not in raw else key
         if target in known_keys and target not in {"permission", "options"}:
             agent[target] = value
-            values.written[*keys, target] = (*prefix_keys, key)
+            values.source_keys[*keys, target] = (*prefix_keys, key)
         elif target not in {"permission", "options", "tools", "maxSteps"}:
             options[key] = value
-            values.written[*keys, "options", key] = (*prefix_keys, key)
+            values.source_keys[*keys, "options", key] = (*prefix_keys, key)
     if options:
         agent["options"] = {**agent.get("options", {}), **options}
     _permission(values, agent, raw, prefix_keys, keys)
@@ -83,8 +83,8 @@ def _agent(values: Values, name: str, raw: JSON, prefix_keys: Keys) -> None:
 def _permission(values: Values, section: JSON, raw: JSON, prefix_keys: Keys, keys: Keys) -> None:
     """Append the rules of a section's `tools` and then of its `permission` to what it has."""
     rules: list[JSON] = list(section.get("permission", ()))
-    for rule, place in (*_tools(values, raw, prefix_keys), *_rules(values, raw, prefix_keys)):
-        values.written[*keys, "permission", len(rules)] = place
+    for rule, path in (*_tools(values, raw, prefix_keys), *_rules(values, raw, prefix_keys)):
+        values.source_keys[*keys, "permission", len(rules)] = path
         rules.append(rule)
     if rules:
         section["permission"] = rules
@@ -92,25 +92,25 @@ def _permission(values: Values, section: JSON, raw: JSON, prefix_keys: Keys, key
 
 def _tools(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
     """Read the old form `{"bash": false}`."""
-    place = (*keys, "tools")
-    for name, is_on in _object(values, raw.get("tools"), place).items():
+    path = (*keys, "tools")
+    for name, is_on in _object(values, raw.get("tools"), path).items():
         if not isinstance(is_on, bool):
-            _fail(values, (*place, name), "expected true or false", is_on)
+            _fail(values, (*path, name), "expected true or false", is_on)
         permission = "edit" if name in _EDITS else name
-        yield _rule(permission, "*", "allow" if is_on else "deny"), (*place, name)
+        yield _rule(permission, "*", "allow" if is_on else "deny"), (*path, name)
 
 
 def _rules(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
     """Read `"ask"`, `{"bash": "ask"}` and `{"bash": {"git *": "allow"}}`."""
-    place = (*keys, "permission")
+    path = (*keys, "permission")
     value = raw.get("permission")
     if value is None:
         return
     if not is_object(value):
-        yield _rule("*", "*", _action(values, place, value)), place
+        yield _rule("*", "*", _action(values, path, value)), path
         return
     for permission, inner in value.items():
-        at = (*place, permission)
+        at = (*path, permission)
         if not is_object(inner):
             yield _rule(permission, "*", _action(values, at, inner)), at
             continue

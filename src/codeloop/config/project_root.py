@@ -1,4 +1,4 @@
-"""The work tree around a directory, and the permanent id of its project."""
+"""Finds the work tree around a directory, and the permanent id of its project."""
 
 import os
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ GLOBAL = "global"
 _ROOT = "worktree"
 _POINTER_BYTES = 4096
 _LONG_PATH = 120
-"""Bytes of a path that a folder is named by; a name has at most 255, and three may stand for one."""
+"""Bytes of a path that become a folder's name; a name has at most 255, and quoting makes three of one."""
 
 
 class ProjectRoot(Struct, frozen=True):
@@ -43,7 +43,7 @@ class ProjectRoot(Struct, frozen=True):
         return "" if self.directory == self.root else str(self.directory.relative_to(self.root))
 
     def scratch(self, folder: Path) -> Path:
-        """Return where whole outputs of tools go, in the project's folder: work trees of one project share none."""
+        """Return the folder for full outputs of tools, below the project's folder; each work tree has its own."""
         path = os.fsencode(self.root)
         name = str(self.root).replace("%", "%25").replace("/", "%2F")
         if len(path) > _LONG_PATH:
@@ -51,8 +51,8 @@ class ProjectRoot(Struct, frozen=True):
         return folder / "tool-output" / name
 
 
-class _Known(msgspec.Struct, frozen=True):
-    """What is remembered of one repository; `mark` changes when it is created again at the same path."""
+class _CachedId(msgspec.Struct, frozen=True):
+    """The cached id of one repository; `mark` changes when the repository is created again at the same path."""
 
     repository: str
     mark: str
@@ -75,14 +75,14 @@ def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, s
 
 
 def record_root(folder: Path, project_root: ProjectRoot) -> None:
-    """Keep where a project was last opened in the project's folder, so that it is known before its first session."""
+    """Store where a project was last opened in the project's folder, so that it is known before its first session."""
     if project_root.project_id != GLOBAL and read_root(folder) != str(project_root.root):
         with suppress(OSError, UnicodeEncodeError):
             write_private(folder / _ROOT, str(project_root.root))
 
 
 def read_root(folder: Path) -> str | None:
-    """Return the root that `record_root` stored; `/` for what is outside of repositories, None for no record."""
+    """Return the root that `record_root` stored; `/` for the project outside repositories; None: no record."""
     if folder.name == GLOBAL:
         return "/"
     try:
@@ -118,19 +118,19 @@ def _project_id(repository: Path, paths: Paths, environment: Mapping[str, str]) 
         return GLOBAL
     mark = _mark(repository)
     file = paths.cache / "repository" / f"{crc32(os.fsencode(repository)):08x}.json"
-    remembered = _recall(file)
-    if remembered is not None and remembered.repository == str(repository) and remembered.mark == mark:
-        return remembered.project_id
-    project_id, is_final = _root_commit(repository, environment)
-    if is_final:
+    cached = _read_cache(file)
+    if cached is not None and cached.repository == str(repository) and cached.mark == mark:
+        return cached.project_id
+    project_id, may_cache = _root_commit(repository, environment)
+    if may_cache:
         with suppress(OSError, UnicodeEncodeError):
-            remembered_now = _Known(repository=str(repository), mark=mark, project_id=project_id)
-            write_private(file, msgspec.json.encode(remembered_now).decode())
+            cached_id = _CachedId(repository=str(repository), mark=mark, project_id=project_id)
+            write_private(file, msgspec.json.encode(cached_id).decode())
     return project_id
 
 
 def _is_unborn(repository: Path) -> bool:
-    """Return whether nothing was ever committed, without a process: there is no reference of any kind."""
+    """Return whether nothing was ever committed, by looking for references instead of starting git."""
     try:
         if (repository / "packed-refs").exists() or (repository / "reftable").exists():
             return False
@@ -142,7 +142,7 @@ def _is_unborn(repository: Path) -> bool:
 
 
 def _mark(repository: Path) -> str:
-    """Identify a repository by what `git init` writes once; the inode alone may be used again."""
+    """Identify a repository by a file that only `git init` writes; an inode number alone may be reused."""
     facts = [repository.stat().st_ino]
     for name in ("description", "info/exclude", "config"):
         with suppress(OSError):
@@ -151,17 +151,17 @@ def _mark(repository: Path) -> str:
     return str(facts[0])
 
 
-def _recall(file: Path) -> _Known | None:
+def _read_cache(file: Path) -> _CachedId | None:
     try:
-        return msgspec.json.decode(read_start(file, 2 * _POINTER_BYTES), type=_Known)
+        return msgspec.json.decode(read_start(file, 2 * _POINTER_BYTES), type=_CachedId)
     except (OSError, msgspec.DecodeError):
         return None
 
 
 def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str, bool]:
-    """Ask git for the first root commit in sorted order; the second value says whether asking again is useless.
+    """Ask git for the first root commit in sorted order; the second value is whether the answer may be cached.
 
-    Where git is missing, refuses or needs too long, the path names the project.
+    If git is missing, refuses or takes too long, the id is made from the path.
     """
     import subprocess
     from hashlib import sha1
@@ -171,7 +171,7 @@ def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str,
         return by_path, False
     call = git_call(repository, "rev-list", "--max-parents=0", "HEAD", environment=environment)
     try:
-        completed = subprocess.run(
+        result = subprocess.run(
             call.command,
             env=call.environment,
             cwd="/",
@@ -185,7 +185,7 @@ def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str,
         return by_path, True
     except OSError:
         return by_path, False
-    commits = sorted(completed.stdout.decode("ascii", "replace").split())
-    if completed.returncode == 0 and commits:
+    commits = sorted(result.stdout.decode("ascii", "replace").split())
+    if result.returncode == 0 and commits:
         return commits[0], True
     return by_path, False

@@ -28,8 +28,8 @@ _ANY = (str(IPv4Address(0)), str(IPv6Address(0)))
 class Credential(Struct, frozen=True):
     """A client's credential for a server started in `directory` ("": unknown).
 
-    `url`: where to say it, which may be more exact than what was asked for: `localhost` is several addresses, and
-    another person's program may listen on one of them.
+    `url`: the address to send it to, which may be more specific than the requested one: `localhost` has several
+    addresses, and another user's program may listen on one of them.
     """
 
     url: str
@@ -39,7 +39,7 @@ class Credential(Struct, frozen=True):
 
 
 class RunningServer(Struct, frozen=True):
-    """One running server, as its file has it. `started` tells its process from a later one with the same id."""
+    """A running server, as stored in its file. `started` tells its process from a later one with the same id."""
 
     url: str
     username: str
@@ -47,7 +47,7 @@ class RunningServer(Struct, frozen=True):
     pid: int
     started: str = ""
     directory: str = ""
-    """Where it was started: one that takes its place is started there, too."""
+    """Where it was started. A server that replaces it is started there too."""
 
 
 def first_set(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
@@ -56,7 +56,7 @@ def first_set(environment: Mapping[str, str], names: tuple[str, ...]) -> str | N
 
 
 def username_of(environment: Mapping[str, str]) -> str:
-    """Return the user name that a server asks for and a client says."""
+    """Return the user name of server and clients."""
     name = first_set(environment, USERNAMES)
     return environment[name] if name else USERNAME
 
@@ -89,8 +89,8 @@ def withdraw(paths: Paths, url: str, *, of_any: bool = False) -> None:
 def credential_for(paths: Paths, url: str, environment: Mapping[str, str]) -> Credential | None:
     """Return the credential for the server at `url`: that of a running codeloop, else the environment's, if any.
 
-    A file counts for its own host and port only, while its process lives, and when only its owner, who we are, can
-    read it. `localhost`, 127.0.0.1 and ::1 are the same host.
+    A file counts only for its own host and port, while its process lives, and if nobody but us can read it.
+    `localhost`, 127.0.0.1 and ::1 are the same host.
     """
     try:
         host, port = _address(url)
@@ -98,27 +98,29 @@ def credential_for(paths: Paths, url: str, environment: Mapping[str, str]) -> Cr
         return None
     is_plain = urlsplit(url).scheme == "http"
     for candidate in _list_aliases(host) if is_plain else ():
-        living = _read_living(_file(paths, candidate, port))
-        if living is not None:
-            return Credential(_reachable(candidate, port), living.username, living.password, living.directory)
+        server = _read_running(_file(paths, candidate, port))
+        if server is not None:
+            return Credential(_make_url(candidate, port), server.username, server.password, server.directory)
     name = first_set(environment, PASSWORDS)
     return Credential(url, username_of(environment), environment[name]) if name else None
 
 
 def successor_of(paths: Paths, credential: Credential) -> Credential | None:
-    """Return the credential for the one server that now runs in the directory of one that is gone, on any port."""
+    """Return the credential for the server that replaces a stopped one: the only one started in the same directory."""
     running_servers = [
-        each for each in map(_read_living, _files(paths)) if each is not None and each.directory == credential.directory
+        each
+        for each in map(_read_running, _files(paths))
+        if each is not None and each.directory == credential.directory
     ]
     if not credential.directory or len(running_servers) != 1:
         return None
     host, port = _address(running_servers[0].url)
     return Credential(
-        _reachable(host, port), running_servers[0].username, running_servers[0].password, credential.directory
+        _make_url(host, port), running_servers[0].username, running_servers[0].password, credential.directory
     )
 
 
-def _read_living(path: Path) -> RunningServer | None:
+def _read_running(path: Path) -> RunningServer | None:
     running_server = _read(path)
     return (
         running_server if running_server is not None and is_alive(running_server.pid, running_server.started) else None
@@ -138,7 +140,7 @@ def _list_aliases(host: str) -> tuple[str, ...]:
     return (*((host,) if host in _LOOPBACK else ()), *(each for each in _LOOPBACK if each != host), *_ANY)
 
 
-def _reachable(host: str, port: int) -> str:
+def _make_url(host: str, port: int) -> str:
     if host in _ANY:
         host = _LOOPBACK[_ANY.index(host)]
     return f"http://{add_brackets(host)}:{port}"
@@ -149,7 +151,7 @@ def _folder(paths: Paths) -> Path:
 
 
 def _prefix() -> str:
-    """Return a prefix for this machine's files: several machines may share a home."""
+    """Return the prefix of this machine's files, since several machines may share a home directory."""
     return quote(os.uname().nodename, safe="")
 
 

@@ -1,4 +1,4 @@
-"""The layers of configuration, in ascending precedence, with the position of each value."""
+"""Reads the layers of configuration from their files and variables, in ascending precedence."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ class Layer(Struct, frozen=True):
         return self.document.value
 
     def position(self, keys: Keys, *, of_key: bool = False) -> Position | None:
-        """Return the place of a value of `raw` (or of its key), None when the layer is no text."""
+        """Return line and column of a value of `raw` (or of its key); None if the layer has no text."""
         return self.document.position(keys, of_key=of_key) if self.document.text else None
 
     def place(self, keys: Keys, *, of_key: bool = False) -> str:
@@ -49,7 +49,7 @@ class Layer(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """Which layer set a value; `keys` lead to it as it was written there."""
+    """The layer that set a value; `keys` lead to it in that layer."""
 
     layer: Layer
     keys: Keys = ()
@@ -61,7 +61,7 @@ class Origin(Struct, frozen=True):
 
     @property
     def raw(self) -> Any:
-        """The value as its layer has it, references unread; None where it has another form there."""
+        """The value as it is in its layer, references not replaced; None where it has another form there."""
         value: Any = self.layer.raw
         try:
             for key in self.keys:
@@ -78,15 +78,15 @@ class Origin(Struct, frozen=True):
 class ExtraLayers(Struct, frozen=True):
     """Layers that are not configuration files.
 
-    `ignored`: what an untrusted project has of them; `warnings`: a line each. They come after the files
-    of their layer, "global" or "project", and before what follows it.
+    `ignored`: those of an untrusted project; `warnings`: one line each. They come right after the files
+    of their layer, "global" or "project".
     """
 
     layers: tuple[Layer, ...] = ()
     ignored: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     distrust: str | None = None
-    """Why the project is not trusted, when that is not simply because nobody has trusted it."""
+    """Why the project is not trusted any more; None: it never was."""
 
 
 NO_EXTRA_LAYERS = ExtraLayers()
@@ -112,21 +112,21 @@ def find_layers(
     config_file: Path | None,
     environment: Mapping[str, str],
     command_line: JSON,
-    outside: list[str] | None = None,
+    links_out: list[str] | None = None,
 ) -> Iterator[Layer]:
     """Read every layer above the built-in one, in order. Raises CodeloopError for one that can't be read.
 
-    `outside`: the project is not trusted, so that its files that are links out of it are not read but added there.
+    `links_out`: the project is not trusted, so that its files that are links out of it are not read but added there.
     """
     yield from _files("global", paths.reference, REFERENCE_FILES)
     yield from _files("global", paths.config, OWN_FILES)
-    yield from _read_given(project_root, config_file, environment)
+    yield from _read_named_sources(project_root, config_file, environment)
     steps = _steps(project_root)
     project_files = [step / name for step in steps for name in PROJECT_FILES]
     project_files += [step / folder / name for step in steps for folder, names in FOLDERS for name in names]
     for file in project_files:
-        if outside is not None and _leads_out(file, project_root.root):
-            outside.append(str(file.relative_to(project_root.root)))
+        if links_out is not None and _leads_out(file, project_root.root):
+            links_out.append(str(file.relative_to(project_root.root)))
         elif (layer := _file("project", file, is_project=True)) is not None:
             yield layer
     if command_line:
@@ -134,7 +134,7 @@ def find_layers(
 
 
 def _leads_out(file: Path, root: Path) -> bool:
-    """Return whether something is there that is outside of `root` (a resolved path) or leads there by links."""
+    """Return whether a file exists that is, links followed, outside of `root` (a resolved path)."""
     real = os.path.realpath(file)
     return os.path.lexists(file) and not Path(real).is_relative_to(root)
 
@@ -142,7 +142,7 @@ def _leads_out(file: Path, root: Path) -> bool:
 def candidates(
     project_root: ProjectRoot, paths: Paths, *, config_file: Path | None, environment: Mapping[str, str]
 ) -> Iterator[Path]:
-    """Return every file and folder that a layer may come from, whether it is there or not."""
+    """Return every file and folder that a layer may come from, whether it exists or not."""
     yield from (paths.reference / name for name in REFERENCE_FILES)
     yield from (paths.config / name for name in OWN_FILES)
     if named_file := _find_named_file(config_file, environment):
@@ -164,8 +164,10 @@ def _find_named_file(config_file: Path | None, environment: Mapping[str, str]) -
     return str(config_file) if config_file else environment.get("CODELOOP_CONFIG") or environment.get("OPENCODE_CONFIG")
 
 
-def _read_given(project_root: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
-    """Read what the user who started the program names: a file, and texts in the environment."""
+def _read_named_sources(
+    project_root: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]
+) -> Iterator[Layer]:
+    """Read the layers that the user names at the start: a file, and texts in the environment."""
     named_file = _find_named_file(config_file, environment)
     if named_file:
         file = project_root.directory / named_file

@@ -1,4 +1,4 @@
-"""`{env:NAME}` and `{file:path}` in configuration values."""
+"""Replaces `{env:NAME}` and `{file:path}` in configuration values."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def variable(name: str, environment: Mapping[str, str]) -> str:
 def substitute(
     layer: Layer, paths: Paths, environment: Mapping[str, str], files: dict[Path, FileState] | None = None
 ) -> Any:
-    """Return a layer's values with every reference replaced, once: what comes in is not looked at again.
+    """Return a layer's values with every reference replaced; references in what comes in are not.
 
     An unset variable is the empty text; `{env:NAME:-text}` is the text where the variable is unset or empty. A file is
     relative to the layer's own folder, or starts with `~`; blanks around its content are dropped. `files` receives the

@@ -1,4 +1,4 @@
-"""Locates the value that does not fit a struct, since msgspec reports the error without its path."""
+"""Finds the value that does not fit a struct, to report its position in the file."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def find_fault(value: Any, kind: Any, keys: Keys = ()) -> tuple[Keys, str]:
             msgspec.convert(inner, inner_kind)
         except msgspec.ValidationError:
             return find_fault(inner, inner_kind, (*keys, key))
-    return keys, _complaint(value, kind)
+    return keys, _describe_fault(value, kind)
 
 
 def _validate_members(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, Any]]:
@@ -42,7 +42,7 @@ def _members(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
 
 
-def _complaint(value: Any, kind: Any) -> str:
+def _describe_fault(value: Any, kind: Any) -> str:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

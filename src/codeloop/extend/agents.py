@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.config.trust.restrict import Overlaps, change_rule, restricting
+from codeloop.config.trust.restrict import Overlaps, change_rule, restrict
 from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import make_agent_rules
@@ -70,7 +70,7 @@ def build_rules(
     rules = (*built_in, *config.permission, *own.permission)
     if own.only is not None:
         rules = (*rules, *_limit((*base, *rules), own.only))
-    return (*rules, *restricting((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
+    return (*rules, *restrict((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
 
 
 _BESIDE_TOOLS = [

@@ -24,7 +24,7 @@ class Limits(msgspec.Struct, frozen=True):
 HOUR_WRITE = 2.0
 """The price of one-hour cache writes, as a multiple of the input price."""
 TIERS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
-"""Tier -> the factor of standard prices."""
+"""Service tier -> the factor that it applies to the standard prices."""
 
 
 class Prices(msgspec.Struct, frozen=True):
@@ -44,11 +44,11 @@ class Prices(msgspec.Struct, frozen=True):
     def cost(self, tokens: Tokens) -> float:
         """Return the dollars that the `tokens` of a request cost. Reasoning tokens are part of `output`."""
         prices = self.of(tokens)
-        thought = tokens.reasoning if prices.reasoning is not None else 0
+        reasoning = tokens.reasoning if prices.reasoning is not None else 0
         dollars = (
             tokens.input * prices.input
-            + (tokens.output - thought) * prices.output
-            + thought * (prices.reasoning or 0.0)
+            + (tokens.output - reasoning) * prices.output
+            + reasoning * (prices.reasoning or 0.0)
             + tokens.cache.read * prices.cache_read
             + tokens.cache.write * prices.cache_write
             + tokens.cache.hour_write * (prices.hour_write - prices.cache_write)
@@ -113,14 +113,14 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextPiece(msgspec.Struct, frozen=True, tag="text"):
-    """Text of either side; `metadata` is what the adapter once gave with an answer's text, unchanged."""
+    """Text of the user or the model; the adapter gets back the `metadata` that it gave with an answer's text."""
 
     text: str
     metadata: JSON = {}
 
 
 class ReasoningPiece(msgspec.Struct, frozen=True, tag="reasoning"):
-    """Thinking to be sent back; `metadata`: the adapter's, unchanged."""
+    """Thinking to be sent back; `metadata` as of TextPiece."""
 
     text: str
     metadata: JSON = {}
@@ -182,7 +182,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. Messages alternate as projection made them; an adapter may cache what it made of one by identity."""
+    """One request. An adapter may cache what it makes of a message by its identity, since messages are immutable."""
 
     system: str
     messages: tuple[ModelMessage, ...]
@@ -194,13 +194,13 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     options: JSON = {}
     """Further fields of the request's body, passed through as they are."""
     body: JSON = {}
-    """Fields of the body in the wire's own names, which go before all others."""
+    """Fields of the body in the protocol's own names; they override all others."""
     headers: dict[str, str] = {}
     """Further headers of this request."""
     keep_hour: bool = False
-    """Whether a service that can should keep the beginning of the request for an hour, at a higher price."""
+    """Whether a service that can should cache the beginning of the request for an hour, at a higher price."""
     attempts: int | None = None
-    """Tries in all, where another model stands ready; None: as many as usual."""
+    """How often to try at most, where another model can take over; None: as often as usual."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):
@@ -244,7 +244,7 @@ class CallReady(msgspec.Struct, frozen=True):
 class RetryScheduled(msgspec.Struct, frozen=True):
     """The request is sent again at `at` (ms since the epoch); events of the last attempt no longer count.
 
-    `attempt`: the one that failed; 0: none did, the request only goes out in another way, which `message` says.
+    `attempt`: the one that failed; 0: none failed, but something was changed before sending, which `message` says.
     `tokens`: the service's counts of that attempt.
     """
 
@@ -266,8 +266,8 @@ FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "cut", 
 class Finished(msgspec.Struct, frozen=True):
     """The last event of every stream.
 
-    `cut`: the connection ended after complete calls had come, so that trying again would repeat them.
-    `error`: nothing more will come; `error` says why.
+    `cut`: the connection broke after complete calls had arrived, so that trying again would repeat them.
+    `error`: the request failed; the field `error` says why.
     """
 
     reason: FinishReason

@@ -1,4 +1,4 @@
-"""Origins of URLs, to which keys are bound."""
+"""Base URLs: their origins, to which keys are bound; how they may be shown; what a mistyped one probably means."""
 
 import re
 from urllib.parse import urlsplit
@@ -8,8 +8,8 @@ from codeloop.net.origin import add_brackets
 
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
-_REQUEST = re.compile(r"(?:/(?:chat|completions|messages|responses|models))+$")
-_DOUBLED = re.compile(r"(/v\d\w*)(?:/v\d\w*)+")
+_REQUEST_PATH = re.compile(r"(?:/(?:chat|completions|messages|responses|models))+$")
+_REPEATED_VERSION = re.compile(r"(/v\d\w*)(?:/v\d\w*)+")
 _VERSION = re.compile(r"/v\d")
 
 
@@ -31,11 +31,11 @@ def origin(url: str) -> str:
     return f"{scheme}://{shown_host}" if port in {None, _PORTS[scheme]} else f"{scheme}://{shown_host}:{port}"
 
 
-def bare_url(url: str) -> str:
-    """Return a URL without user, password, query and fragment: what may be shown of it."""
-    start, slashes, rest = re.split(r"[?#]", url, maxsplit=1)[0].partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{start}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+def displayable_url(url: str) -> str:
+    """Return a URL without user, password, query and fragment, so that it may be shown."""
+    scheme, slashes, address = re.split(r"[?#]", url, maxsplit=1)[0].partition("://")
+    host, slash, path = address.partition("/")
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
 
 
 def likely_base(url: str) -> str | None:
@@ -43,13 +43,13 @@ def likely_base(url: str) -> str | None:
 
     Users paste a request's whole address, repeat a part, or omit the version that most services need.
     """
-    start, slashes, rest = url.partition("://")
-    host, _, path = rest.partition("/")
-    path = _REQUEST.sub("", f"/{path}".rstrip("/"))
-    path = _DOUBLED.sub(r"\1", path)
+    scheme, slashes, address = url.partition("://")
+    host, _, path = address.partition("/")
+    path = _REQUEST_PATH.sub("", f"/{path}".rstrip("/"))
+    path = _REPEATED_VERSION.sub(r"\1", path)
     if not _VERSION.search(path):
         path += "/v1"
-    better = f"{start}{slashes}{host}{path}"
+    better = f"{scheme}{slashes}{host}{path}"
     return better if better != url.rstrip("/") else None
 
 

@@ -17,7 +17,7 @@ from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import environment_key, holds_key
 from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable, NoKey
-from codeloop.model.origin import bare_url, origin
+from codeloop.model.origin import displayable_url, origin
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.limits import KEY_HELPER_TTL, MODEL_FIRST_BYTE, MODEL_IDLE, MODEL_NO_DEADLINE
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from codeloop.model.credentials.cloud_chain import Signer
     from codeloop.model.wire.endpoint import Endpoint
 
-Written = Callable[[tuple[str, ...]], tuple[str, str] | None]
-"""Returns where a setting of the configuration is written and how to change it; None when it is not configured."""
+SettingOrigin = Callable[[tuple[str, ...]], tuple[str, str] | None]
+"""Finds where a setting (its path of keys) is written, and how to change it; None when it is not configured."""
 NO_PROVIDER_CONFIG = ProviderConfig()
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-def has_no_address(keys: tuple[str, ...]) -> None:
-    """Return None: for providers without configuration."""
+def find_no_origin(keys: tuple[str, ...]) -> None:
+    """Find no setting: for providers without configuration files."""
     del keys
 
 
@@ -46,17 +46,17 @@ class Provider(Struct, frozen=True):
     url: str
     """Where requests go."""
     home: str
-    """Where a stored key without an origin belongs: the catalog's address, or that of a provider only configured."""
+    """The address that a stored key without an origin is for: the catalog's, or else the configured one."""
     env: tuple[str, ...]
     count: int
     """Models in the catalog."""
     open_ended: bool
-    """A local server: its models are not known beforehand."""
+    """Whether it takes any model name: a local server, whose models are not known beforehand."""
     config: ProviderConfig
 
     def __repr__(self) -> str:
-        """Return the text that may be shown: its configuration may hold a key."""
-        return f"Provider(id={self.id!r}, url={bare_url(self.url)!r})"
+        """Return id and URL only, since the configuration may hold a key."""
+        return f"Provider(id={self.id!r}, url={displayable_url(self.url)!r})"
 
     @property
     def configured_key(self) -> str | None:
@@ -86,15 +86,15 @@ def provider_of(
     """Merge a provider's catalog row, local-server row and configuration; None when it is unknown."""
     if row is None and local is None and config is NO_PROVIDER_CONFIG:
         return None
-    known = BASE_URLS.get(provider_id, "") or (row.api if row else "") or (local.url if local else "")
+    default_url = BASE_URLS.get(provider_id, "") or (row.api if row else "") or (local.url if local else "")
     base_url = config.options.get("baseURL") or config.api
-    url = base_url.rstrip("/") if isinstance(base_url, str) else known
+    url = base_url.rstrip("/") if isinstance(base_url, str) else default_url
     return Provider(
         id=provider_id,
         name=config.name or (row.name if row else "") or (local.name if local else provider_id),
         npm=config.npm or (row.npm if row else "@ai-sdk/openai-compatible"),
         url=url,
-        home=known or url,
+        home=default_url or url,
         env=tuple(config.env) if config.env is not None else (row.env if row else ()),
         count=row.count if row else 0,
         open_ended=local is not None,
@@ -117,18 +117,18 @@ def settings_of(provider: Provider, environment: Mapping[str, str]) -> Mapping[s
         for option, name in SETTINGS.get(provider.id, {}).items()
         if options.get(option)
     }
-    merged = {**environment, **settings} if settings else environment
+    with_options = {**environment, **settings} if settings else environment
     chain = chain_of(provider.id)
-    return merged if chain is None else {**merged, **chain.settings(merged)}
+    return with_options if chain is None else {**with_options, **chain.settings(with_options)}
 
 
 def key_headers(npm: str, provider_id: str, key: str) -> dict[str, str]:
     """Return the headers that carry a key where a provider's models of an `npm` name are served."""
     service = service_of(ModelInfo(provider_id=provider_id, id="", name="", npm=npm))
-    return _headers_of(service.protocol if service else "", key)
+    return _make_key_headers(service.protocol if service else "", key)
 
 
-def _headers_of(protocol: str, key: str) -> dict[str, str]:
+def _make_key_headers(protocol: str, key: str) -> dict[str, str]:
     match protocol:
         case "anthropic-messages":
             return {"x-api-key": key, "anthropic-version": "2023-06-01"}
@@ -146,7 +146,7 @@ def address_of(provider: Provider, environment: Mapping[str, str]) -> str | None
 def why_no_key(provider: Provider, environment: Mapping[str, str]) -> str:
     """Return why a key can't be stored for a provider's own address, and what to do; empty when it can."""
     settings, chain = settings_of(provider, environment), chain_of(provider.id)
-    needs = "" if resolve_url(provider.url, settings) else _no_address(provider, provider.url, settings)
+    needs = "" if resolve_url(provider.url, settings) else _describe_missing_address(provider, provider.url, settings)
     if chain is None or chain.takes_key:
         return needs
     reason = chain.find(settings)
@@ -168,15 +168,15 @@ def endpoint_of(
     template = _template_of(provider, service)
     url = resolve_url(template, environment)
     if url is None:
-        raise ModelUnavailable(_no_address(provider, template, environment))
+        raise ModelUnavailable(_describe_missing_address(provider, template, environment))
     origin(url)
-    headers = _strings(provider.id, provider.config.options.get("headers"))
+    headers = _read_headers(provider.id, provider.config.options.get("headers"))
     key, signer = None, None
     key_headers = KEY_HEADERS & {name.lower() for name in headers}
     if provider.has_key_helper and not provider.configured_key:
         signer = _key_helper(provider, service)
     else:
-        key = _key(provider, url, credentials, environment)
+        key = _find_key(provider, url, credentials, environment)
     if isinstance(key, KeyringKey):
         signer, key = None if key_headers else _keyring_signer(provider, key, credentials, service), None
     if key is None and signer is None and not key_headers:
@@ -186,22 +186,22 @@ def endpoint_of(
         elif has_device_sign_in(provider, credentials):
             signer = _device_signer(provider, credentials)
         elif provider.env and not provider.configured_url and not is_loopback(urlsplit(url).hostname or ""):
-            raise NoKey(_no_key(provider))
+            raise NoKey(_describe_missing_key(provider))
     options = provider.config.options
     return Endpoint(
         base_url=url,
         key=key,
         signer=signer,
         headers=headers,
-        first_byte=_seconds(provider.id, "timeout", options.get("timeout"), MODEL_FIRST_BYTE.seconds),
-        idle=_seconds(provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds),
+        first_byte=_read_deadline(provider.id, "timeout", options.get("timeout"), MODEL_FIRST_BYTE.seconds),
+        idle=_read_deadline(provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds),
     )
 
 
 def _template_of(provider: Provider, service: Service | None) -> str:
     """Return the address of a service, perhaps with `${NAME}` in it.
 
-    A configured one of Vertex AI ends with a publisher, in the place of which comes that of the model.
+    A configured address of Vertex AI ends with a publisher, which is replaced by that of the model.
     """
     if service is None or not service.url:
         return provider.url
@@ -212,7 +212,7 @@ def _template_of(provider: Provider, service: Service | None) -> str:
 
 
 def has_device_sign_in(provider: Provider, credentials: Credentials) -> bool:
-    """Return whether somebody signed in at a provider by a code, with the client id that is configured."""
+    """Return whether the user signed in at a provider by a device code, with the client id that is configured."""
     if not provider.config.options.get("clientId"):
         return False
     from codeloop.model.credentials.device_code import device_sign_in, find_sign_in
@@ -231,7 +231,7 @@ def _device_signer(provider: Provider, credentials: Credentials) -> "Signer | No
 def _keyring_signer(provider: Provider, key: KeyringKey, credentials: Credentials, service: Service | None) -> "Signer":
     from codeloop.model.credentials.system_keyring import KeyringSigner
 
-    headers_of = partial(_headers_of, service.protocol if service else "")
+    headers_of = partial(_make_key_headers, service.protocol if service else "")
     return KeyringSigner(provider.id, key.origin, headers_of, credentials.remember)
 
 
@@ -239,15 +239,15 @@ def _key_helper(provider: Provider, service: Service | None) -> "Signer":
     from codeloop.model.credentials.key_helper import KeyHelper, command_of
 
     options, protocol = provider.config.options, service.protocol if service else ""
-    ttl = _seconds(provider.id, "apiKeyHelperTtl", options.get("apiKeyHelperTtl"), KEY_HELPER_TTL.seconds)
+    ttl = _read_deadline(provider.id, "apiKeyHelperTtl", options.get("apiKeyHelperTtl"), KEY_HELPER_TTL.seconds)
     command = command_of(provider.id, options["apiKeyHelper"])
-    return KeyHelper(provider.id, command, partial(_headers_of, protocol), ttl)
+    return KeyHelper(provider.id, command, partial(_make_key_headers, protocol), ttl)
 
 
-def _key(
+def _find_key(
     provider: Provider, url: str, credentials: Credentials, environment: Mapping[str, str]
 ) -> str | KeyringKey | None:
-    """Return the configured key, else the environment's, else a stored one or that the keyring has it."""
+    """Return the configured key, else the environment's, else the stored one: a text, or its entry in the keyring."""
     if provider.configured_key:
         return provider.configured_key
     environment_value = environment_key(provider.env, environment)
@@ -257,7 +257,7 @@ def _key(
     return credentials.key(provider.id, url, [home for home in homes if home])
 
 
-def _no_key(provider: Provider) -> str:
+def _describe_missing_key(provider: Provider) -> str:
     missing = "There is no key" if chain_of(provider.id) is None else "There are no credentials"
     return f"{missing} for {provider.name}. {how_to_get_key(provider)}"
 
@@ -271,17 +271,17 @@ def how_to_get_key(provider: Provider) -> str:
     return f"Set {names}, or run {login}." if names else f"Run {login}."
 
 
-def _no_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:
+def _describe_missing_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:
     missing = [name for name in _VARIABLE.findall(url) if not environment.get(name)]
     options = {name: option for option, name in SETTINGS.get(provider.id, {}).items()}
     if missing:
         own = [f"`{options[name]}`" for name in missing if name in options]
-        other = f", or {' and '.join(own)} in provider.{provider.id}.options of codeloop.json" if own else ""
-        return f"The address of {provider.name} needs {' and '.join(missing)} in the environment{other}."
+        alternative = f", or {' and '.join(own)} in provider.{provider.id}.options of codeloop.json" if own else ""
+        return f"The address of {provider.name} needs {' and '.join(missing)} in the environment{alternative}."
     return f"The address of {provider.name} is not known. Set provider.{provider.id}.options.baseURL in codeloop.json."
 
 
-def _strings(provider_id: str, value: object) -> dict[str, str]:
+def _read_headers(provider_id: str, value: object) -> dict[str, str]:
     try:
         return msgspec.convert(value or {}, dict[str, str], strict=False)
     except msgspec.ValidationError as error:
@@ -297,13 +297,13 @@ def concurrency_of(provider: Provider) -> int | None:
             return None
         case int(most) if most > 0 and most is not True:
             return most
-        case other:
+        case value:
             raise ModelUnavailable(
-                f"provider.{provider.id}.options.concurrency is {other!r}; it must be a whole number above 0."
+                f"provider.{provider.id}.options.concurrency is {value!r}; it must be a whole number above 0."
             )
 
 
-def _seconds(provider_id: str, name: str, value: object, default: float) -> float:
+def _read_deadline(provider_id: str, name: str, value: object, default: float) -> float:
     """Read a deadline of the configuration: milliseconds, or false for none."""
     match value:
         case None | True:

@@ -17,9 +17,9 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides, is_allowed
 from codeloop.model.catalog.services import BY_NAME, Protocol, is_spoken, service_of
 from codeloop.model.catalog.vendors import (
-    DEPLOYED,
     LOCAL_SERVERS,
     NEEDS_CHOICE,
+    NEEDS_DEPLOYMENT,
     PREFERRED_PROVIDERS,
     LocalServer,
 )
@@ -31,12 +31,12 @@ from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel
 from codeloop.model.provider import (
     NO_PROVIDER_CONFIG,
     Provider,
-    Written,
+    SettingOrigin,
     address_of,
     concurrency_of,
     endpoint_of,
+    find_no_origin,
     has_device_sign_in,
-    has_no_address,
     provider_of,
     settings_of,
 )
@@ -82,7 +82,7 @@ class Providers:
     """All providers and models that the catalog and the configuration name.
 
     `environment` is the process's; `credentials` are the stored keys; `local` are the servers that are looked for on
-    this machine; `config_files` finds the file that a setting was read from; `signs_in`: the providers whose
+    this machine; `config_files` finds the file that a setting was read from; `signs_in` returns the providers whose
     requests a plugin sends or signs for the user who signed in.
     """
 
@@ -93,7 +93,7 @@ class Providers:
         credentials: Credentials,
         environment: Mapping[str, str],
         local: Sequence[LocalServer] = LOCAL_SERVERS,
-        config_files: Written = has_no_address,
+        config_files: SettingOrigin = find_no_origin,
         signs_in: Callable[[], AbstractSet[str]] = frozenset,
     ) -> None:
         self._config = config
@@ -108,9 +108,9 @@ class Providers:
 
     def all(self) -> list[Provider]:
         """Return every provider that the configuration does not switch off: the configured ones first."""
-        return [provider for provider in self.all_with_disabled() if self._is_enabled(provider.id)]
+        return [provider for provider in self.list_all() if self._is_enabled(provider.id)]
 
-    def all_with_disabled(self) -> list[Provider]:
+    def list_all(self) -> list[Provider]:
         """Return every provider, those that the configuration switches off too: the configured ones first."""
         ids = [*self._config.provider, *(row.id for row in self._catalog.providers()), *self._local]
         providers = (self._provider(provider_id) for provider_id in dict.fromkeys(ids))
@@ -147,7 +147,9 @@ class Providers:
     def listing(self, provider: Provider) -> dict[str, ModelInfo]:
         """Return all models of a provider by id, those too that the configuration excludes."""
         info = self._catalog.provider(provider.id)
-        return apply_overrides(info.models if info else {}, provider.config, provider.id, provider.npm, everything=True)
+        return apply_overrides(
+            info.models if info else {}, provider.config, provider.id, provider.npm, include_excluded=True
+        )
 
     def usable(self) -> list[UsableProvider]:
         """Return the providers that have a key, or need none because the configuration says where they are."""
@@ -182,7 +184,7 @@ class Providers:
     def info(self, ref: str) -> ModelInfo:
         """Return the model that `provider/model` names.
 
-        A provider whose models nobody lists (a local server, a configured address) takes any name.
+        A provider without a list of models (a local server, a configured address) takes any name.
         Raises `UnknownModel`, naming up to three that are similar.
         """
         provider_id, slash, model_id = ref.partition("/")
@@ -238,16 +240,16 @@ class Providers:
 
             model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(most)))
         model = RetryingModel(model)  # a request waiting for a retry holds no slot
-        return model if through else _with_true_context(model, info, endpoint, provider.config.models.get(info.id))
+        return model if through else _with_local_context(model, info, endpoint, provider.config.models.get(info.id))
 
-    async def default(self, configured: str | None = None) -> str:
-        """Return the default `provider/model`: `configured` (the configured one) if there is.
+    async def default(self, preferred: str | None = None) -> str:
+        """Return the default `provider/model`: `preferred`, else the configured one, if there is one.
 
         Then: a configured provider that lists models, a key in the environment, a stored key, a local server that
-        answers. Raises `NoModel` when there is nothing, `UnknownModel` when `configured` does not exist.
+        answers. Raises `NoModel` when there is nothing, `UnknownModel` when that one does not exist.
         """
-        if configured or self._config.model:
-            return self.info(configured or self._config.model or "").ref
+        if preferred or self._config.model:
+            return self.info(preferred or self._config.model or "").ref
         from codeloop.model.catalog.default_model import choose_default
 
         by_source: dict[str, list[Provider]] = {}
@@ -287,8 +289,8 @@ class Providers:
             secrets = self.credentials.secrets()
         except ModelUnavailable:
             secrets = set[str]()
-        configured = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}
-        return clean_environment(self.environment, self._catalog, secrets | configured)
+        config_keys = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}
+        return clean_environment(self.environment, self._catalog, secrets | config_keys)
 
     async def _find_local(self) -> str:
         from codeloop.model.catalog.default_model import local_model
@@ -319,7 +321,7 @@ class Providers:
         return provider_of(provider_id, self._catalog.row(provider_id), config, self._local.get(provider_id))
 
     def _source(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
-        """Return the source of the provider's key; empty when it is unusable."""
+        """Return the source of the provider's key, as in `UsableProvider`; empty when it has none."""
         if provider.configured_key or provider.has_key_helper:
             return "configuration"
         if is_signed_in(self, provider):
@@ -337,12 +339,12 @@ class Providers:
 
 
 def choices_of(providers: Providers, provider_id: str) -> dict[str, ModelInfo]:
-    """Return the models that may be used without being named.
+    """Return the models of a provider that may be chosen without the user naming them.
 
-    Where models are deployed first, and on this machine, where each has to be loaded: the configured ones.
+    All of them; but only the configured ones where models have to be deployed or, on this machine, loaded first.
     """
     models, provider = providers.models(provider_id), providers.provider(provider_id)
-    if provider_id not in DEPLOYED and not provider.open_ended:
+    if provider_id not in NEEDS_DEPLOYMENT and not provider.open_ended:
         return models
     return {name: models[name] for name in provider.config.models if name in models}
 
@@ -354,29 +356,31 @@ def hints_of(
     from codeloop.model.hints import ProviderHints
 
     info = info or ModelInfo(provider_id=provider.id, id="", name="")
-    known = (providers.credentials, providers.environment, providers.config_files)
-    return ProviderHints(provider, info, *known, lambda: providers.models(provider.id), is_signed_in)
+    sources = (providers.credentials, providers.environment, providers.config_files)
+    return ProviderHints(provider, info, *sources, lambda: providers.models(provider.id), is_signed_in)
 
 
-def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: "Endpoint", row: ModelConfig | None) -> ChatModel:
-    """Return the model, which asks its server for its context where that is on this machine."""
+def _with_local_context(model: ChatModel, info: ModelInfo, endpoint: "Endpoint", row: ModelConfig | None) -> ChatModel:
+    """Wrap a model of a server on this machine, so that it asks the server for its real context length."""
     if not is_loopback(urlsplit(endpoint.base_url).hostname or ""):
         return model
-    from codeloop.model.local.context import reader_of
+    from codeloop.model.local.context import find_reader
 
-    reader = reader_of(info.provider_id, endpoint.base_url)
+    reader = find_reader(info.provider_id, endpoint.base_url)
     if reader is None:
         return model
+    from codeloop.model.local.context_increase import find_increase
     from codeloop.model.local.model import ContextWish, LocalModel
-    from codeloop.model.local.raising import raise_of
 
     limit = row.limit if row is not None else None
-    wish = ContextWish(raise_of(info.provider_id, endpoint.base_url), limit.context or 0 if limit is not None else 0)
+    wish = ContextWish(
+        find_increase(info.provider_id, endpoint.base_url), limit.context or 0 if limit is not None else 0
+    )
     return LocalModel(model, reader, endpoint.base_url, wish)
 
 
 def is_signed_in(providers: Providers, provider: Provider) -> bool:
-    """Return whether somebody signed in at a provider: by a code, or with a plugin that sees to its requests."""
+    """Return whether the user signed in at a provider: by a device code, or with a plugin that sends its requests."""
     if has_device_sign_in(provider, providers.credentials):
         return True
     return provider.id in providers.signs_in() and providers.credentials.find_sign_in(provider.id) is not None
@@ -384,12 +388,12 @@ def is_signed_in(providers: Providers, provider: Provider) -> bool:
 
 def _by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provider]:
     rank = {provider_id: rank_number for rank_number, provider_id in enumerate(PREFERRED_PROVIDERS)}
-    ordered: list[Provider] = []
+    providers: list[Provider] = []
     for source in ("configuration", "environment", "credentials", "none"):
         group = [
             provider
             for provider in by_source.get(source, [])
             if source != "environment" or provider.id not in NEEDS_CHOICE
         ]
-        ordered += sorted(group, key=lambda provider: rank.get(provider.id, len(rank)))
-    return ordered
+        providers += sorted(group, key=lambda provider: rank.get(provider.id, len(rank)))
+    return providers

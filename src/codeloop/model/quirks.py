@@ -20,7 +20,7 @@ class Quirks(Struct, frozen=True):
 
     max_tokens_field: str = "max_tokens"
     short_answers: bool = False
-    """Cuts answers at a few thousand tokens where a request does not say how many it may have."""
+    """Cuts answers at a few thousand tokens unless the request sets a maximum."""
     usage_option: bool = True
     """Accepts `stream_options.include_usage`."""
     sampling: bool = True
@@ -29,7 +29,7 @@ class Quirks(Struct, frozen=True):
     reasoning_field: str = ""
     """The field of an assistant message that thinking goes back in; the model's own row of the catalog wins."""
     refused_keywords: frozenset[str] = frozenset()
-    """JSON Schema keywords that the vendor rejects; they are checked when a call comes."""
+    """JSON Schema keywords that the vendor rejects, so they are not sent. Calls are still checked against them."""
     schema_dialect: SchemaDialect = ""
     parallel_tool_calls: bool | None = None
     """Sent with tools when not None."""
@@ -44,7 +44,7 @@ class Quirks(Struct, frozen=True):
     hour_marks: bool = False
     """Accepts one-hour cache marks."""
     marked_models: tuple[str, ...] = ()
-    """Models, by wildcard, that a gateway of chat completions caches only up to such a mark."""
+    """Models, by wildcard, for which a chat-completions gateway caches nothing without such marks."""
     cache_minutes: int = 5
     """How long the service keeps the beginning of a request in its prompt cache after the last request with it."""
     answer_format: AnswerFormat = ""
@@ -58,7 +58,7 @@ class Quirks(Struct, frozen=True):
     patch_grammar: tuple[str, ...] = ()
     """Models, by wildcard, that call the patch tool with plain text by a grammar."""
     initiator_header: str = ""
-    """A header that says whether a request begins with what the user said ("user") or goes on by itself ("agent")."""
+    """A header that says who caused the request: "user" (a prompt) or "agent" (the requests that follow from it)."""
     headers: dict[str, str] = struct_field(default_factory=dict[str, str])
     names: dict[str, str] = struct_field(default_factory=dict[str, str])
     """Configuration's spelling of a body field -> the wire's."""
@@ -79,16 +79,16 @@ COMMON_NAMES = {
     "budgetTokens": "budget_tokens",
 }
 
-UNCLOSED = frozenset({"additionalProperties", "default"})
-"""Not sent where it is unknown whether they are understood."""
+UNCERTAIN = frozenset({"additionalProperties", "default"})
+"""Keywords that are not sent to services of which it is not known whether they understand them."""
 BOUNDS = frozenset(
     {"minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "multipleOf"}
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 )
 """Services that compile a schema into a grammar know a part of these at best, and refuse a request with another."""
-GRAMMAR = UNCLOSED | BOUNDS
+GRAMMAR = UNCERTAIN | BOUNDS
 
-COMPATIBLE = Quirks(refused_keywords=UNCLOSED, names=COMMON_NAMES)
+COMPATIBLE = Quirks(refused_keywords=UNCERTAIN, names=COMMON_NAMES)
 OPENAI = Quirks(
     max_tokens_field="max_completion_tokens",
     session_field="prompt_cache_key",
@@ -101,8 +101,8 @@ OPENAI = Quirks(
     no_answer_format=("gpt-3.5*", "gpt-4", "gpt-4-*", "gpt-4o-2024-05-13", "o1-mini*", "o1-preview*", "chatgpt-*"),
     names=COMMON_NAMES,
 )
-OPENAI_LIKE = replace(OPENAI, refused_keywords=UNCLOSED, answer_format="", reasoning_summary="", patch_grammar=())
-"""A service that speaks as OpenAI does at an address of its own."""
+OPENAI_LIKE = replace(OPENAI, refused_keywords=UNCERTAIN, answer_format="", reasoning_summary="", patch_grammar=())
+"""A service that speaks OpenAI's protocol at an address of its own."""
 ANTHROPIC = Quirks(
     hour_marks=True,
     answer_format="output_config",
@@ -121,7 +121,7 @@ KIMI = replace(
 AZURE = Quirks(
     max_tokens_field="max_completion_tokens",
     system_role="developer",
-    refused_keywords=UNCLOSED,
+    refused_keywords=UNCERTAIN,
     answer_format="response_format",
     no_answer_format=OPENAI.no_answer_format,
     session_field="prompt_cache_key",
@@ -137,11 +137,11 @@ GOOGLE = Quirks(
     no_answer_format=("gemini-1*", "gemini-2*", "gemma*"),
     names={"budgetTokens": "thinkingBudget", "maxTokens": "maxOutputTokens"},
 )
-"""Models before Gemini 3 take no format of the answer beside tools."""
+"""Models before Gemini 3 take either tools or an answer format, not both."""
 INTERACTIONS = Quirks(
     cache_minutes=60,
     answer_format="interaction_format",
-    refused_keywords=UNCLOSED,
+    refused_keywords=UNCERTAIN,
     no_answer_format=GOOGLE.no_answer_format,
     names={
         **COMMON_NAMES,
@@ -173,7 +173,7 @@ ROWS: dict[str, Quirks] = {
         cache_minutes=24 * 60,
         images=False,
         pdf=False,
-        refused_keywords=UNCLOSED,
+        refused_keywords=UNCERTAIN,
         forced_call=False,
         reasoning_field="reasoning_content",
         names=COMMON_NAMES,
@@ -195,7 +195,7 @@ ROWS: dict[str, Quirks] = {
     "xai": Quirks(
         pdf=False,
         session_field="prompt_cache_key",
-        refused_keywords=UNCLOSED,
+        refused_keywords=UNCERTAIN,
         answer_format="response_format",
         no_answer_format=("grok-2*", "grok-3*", "grok-beta"),
         names=COMMON_NAMES,
@@ -205,8 +205,8 @@ ROWS: dict[str, Quirks] = {
     "ollama": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "lmstudio": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "llama.cpp": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
-    "vllm": Quirks(pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
-    "sglang": Quirks(pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
+    "vllm": Quirks(pdf=False, refused_keywords=UNCERTAIN, names=COMMON_NAMES),
+    "sglang": Quirks(pdf=False, refused_keywords=UNCERTAIN, names=COMMON_NAMES),
     "docker-model-runner": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
 }
 """By provider id; what is not here is COMPATIBLE."""
@@ -235,7 +235,7 @@ def quirks_of(info: ModelInfo) -> Quirks:
 
 
 def cache_life(provider_id: str) -> int:
-    """Return how long a provider's prompt cache holds what it was sent (ms)."""
+    """Return how long a provider's prompt cache keeps the beginning of a request (ms)."""
     return ROWS.get(provider_id, COMPATIBLE).cache_minutes * 60_000
 
 

@@ -12,7 +12,7 @@ from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, Mode
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_BACKOFF, MODEL_REFUSED, MODEL_REFUSED_BACKOFF, MODEL_WAIT
 
-JITTER = 0.25
+JITTER = 0.25  # of a wait, so that many clients don't come back at the same moment
 ENDLESS = Finished(
     "error", error=APIError(data=APIErrorData(message="The model's answer broke off. Try again.", is_retryable=True))
 )
@@ -47,31 +47,31 @@ class RetryingModel:
         return self._model.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Yield the model's events; a failed try that may be repeated is followed by Retrying, a wait, and the next."""
+        """Yield the model's events; after a failed try that may be repeated: RetryScheduled, a wait, the next try."""
         for attempt in range(1, self._attempts + 1):
-            failed, calls = ENDLESS, False
+            end, has_calls = ENDLESS, False
             async with aclosing(self._model.stream(request)) as events:
                 async for event in events:
                     if isinstance(event, Finished):
-                        failed = event
+                        end = event
                         break
-                    calls = calls or isinstance(event, CallReady)
+                    has_calls = has_calls or isinstance(event, CallReady)
                     yield event
-            error = failed.error
+            error = end.error
             if not isinstance(error, APIError) or not error.data.is_retryable:
-                yield failed
+                yield end
                 return
-            if calls:
-                yield Finished("cut", failed.tokens)
+            if has_calls:
+                yield Finished("cut", end.tokens)
                 return
             wait = self._wait(error, attempt)
             if (
                 attempt >= min(self._max_attempts(error), request.attempts or self._attempts)
                 or wait > MODEL_WAIT.seconds
             ):
-                yield Finished("error", failed.tokens, _final(error, attempt, wait))
+                yield Finished("error", end.tokens, _explain_end(error, attempt, wait))
                 return
-            yield RetryScheduled(attempt, error.data.message, int((time.time() + wait) * 1000), failed.tokens)
+            yield RetryScheduled(attempt, error.data.message, int((time.time() + wait) * 1000), end.tokens)
             await self._sleep(wait)
 
     def _max_attempts(self, error: APIError) -> int:
@@ -83,11 +83,11 @@ class RetryingModel:
 
         An address where nobody listens is tried again sooner.
         """
-        asked = parse_retry_after(error.data.response_headers or {})
-        if asked is not None and asked > MODEL_WAIT.seconds:
-            return asked
+        requested = parse_retry_after(error.data.response_headers or {})
+        if requested is not None and requested > MODEL_WAIT.seconds:
+            return requested
         first = MODEL_REFUSED_BACKOFF.seconds if _is_refused(error) else MODEL_BACKOFF.seconds
-        wait = asked if asked is not None else first * 2 ** (attempt - 1)
+        wait = requested if requested is not None else first * 2 ** (attempt - 1)
         return min(wait * (1 + JITTER * self._random()), MODEL_WAIT.seconds)
 
 
@@ -102,12 +102,12 @@ def parse_retry_after(headers: dict[str, str]) -> float | None:
         with suppress(ValueError):
             seconds = float(value) * scale
             return max(seconds, 0.0) if not isnan(seconds) else None
-        if value and (moment := _date(value)) is not None:
+        if value and (moment := _parse_date(value)) is not None:
             return max(moment - time.time(), 0.0)
     return None
 
 
-def _date(value: str) -> float | None:
+def _parse_date(value: str) -> float | None:
     from email.utils import parsedate_to_datetime
 
     try:
@@ -116,18 +116,19 @@ def _date(value: str) -> float | None:
         return None
 
 
-def _final(error: APIError, attempts: int, wait: float) -> APIError:
+def _explain_end(error: APIError, attempts: int, wait: float) -> APIError:
     message = error.data.message
     if wait > MODEL_WAIT.seconds:
         message = (
-            f"{message} The service asks to wait {_span(wait)}; codeloop waits at most {_span(MODEL_WAIT.seconds)}."
+            f"{message} The service asks to wait {_format_span(wait)}; "
+            f"codeloop waits at most {_format_span(MODEL_WAIT.seconds)}."
         )
     elif attempts > 1:
         message = f"{message} Gave up after {attempts} tries."
     return APIError(data=msgspec.structs.replace(error.data, message=message))
 
 
-def _span(seconds: float) -> str:
+def _format_span(seconds: float) -> str:
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size or seconds == size:
             return f"{seconds / size:.0f} {unit}"

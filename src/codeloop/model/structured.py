@@ -1,4 +1,7 @@
-"""Requests structured answers: natively where the service can enforce the JSON Schema, else by a tool. Pure."""
+"""How a service is asked for an answer of a JSON Schema: by its own format if it has one, else by a forced tool call.
+
+Pure: it only makes the fields of a request.
+"""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +18,7 @@ from codeloop.schema.part import STRUCTURED_OUTPUT as NAME
 from codeloop.schema.wire import JSON
 
 RESULT = "result"
-"""The one property of the object around an answer that is no object."""
+"""The only property of the object that an answer is is_wrapped in where the schema asks for something else."""
 
 
 class AnswerGrammar(Struct, frozen=True):
@@ -24,7 +27,7 @@ class AnswerGrammar(Struct, frozen=True):
     keywords: frozenset[str]
     formats: frozenset[str]
     optional: int
-    """How many properties may be left out."""
+    """How many properties may be optional."""
     recursive: bool
     depth: int = 10
     values: int = 500
@@ -59,38 +62,38 @@ GRAMMARS: dict[AnswerFormat, AnswerGrammar] = {
     "interaction_format": _GEMINI,
 }
 _NO_ROOT = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "$ref"})
-"""Not taken by services at the top of a tool's parameters, or of an answer's format."""
+"""Keywords that services refuse at the top of a tool's parameters, or of an answer's format."""
 
 
 class AnswerShape(Struct, frozen=True):
-    """A schema as services take it: an object's. `wrapped`: the answer proper is its property `result`."""
+    """A schema as services take it, which is an object's. `is_wrapped`: its property `result` is the answer."""
 
     schema: JSON
-    wrapped: bool
+    is_wrapped: bool
 
     def value(self, data: Any) -> Any:
         """Unwrap the answer."""
-        is_around = self.wrapped and is_object(data) and data.keys() == {RESULT}
-        return data[RESULT] if is_around else data
+        has_wrapper = self.is_wrapped and is_object(data) and data.keys() == {RESULT}
+        return data[RESULT] if has_wrapper else data
 
 
 def shape_of(schema: JSON) -> AnswerShape:
     """Return a schema in the form of an object's."""
-    root = _root(schema)
+    root = _resolve_root(schema)
     kind = root.get("type", "object" if "properties" in root else None)
     if kind == "object" and not _NO_ROOT & root.keys():
-        return AnswerShape({**root, "type": "object"}, wrapped=False)
-    apart = ("$defs", "definitions", "$schema", "$id")
-    inner = {key: value for key, value in root.items() if key not in apart}
-    shared = {key: root[key] for key in apart[:2] if key in root}
-    around = {"type": "object", "properties": {RESULT: inner}, "required": [RESULT], "additionalProperties": False}
-    return AnswerShape(_move_references({**around, **shared}), wrapped=True)
+        return AnswerShape({**root, "type": "object"}, is_wrapped=False)
+    moved_keys = ("$defs", "definitions", "$schema", "$id")
+    inner = {key: value for key, value in root.items() if key not in moved_keys}
+    definitions = {key: root[key] for key in moved_keys[:2] if key in root}
+    wrapper = {"type": "object", "properties": {RESULT: inner}, "required": [RESULT], "additionalProperties": False}
+    return AnswerShape(_move_references({**wrapper, **definitions}), is_wrapped=True)
 
 
 def native_fields(info: ModelInfo, quirks: Quirks, shape: AnswerShape) -> JSON | None:
-    """Return the fields of a request's body that tell the service the answer's schema; None: it knows none, or not it.
+    """Return the fields of a request's body that tell the service the answer's schema; None: it can't take this schema.
 
-    A service without a grammar for the schema may still take it as advice.
+    `response_format` also takes a schema that the service can't enforce, as advice (`strict` is false).
     """
     name = info.api_id or info.id
     form = quirks.answer_format
@@ -132,8 +135,8 @@ def call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> JSON:
             return {"tool_choice": "required"}
 
 
-def _root(schema: JSON) -> JSON:
-    """Return the schema with what a `$ref` at its top means in the place of that."""
+def _resolve_root(schema: JSON) -> JSON:
+    """Replace a `$ref` at the top of a schema by what it refers to."""
     seen: set[str] = set()
     while isinstance(target := schema.get("$ref"), str) and target not in seen:
         seen.add(target)
@@ -147,7 +150,7 @@ def _root(schema: JSON) -> JSON:
 
 
 def _move_references(value: Any) -> Any:
-    """Return a schema with its references to its own top, which has moved into `result`."""
+    """Adapt references to the schema's own top, which has moved into `result`."""
     if is_list(value):
         return [_move_references(item) for item in value]
     if not is_object(value):
@@ -160,15 +163,15 @@ def _move_references(value: Any) -> Any:
 
 
 def _fit_schema(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
-    """Return the schema with all its objects closed, when the grammar can say it; None: it can't.
+    """Close all objects of a schema, if the grammar can express it; None: it can't.
 
-    What it allows is allowed by the schema.
+    Whatever the result allows, the schema allows.
     """
     if not grammar.recursive and _is_recursive(schema):
         return None
     try:
         fitting = _SchemaFitter(grammar)
-        data = fitting.schema(schema, 1)
+        data = fitting.fit(schema, 1)
     except _DoesNotFit:
         return None
     return data if fitting.optional <= grammar.optional and fitting.values <= grammar.values else None
@@ -184,27 +187,27 @@ class _SchemaFitter:
         self.values = 0
         self._grammar = grammar
 
-    def schema(self, given: Any, depth: int) -> JSON:
-        if not is_object(given) or depth > self._grammar.depth:
+    def fit(self, schema: Any, depth: int) -> JSON:
+        if not is_object(schema) or depth > self._grammar.depth:
             raise _DoesNotFit
-        node = {key: value for key, value in given.items() if key not in _NOTES}
+        node = {key: value for key, value in schema.items() if key not in _NOTES}
         if not node.keys() <= self._grammar.keywords or node.get("format", "date") not in self._grammar.formats:
             raise _DoesNotFit
         converted_node = {**node}
         for key in ("$defs", "definitions"):
             if key in node:
-                converted_node[key] = {name: self.schema(each, depth) for name, each in node[key].items()}
+                converted_node[key] = {name: self.fit(each, depth) for name, each in node[key].items()}
         if "$ref" in node:
             if node.keys() & _COMMON - _NAMES - {"$ref"}:
                 raise _DoesNotFit
             return {key: value for key, value in converted_node.items() if key not in {"title", "description"}}
         if "anyOf" in node:
-            converted_node["anyOf"] = [self.schema(each, depth + 1) for each in node["anyOf"]]
+            converted_node["anyOf"] = [self.fit(each, depth + 1) for each in node["anyOf"]]
         if (values := node.get("enum", [node["const"]] if "const" in node else None)) is not None:
             self.values += len(values)
             converted_node.setdefault("type", _type_of(values))
         if "properties" in node:
-            converted_node = self._object(converted_node, depth)
+            converted_node = self._fit_object(converted_node, depth)
         kinds = converted_node.get("type", ())
         kinds = {kinds} if isinstance(kinds, str) else set(kinds)
         if ("object" in kinds) != ("properties" in node) or not (kinds or "anyOf" in node):
@@ -212,15 +215,15 @@ class _SchemaFitter:
         if ("array" in kinds) != ("items" in node):
             raise _DoesNotFit
         if "items" in node:
-            converted_node["items"] = self.schema(node["items"], depth + 1)
+            converted_node["items"] = self.fit(node["items"], depth + 1)
         return converted_node
 
-    def _object(self, node: JSON, depth: int) -> JSON:
+    def _fit_object(self, node: JSON, depth: int) -> JSON:
         properties, required = node["properties"], node.get("required", [])
         if node.get("additionalProperties", False) is not False or not set(required) <= properties.keys():
             raise _DoesNotFit
         self.optional += len(properties) - len(set(required))
-        inner = {name: self.schema(each, depth + 1) for name, each in properties.items()}
+        inner = {name: self.fit(each, depth + 1) for name, each in properties.items()}
         return {"type": "object", **node, "properties": inner, "required": required, "additionalProperties": False}
 
 
@@ -233,18 +236,20 @@ def _type_of(values: list[Any]) -> str:
 
 
 def _is_recursive(schema: JSON) -> bool:
-    """Return whether some part of a schema refers to what it is in."""
-    shared = {f"#/{key}/{name}": each for key in ("$defs", "definitions") for name, each in schema.get(key, {}).items()}
-    links = {name: set(_targets(each)) for name, each in shared.items()}
+    """Return whether some part of a schema refers to something that contains it."""
+    definitions = {
+        f"#/{key}/{name}": each for key in ("$defs", "definitions") for name, each in schema.get(key, {}).items()
+    }
+    links = {name: set(_targets(each)) for name, each in definitions.items()}
     if any(target not in links for target in _targets(schema)):
-        return True  # it refers to a place that only itself can be
+        return True  # a reference that is no definition can only point into the schema itself
     for start, first in links.items():
-        visited, waiting = set[str](), [*first]
+        seen, waiting = set[str](), [*first]
         while waiting:
             if (target := waiting.pop()) == start:
                 return True
-            if target not in visited:
-                visited.add(target)
+            if target not in seen:
+                seen.add(target)
                 waiting += links[target]
     return False
 

@@ -1,11 +1,11 @@
-"""Lists models with the reason why each is unusable, if it is."""
+"""Which models can be used now, and why the others can't."""
 
 from collections.abc import Collection, Iterator
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from codeloop.model.catalog.local_servers import listening
+from codeloop.model.catalog.local_servers import find_listening
 from codeloop.model.catalog.overrides import is_allowed
 from codeloop.model.catalog.services import service_of
 from codeloop.model.chat import ModelInfo
@@ -16,7 +16,7 @@ from codeloop.schema.message import ModelRef
 
 SILENT = "local server not answering"
 ABSENT = "not on the server"
-UNTRUSTED = "untrusted: `codeloop trust` lets this project's configuration count"
+NOT_TRUSTED = "untrusted: `codeloop trust` lets this project's configuration count"
 
 
 class Offer(Struct, frozen=True):
@@ -26,34 +26,39 @@ class Offer(Struct, frozen=True):
     why: str = ""
 
 
-async def offers(providers: Providers, ids: Collection[str] | None = None) -> tuple[list[Offer], dict[str, str]]:
+async def list_offers(providers: Providers, ids: Collection[str] | None = None) -> tuple[list[Offer], dict[str, str]]:
     """Return the models of the providers that can be used, of all or of those of the ids, and why others can't.
 
     Servers on this machine are asked whether they run. With `ids`, the models of providers that can't be used come too.
     """
     stored_keys = providers.credentials.entries().keys()
-    chosen_providers = [each for each in providers.all_with_disabled() if ids is None or each.id in ids]
-    reasons = {each.id: providers.why_not(each, stored_keys) for each in chosen_providers}
-    local = {each.id: each.url for each in chosen_providers if is_loopback(urlsplit(each.url).hostname or "")}
+    wanted = [each for each in providers.list_all() if ids is None or each.id in ids]
+    reasons = {each.id: providers.why_not(each, stored_keys) for each in wanted}
+    local = {each.id: each.url for each in wanted if is_loopback(urlsplit(each.url).hostname or "")}
     answering = {discovered_server.server.id: discovered_server for discovered_server in await providers.answering()}
-    running = await listening(url for name, url in local.items() if not reasons[name])
+    running = await find_listening(url for name, url in local.items() if not reasons[name])
     offers: list[Offer] = []
-    for provider in chosen_providers:
+    for provider in wanted:
         server = None if reasons[provider.id] else answering.get(provider.id)
         if not reasons[provider.id] and provider.id in local and not server and local[provider.id] not in running:
             reasons[provider.id] = SILENT
         if ids is not None or not reasons[provider.id]:
-            offers += _list_offers(providers, provider, server.models if server else (), reasons[provider.id])
+            offers += _list_provider_offers(providers, provider, server.models if server else (), reasons[provider.id])
     return offers, {name: why for name, why in reasons.items() if why}
 
 
-def _list_offers(providers: Providers, provider: Provider, there: Collection[str], why: str) -> Iterator[Offer]:
-    """Yield a provider's models: first what its server on this machine has, then what else is known, newest first."""
-    for name in there:
+def _list_provider_offers(
+    providers: Providers, provider: Provider, served: Collection[str], why: str
+) -> Iterator[Offer]:
+    """Yield a provider's models: first those that its server on this machine lists, then the others, newest first.
+
+    `served`: the ids that the server lists; `why`: why none of the provider's models can be used.
+    """
+    for name in served:
         yield Offer(providers.info(f"{provider.id}/{name}"))
-    is_absent = bool(there) and not provider.config.models
+    is_absent = bool(served) and not provider.config.models
     for model in sorted(providers.listing(provider).values(), key=lambda model: model.release_date, reverse=True):
-        if model.id not in there:
+        if model.id not in served:
             yield Offer(model, why or _why_not(provider, model) or (ABSENT if is_absent else ""))
 
 

@@ -46,7 +46,7 @@ NETWORKS = (
 """Non-public networks and their kinds; the first match counts."""
 
 HOSTS = Path("/etc/hosts")
-_HOSTS_READ = 1024 * 1024  # bytes
+_HOSTS_BYTES = 1024 * 1024
 
 NAT64 = "64:ff9b::/96"
 PUBLIC_V6 = "2000::/3"
@@ -55,7 +55,7 @@ PUBLIC_V6 = "2000::/3"
 def why_not_public(address: str) -> str | None:
     """Return why an address is not public (`loopback`, `private`, ...); None when it is.
 
-    >>> concern("10.1.2.3")
+    >>> why_not_public("10.1.2.3")
     'private'
     """
     ip = ip_address(address.partition("%")[0])
@@ -76,9 +76,9 @@ async def look_up(host: str, port: int) -> Sequence[str]:
 
 
 def has_own_address(host: str, hosts: Path = HOSTS) -> bool:
-    """Return whether this machine has an address for a host in its own file, so that no name server is asked."""
+    """Return whether this machine's hosts file has an address for a host, so that no name server is asked."""
     try:
-        text = read_start(hosts, _HOSTS_READ).decode(errors="replace").lower()
+        text = read_start(hosts, _HOSTS_BYTES).decode(errors="replace").lower()
     except OSError:
         return False
     name = host.lower().rstrip(".")
@@ -86,7 +86,7 @@ def has_own_address(host: str, hosts: Path = HOSTS) -> bool:
 
 
 def same(address: str, port: int) -> tuple[str, int]:
-    """Dial what was checked."""
+    """Return the address to connect to: the one that was checked."""
     return address, port
 
 

@@ -1,4 +1,4 @@
-"""An HTTP client of one service: kept connections, deadlines, and a key bound to the service's origin."""
+"""An HTTP client of one origin: persistent connections, deadlines, and proxies of the environment."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from codeloop.net.tls import service_tls_context
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MODEL_GRACE, MODEL_INFLATED, MODEL_KEEPALIVE
 
-Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 
 class BodyStream(Protocol):
@@ -40,11 +40,11 @@ class RequestClient(Protocol):
         ...
 
     def release(self, source: BodyStream) -> None:
-        """Take back the stream that a response was read from."""
+        """Take back the stream that a response was read from, to use its connection again or to drop it."""
         ...
 
     async def aclose(self) -> None:
-        """Close kept connections."""
+        """Close idle connections."""
         ...
 
 
@@ -56,14 +56,14 @@ class HttpResponse:
         self.headers = headers
         self._http = http
         self._source: BodyStream | None = source
-        self._inflate = _inflater(headers.get("content-encoding", ""))
+        self._inflate = _make_inflater(headers.get("content-encoding", ""))
 
-    async def read(self, seconds: float, *, late: NetworkErrorKind = "idle") -> bytes:
-        """Return more of the body within `seconds`, b"" at its end. Raises NetworkError (`late` after the deadline)."""
+    async def read(self, seconds: float, *, kind: NetworkErrorKind = "idle") -> bytes:
+        """Return more of the body within `seconds`, b"" at its end. Raises NetworkError (`kind` after the deadline)."""
         source = self._source
         if source is None:
             return b""
-        while data := await _await_within(seconds, source.read(), late):
+        while data := await _await_within(seconds, source.read(), kind):
             if self._inflate is None:
                 return data
             if plain := self._inflate(data):
@@ -82,7 +82,7 @@ class HttpResponse:
         return b"".join(pieces)[:size]
 
     async def finish(self) -> None:
-        """Read what is left of a body whose content is complete, if it is there already."""
+        """Read the end of a body whose content is complete, so that its connection can be used again; gives up soon."""
         try:
             while await self.read(MODEL_GRACE.seconds):
                 pass
@@ -90,7 +90,7 @@ class HttpResponse:
             return
 
     def close(self) -> None:
-        """Keep the connection for the next request if the answer was read whole, else drop it at once."""
+        """Keep the connection for the next request if the body was read to its end, else drop it at once."""
         source, self._source = self._source, None
         if source is not None:
             self._http.release(source)
@@ -120,18 +120,18 @@ class OriginClient:
     async def request(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> HttpResponse:
         """Send a request to the base URL plus `path`; return the response when its head is there. Raises NetworkError.
 
-        A request for which a kept connection was closed unanswered is sent again on a new one.
+        If an idle connection turns out to be closed before an answer begins, the request is sent again on another one.
         """
         check_reach(self._base.hostname or "")
         host = self._base.hostname or ""
-        # No proxy knows this machine's own servers, whatever NO_PROXY forgets.
+        # No proxy can reach this machine's own servers, even if NO_PROXY does not list them.
         is_direct = self._tls is not None or is_local_name(host)
         if not is_direct and (proxy := proxy_for(self._base.scheme, host, self._port, os.environ)):
             self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
             source = await self._proxy.request(method, self._base_url + path, headers, body)
             return HttpResponse(self, source, source.status, source.headers)
         head = self._head(method, path, headers, len(body))
-        while (connection := self._take()) is not None:
+        while (connection := self._take_idle()) is not None:
             if await self._exchange(connection, head, body):
                 return HttpResponse(self, connection, connection.status, connection.headers)
         connection = await self._connect()
@@ -139,28 +139,28 @@ class OriginClient:
         return HttpResponse(self, connection, connection.status, connection.headers)
 
     def release(self, source: BodyStream) -> None:
-        """Take back the stream that a response was read from."""
+        """Take back the stream that a response was read from, to use its connection again or to drop it."""
         if isinstance(source, Connection) and source.can_be_used and source.keeps_alive:
             self._idle.append((source, time.monotonic()))
         else:
             source.close()
 
     async def aclose(self) -> None:
-        """Drop the connections that are kept."""
+        """Drop the idle connections."""
         while self._idle:
             self._idle.pop()[0].close()
         if self._proxy is not None:
             await self._proxy.aclose()
 
     async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> bool:
-        """Send and read the answer's head. False: a kept connection was closed by the service before it answered."""
-        fresh, is_complete = connection.unused, False
-        connection.unused = True
+        """Send, and read the answer's head. False: the service had closed this idle connection before it answered."""
+        fresh, is_complete = connection.is_unused, False
+        connection.is_unused = True
         try:
             await _await_within(self._first_byte, _send(connection, head, body), "first-byte")
             is_complete = True
         except NetworkError as error:
-            if fresh or error.kind != "cut" or not connection.unused:
+            if fresh or error.kind != "cut" or not connection.is_unused:
                 raise
         finally:
             if not is_complete:
@@ -172,10 +172,10 @@ class OriginClient:
             tls = (self._tls or service_tls_context()) if self._base.scheme == "https" else None
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None
-        opening = Connection.open(self._base.hostname or "", self._port, tls)
-        return await _await_within(self._connect_seconds, opening, "connect-timeout")
+        connecting = Connection.open(self._base.hostname or "", self._port, tls)
+        return await _await_within(self._connect_seconds, connecting, "connect-timeout")
 
-    def _take(self) -> Connection | None:
+    def _take_idle(self) -> Connection | None:
         while self._idle:
             connection, since = self._idle.pop()
             if connection.can_be_used and time.monotonic() - since < MODEL_KEEPALIVE.seconds:
@@ -196,17 +196,17 @@ async def _send(connection: Connection, head: bytes, body: bytes) -> None:
     await connection.receive_head()
 
 
-async def _await_within(seconds: float, work: Awaitable[Given], late: NetworkErrorKind) -> Given:
-    """Await `work` for at most `seconds`, then raise NetworkError(`late`)."""
+async def _await_within(seconds: float, work: Awaitable[Result], kind: NetworkErrorKind) -> Result:
+    """Await `work` for at most `seconds`, then raise NetworkError of `kind`."""
     try:
         async with asyncio.timeout(None if isinf(seconds) else seconds):
             return await work
     except TimeoutError:
-        raise NetworkError(late) from None
+        raise NetworkError(kind) from None
 
 
-def _inflater(encoding: str) -> Callable[[bytes], bytes] | None:
-    """Return a decompressor for a compression that was not asked for; services that add one all use gzip or deflate."""
+def _make_inflater(encoding: str) -> Callable[[bytes], bytes] | None:
+    """Return a decompressor; None: not compressed. We ask for no compression, but some services and proxies add one."""
     if encoding.strip().lower() not in {"gzip", "x-gzip", "deflate"}:
         return None
     import zlib

@@ -9,7 +9,7 @@ from codeloop.net.origin import is_local_name
 VARIABLE = "CODELOOP_OFFLINE"
 HINT = f"codeloop is offline (--offline or {VARIABLE})"
 _PRIVATE_NAMES = (".local", ".lan", ".internal", ".home.arpa")
-"""What names in private networks end with (RFC 6762, RFC 8375, and ICANN's `internal`)."""
+"""Endings of names in private networks (RFC 6762, RFC 8375, and ICANN's `internal`)."""
 
 
 def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
@@ -17,10 +17,10 @@ def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get(VARIABLE, "").strip().lower() not in {"", "0", "false", "no"}
 
 
-def is_reached_offline(host: str) -> bool:
-    """Return whether a host is this machine or in a private network, by its address or its name; nothing is looked up.
+def is_reachable_offline(host: str) -> bool:
+    """Return whether a host is this machine or in a private network, by its address or name. Asks no name server.
 
-    A name without a dot counts: it is one of this network, such as that of another container.
+    A name without a dot counts too: it belongs to this network, such as that of another container.
     """
     from codeloop.net.address import why_not_public
 
@@ -34,6 +34,6 @@ def is_reached_offline(host: str) -> bool:
 
 
 def check_reach(host: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Raise NetworkError("offline") for a host that offline mode does not reach."""
-    if is_offline(environment) and not is_reached_offline(host):
+    """Raise NetworkError("offline") for a host that must not be reached in offline mode."""
+    if is_offline(environment) and not is_reachable_offline(host):
         raise NetworkError("offline", HINT)

@@ -1,4 +1,4 @@
-"""Loopback hosts, and hosts in URLs. Pure."""
+"""Which hosts are this machine, and how hosts are written in URLs. Pure."""
 
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import SplitResult
@@ -9,7 +9,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 def is_loopback(host: str) -> bool:
     """Return whether a host is this machine by its address or by the name `localhost`.
 
-    What is sent there crosses no network. A name that only begins or ends like it (`localhost.evil.example`,
+    Requests to it cross no network. A name that only begins or ends like it (`localhost.evil.example`,
     `127.0.0.1.nip.io`, `app.localhost`) is for a name server to resolve, so it doesn't count.
     """
     plain = host.strip("[]").partition("%")[0]
@@ -19,12 +19,12 @@ def is_loopback(host: str) -> bool:
         address = ip_address(plain)
     except ValueError:
         return False
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (mapped or address).is_loopback
+    ipv4 = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (ipv4 or address).is_loopback
 
 
 def is_local_name(host: str) -> bool:
-    """Return whether a host is `is_loopback` or a name below `localhost`: no proxy and no certificate knows it."""
+    """Return whether a host is `is_loopback`, or a name below `localhost`, which no proxy can reach either."""
     return is_loopback(host) or host.lower().endswith(".localhost")
 
 

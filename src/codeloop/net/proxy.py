@@ -1,4 +1,4 @@
-"""The environment's proxy for a host, and requests through it with httpx2, which supports every kind."""
+"""The environment's proxy for a host, and requests through it with httpx2, which supports every kind of proxy."""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str]) -> str | None:
     """Return the URL of the proxy for a host, None for a direct connection.
 
-    Read are `https_proxy`, `http_proxy` and `all_proxy`, lower case first, and `no_proxy` (names with all below them,
+    It reads `https_proxy`, `http_proxy` and `all_proxy`, lower case first, and `no_proxy` (names and all below them,
     addresses, networks such as `10.0.0.0/8`, `host:port`, `*`). `HTTP_PROXY` in capitals counts too: this program is
     never a CGI script.
     """
@@ -63,13 +63,13 @@ class ProxyResponse:
             raise NetworkError("cut", str(error)) from None
 
     def close(self) -> None:
-        """Drop the connection, in a task that the body keeps."""
+        """Drop the connection. The task is stored, since the event loop does not keep tasks alive."""
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._response.aclose())
 
 
 class ProxyClient:
-    """Sends requests through a proxy. It starts in 0.2 s: only made when the environment names a proxy."""
+    """Sends requests through a proxy. Starting takes 0.2 s, so it is only made when the environment names a proxy."""
 
     def __init__(self, proxy: str, connect: float, first_byte: float) -> None:
         self._proxy = proxy
@@ -95,7 +95,7 @@ class ProxyClient:
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
-            raise NetworkError(_kind(error), str(error)) from None
+            raise NetworkError(_classify(error), str(error)) from None
 
     async def aclose(self) -> None:
         """Drop all connections."""
@@ -103,7 +103,7 @@ class ProxyClient:
             await self._client.aclose()
 
 
-def _kind(error: Exception) -> NetworkErrorKind:
+def _classify(error: Exception) -> NetworkErrorKind:
     import httpx2
 
     match error:

@@ -1,4 +1,4 @@
-"""Server-sent events: bytes as they come from the network in, complete events out."""
+"""Parser of server-sent events: takes bytes as they come from the network, returns complete events."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -11,17 +11,17 @@ class SseParser:
     """An incremental parser of `text/event-stream`.
 
     Bytes may be split anywhere, also within a character or between CR and LF. Lines end with LF, CR or CRLF. Comments
-    and the fields `event` and `retry` are left out: the protocols that are read here repeat the event's name inside
+    and the fields `event` and `retry` are ignored: the protocols that are read here repeat the event's name inside
     the data. An event that the end of the stream cuts off is never returned.
     """
 
     def __init__(self, longest: int) -> None:
-        """`longest`: how many bytes of one event are kept while its end has not come."""
+        """`longest`: how many bytes an event may have before its end has come."""
         self._longest = longest
         self._pieces: list[bytes] = []
         self._size = 0
         self._after_cr = False
-        self._started = False
+        self._has_data = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next bytes; return the data of the events they complete (several lines are joined with LF).
@@ -36,13 +36,13 @@ class SseParser:
                 events.append(data)
         return events
 
-    def feed_numbered(self, chunk: bytes) -> list[tuple[int | None, bytes]]:
-        """Do the same for a stream whose ids are numbers; return the id (None: no number) of each event too."""
+    def feed_with_ids(self, chunk: bytes) -> list[tuple[int | None, bytes]]:
+        """Do the same for a stream whose ids are numbers; return the id of each event too (None: it is no number)."""
         fields = map(_fields, self._blocks(chunk))
         return [(number, data) for number, data in fields if data is not None]
 
     def _blocks(self, chunk: bytes) -> list[bytes]:
-        """Return the lines of each event that is complete now."""
+        """Return the text of each event that these bytes complete."""
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
             self._after_cr = False
@@ -57,11 +57,11 @@ class SseParser:
             if self._size > self._longest:
                 raise EventTooLong
             return []
-        *blocks, rest = b"".join(self._pieces).split(b"\n\n")
-        self._pieces = [rest]
-        self._size = len(rest)
-        if not self._started:
-            self._started = True
+        *blocks, incomplete = b"".join(self._pieces).split(b"\n\n")
+        self._pieces = [incomplete]
+        self._size = len(incomplete)
+        if not self._has_data:
+            self._has_data = True
             blocks[0] = blocks[0].removeprefix(BYTE_ORDER_MARK)
         return blocks
 

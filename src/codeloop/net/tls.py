@@ -1,4 +1,4 @@
-"""TLS contexts: trusted authorities, and the client certificate."""
+"""TLS contexts: which certificate authorities are trusted, and the client certificate."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from codeloop.schema.errors import CodeloopError
 
 AUTHORITIES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 EXTRA_AUTHORITIES = "NODE_EXTRA_CA_CERTS"
-"""Names a file of further authorities; the variable that other tools read, so that one setting serves all."""
+"""The variable with a file of further authorities; other tools read it too, so that one setting serves all."""
 CLIENT_CERTIFICATE = "CODELOOP_CLIENT_CERT"
 CLIENT_KEY = "CODELOOP_CLIENT_KEY"
 CLIENT_UNLOCK = "CODELOOP_CLIENT_KEY_PASSPHRASE"
@@ -17,7 +17,7 @@ CLIENT_UNLOCK = "CODELOOP_CLIENT_KEY_PASSPHRASE"
 
 @cache
 def tls_context() -> SSLContext:
-    """Return the TLS context for servers of anybody (20 ms to make). Raises CodeloopError: a file can't be used.
+    """Return the TLS context for any server (20 ms to make). Raises CodeloopError: a file can't be used.
 
     Trusted are the system's authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR, and those of NODE_EXTRA_CA_CERTS.
     """
@@ -28,8 +28,8 @@ def tls_context() -> SSLContext:
 def service_tls_context() -> SSLContext:
     """Return the TLS context for services of the configuration. Raises CodeloopError: a file can't be used.
 
-    They are shown the client certificate of CODELOOP_CLIENT_CERT where they ask for one. Pages of the web are not: it
-    would tell them who visits.
+    It presents the client certificate of CODELOOP_CLIENT_CERT to services that ask for one. `tls_context` does not,
+    since that would tell web pages who visits them.
     """
     certificate = os.environ.get(CLIENT_CERTIFICATE)
     if not certificate:
@@ -37,7 +37,7 @@ def service_tls_context() -> SSLContext:
     context = _make_context()
     key, passphrase = os.environ.get(CLIENT_KEY) or None, os.environ.get(CLIENT_UNLOCK, "")
     try:
-        # Without a function that answers, OpenSSL would ask for the passphrase on the terminal.
+        # Without this function OpenSSL would ask for the passphrase on the terminal.
         context.load_cert_chain(certificate, key, lambda: passphrase)
     except (OSError, SSLError) as error:
         raise _unusable(f"{CLIENT_CERTIFICATE} ({certificate})", error) from None
@@ -51,7 +51,7 @@ def _make_context() -> SSLContext:
             certificates := next(filter(os.path.isfile, AUTHORITIES), None)
         ):
             context.load_verify_locations(certificates)
-    else:  # the system's authorities are no files there
+    else:  # there the system's authorities are not in files
         import httpx2
 
         context = httpx2.create_ssl_context()

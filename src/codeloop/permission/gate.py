@@ -28,7 +28,7 @@ from codeloop.schema.permission import (
 )
 from codeloop.schema.permission import Action as Status
 from codeloop.schema.wire import replace
-from codeloop.store.permission_records import place_of
+from codeloop.store.permission_records import scope_of
 from codeloop.store.store import Store
 
 ALSO_KEY = "also"
@@ -182,7 +182,7 @@ class Gate(Struct, frozen=True):
         """Return the earlier "always" answers that may cover a need: those for its location."""
         if not need.always:
             return []
-        location = place_of(need.metadata)
+        location = scope_of(need.metadata)
         return [grant for grant in self.store.permissions.list_grants(session_id) if grant.place == location]
 
     def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
@@ -214,7 +214,7 @@ class Gate(Struct, frozen=True):
                 self.store.permissions.remember(answered_request)
             return replies
 
-        self.store.append_made(make_events)
+        self.store.append_from(make_events)
         return True
 
     def _follows(self, other: PermissionRequest, request: PermissionRequest, answer: PermissionAnswer) -> bool:
@@ -363,7 +363,7 @@ def _covers(request: PermissionRequest, other: PermissionRequest) -> bool:
     """Return whether the "always" of one question answers another, which must offer "always" at the same location."""
     if other.metadata.get(DOUBTFUL_KEY) or other.metadata.get(ALSO_KEY) or not other.always:
         return False
-    if place_of(other.metadata) != place_of(request.metadata):
+    if scope_of(other.metadata) != scope_of(request.metadata):
         return False
     need = Need(permission=other.permission, patterns=tuple(other.patterns))
     always_rules = tuple(

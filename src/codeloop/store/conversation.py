@@ -37,7 +37,7 @@ class Conversation(Struct, frozen=True):
     entries: tuple[Entry, ...]
 
     def entry(self, message_id: str) -> Entry | None:
-        """Return a message with its parts, looked for from the newest on; None: it is not there."""
+        """Return a message with its parts; None: it is not there. The newest ones are found fastest."""
         return next((entry for entry in reversed(self.entries) if entry.info.id == message_id), None)
 
     def parts(self, message_id: str) -> tuple[Part, ...]:
@@ -57,14 +57,14 @@ class ConversationView(Struct):
     session: Session
     entries: list[Entry] = struct_field(default_factory=list[Entry])
     frozen: Conversation | None = None
-    known: set[str] = struct_field(default_factory=set[str])
-    """Ids of the messages, so that a new one is not searched for."""
+    ids: set[str] = struct_field(default_factory=set[str])
+    """Ids of the messages, so that a new message is recognised without a search."""
     is_trimmed: bool = False
-    """Whether only entries that a request may still show are kept."""
+    """Whether entries were dropped that no request will show any more."""
 
     def __post_init__(self) -> None:
-        """Note what is there from the start."""
-        self.known = {entry.info.id for entry in self.entries}
+        """Index the entries that it starts with."""
+        self.ids = {entry.info.id for entry in self.entries}
         self._trim()
 
     def conversation(self) -> Conversation:
@@ -74,7 +74,7 @@ class ConversationView(Struct):
         return self.frozen
 
     def apply(self, event: Event) -> None:
-        """Fold one event of this session in. Applying an event again changes nothing."""
+        """Apply one event of this session. Applying it again changes nothing."""
         self.frozen = None
         match event:
             case SessionCreated(properties=p) | SessionUpdated(properties=p):
@@ -85,7 +85,7 @@ class ConversationView(Struct):
                     self._trim()
             case MessageRemoved(properties=p):
                 self.entries = [entry for entry in self.entries if entry.info.id != p.message_id]
-                self.known.discard(p.message_id)
+                self.ids.discard(p.message_id)
             case PartUpdated(properties=p):
                 self._put_part(p.part)
             case PartRemoved(properties=p):
@@ -101,10 +101,10 @@ class ConversationView(Struct):
         entries = context_entries(self.entries)
         if len(entries) < len(self.entries):
             self.entries, self.is_trimmed = entries, True
-            self.known = {entry.info.id for entry in entries}
+            self.ids = {entry.info.id for entry in entries}
 
     def _find(self, message_id: str) -> int | None:
-        if message_id not in self.known:
+        if message_id not in self.ids:
             return None
         for index in range(len(self.entries) - 1, -1, -1):
             if self.entries[index].info.id == message_id:
@@ -116,9 +116,9 @@ class ConversationView(Struct):
         if index is not None:
             self.entries[index] = Entry(info, self.entries[index].parts)
             return
-        place = bisect_left(self.entries, order(info), key=lambda entry: order(entry.info))
-        self.entries.insert(place, Entry(info))
-        self.known.add(info.id)
+        index = bisect_left(self.entries, sort_key(info), key=lambda entry: sort_key(entry.info))
+        self.entries.insert(index, Entry(info))
+        self.ids.add(info.id)
 
     def _put_part(self, part: Part) -> None:
         index = self._find(part.message_id)
@@ -133,8 +133,8 @@ def is_summary(info: Message) -> bool:
     return isinstance(info, AssistantMessage) and bool(info.summary and info.time.completed and info.error is None)
 
 
-def index_shown_from(entries: Sequence[Entry]) -> int:
-    """Return the index of the first entry that a request shows with its calls: after a compaction, of what it kept."""
+def find_context_start(entries: Sequence[Entry]) -> int:
+    """Return the index of the first entry that requests show in full: after a compaction, the first that it kept."""
     index = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
     if index is None:
         return 0
@@ -144,24 +144,24 @@ def index_shown_from(entries: Sequence[Entry]) -> int:
 
 
 def context_entries(entries: list[Entry]) -> list[Entry]:
-    """Return the entries that still count: the last summary, what it kept, the user's last words, the turn's steps.
+    """Return the entries that requests still need: the last summary and what follows, recent prompts, the turn's steps.
 
-    Pinned text counts wherever it stands. The steps before the summary come without their parts: only limits ask for
-    them.
+    Pinned text counts wherever it is. Steps of the turn before the summary come without their parts, since they are
+    only counted against limits.
     """
-    start = index_shown_from(entries)
+    start = find_context_start(entries)
     if start == 0:
         return entries
     before: list[Entry] = []
-    value = KEPT_PROMPTS.value
+    budget = KEPT_PROMPTS.value
     is_of_turn = not any(isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:])
     for entry in reversed(entries[:start]):
-        pins = read_pinned(entry)
+        pins = list_pinned_texts(entry)
         if isinstance(entry.info, UserMessage):
-            if value >= 0 or pins:
+            if budget >= 0 or pins:
                 before.append(entry)
             length = sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
-            value -= max(length, KEPT_PROMPT.value)
+            budget -= max(length, KEPT_PROMPT.value)
             continue
         is_of_turn = is_of_turn and not is_final(entry.info)
         if is_of_turn or pins:
@@ -169,7 +169,7 @@ def context_entries(entries: list[Entry]) -> list[Entry]:
     return [*reversed(before), *entries[start:]]
 
 
-def read_pinned(entry: Entry) -> tuple[TextPart, ...]:
+def list_pinned_texts(entry: Entry) -> tuple[TextPart, ...]:
     """Return the texts of a message that the user has pinned: a summary keeps them verbatim."""
     texts = (part for part in entry.parts if isinstance(part, TextPart))
     return tuple(part for part in texts if part.metadata and part.metadata.get("pinned") is True)
@@ -184,12 +184,12 @@ def is_final(info: AssistantMessage) -> bool:
 def next_prompt(view: Conversation, **changes: Any) -> UserMessage:
     """Return a generated prompt: a copy of the last one with `changes`."""
     last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
-    time = UserTime(created=next_created(view, now_ms()))
+    time = UserTime(created=next_creation_time(view, now_ms()))
     return replace(last, id=new_id("msg"), time=time, summary=None, **changes)
 
 
-def next_created(view: Conversation, now: int) -> int:
-    """Return the creation time of a further message (ms): `now`, or later when the clock has stepped back since."""
+def next_creation_time(view: Conversation, now: int) -> int:
+    """Return the creation time of the next message (ms): `now`, or just after the last one if the clock went back."""
     return max(now, view.entries[-1].info.time.created + 1) if view.entries else now
 
 
@@ -203,13 +203,13 @@ def last_text(entries: Sequence[Entry]) -> str:
     return ""
 
 
-def order(info: Message) -> tuple[int, str]:
-    """Messages are ordered by creation, then by id."""
+def sort_key(info: Message) -> tuple[int, str]:
+    """Return the sort key of a message: its creation, then its id."""
     return (info.time.created, info.id)
 
 
 def with_part(parts: tuple[Part, ...], part: Part) -> tuple[Part, ...]:
-    """Return the parts with one put in its place: replaced if it is there, else in the order of ids."""
+    """Return the parts with one replaced, or inserted in the order of ids."""
     for index in range(len(parts) - 1, -1, -1):
         if parts[index].id == part.id:
             return (*parts[:index], part, *parts[index + 1 :])

@@ -76,12 +76,12 @@ def explain_errors(path: Path) -> Generator[None, None, None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(_explanation(error, path)) from error
+        raise StoreError(_explain(error, path)) from error
 
 
-def _explanation(error: sqlite3.Error | OSError, path: Path) -> str:
+def _explain(error: sqlite3.Error | OSError, path: Path) -> str:
     text = str(error)
-    match _kind(error):
+    match _classify(error):
         case "FULL":
             return f"The disk is full: nothing more can be stored in {path}. Free some space and continue the session."
         case "READONLY" | "PERM" | "CANTOPEN" | "AUTH":
@@ -98,7 +98,7 @@ def _explanation(error: sqlite3.Error | OSError, path: Path) -> str:
             return f"The database {path} failed: {text}"
 
 
-def _kind(error: sqlite3.Error | OSError) -> str:
+def _classify(error: sqlite3.Error | OSError) -> str:
     if isinstance(error, TimeoutError):
         return "BUSY"
     if isinstance(error, OSError):
@@ -110,13 +110,13 @@ class Database:
     """The connection to one file. Every method raises StoreError with what to do when the file fails."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or make the file, private to its owner, at the newest version; or open it as it is, only to read."""
+        """Open or create the file, private to its owner, at the newest version; or open it as it is, read-only."""
         self.path = path
-        self._connection = open_to_read(path) if read_only else open_database(path)
+        self._connection = open_read_only(path) if read_only else open_database(path)
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
         """Run one statement that changes something; returns the id of the row that it inserted."""
-        if self._connection.in_transaction:  # then `transaction` explains what fails
+        if self._connection.in_transaction:  # then `transaction` explains errors
             return self._connection.execute(sql, values).lastrowid or 0
         with explain_errors(self.path):
             return self._connection.execute(sql, values).lastrowid or 0
@@ -133,7 +133,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:
-        """Make everything inside one transaction: all of it is stored, or nothing."""
+        """Run the block in one transaction: everything in it is stored, or nothing."""
         with explain_errors(self.path):
             fault_injection.point("store.begin")
             with transaction(self._connection):
@@ -146,7 +146,7 @@ class Database:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open or make the file, private to its owner, at the newest version. Raises StoreError."""
+    """Open or create the file, private to its owner, at the newest version. Raises StoreError."""
     try:
         make_private(path.parent)
         if not path.exists():
@@ -164,8 +164,8 @@ def open_database(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a file that is there, to read it: nothing is made or changed. Raises StoreError."""
+def open_read_only(path: Path) -> sqlite3.Connection:
+    """Open an existing file read-only. Raises StoreError."""
     with explain_errors(path):
         return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY.seconds)
 
@@ -174,12 +174,12 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
     if _version(connection) == len(MIGRATIONS):
         return
-    with lock(path.parent, STORE_BUSY.seconds):  # SQLite waits for nobody who makes the same file a log, or a copy
-        _renew(connection, path)
+    with lock(path.parent, STORE_BUSY.seconds):  # SQLite has no lock for switching to WAL and for our backup
+        _upgrade(connection, path)
 
 
-def _renew(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the file to the newest version, which another process may just have done."""
+def _upgrade(connection: sqlite3.Connection, path: Path) -> None:
+    """Upgrade the file to the newest version, unless another process just did."""
     version = _version(connection)
     if version == len(MIGRATIONS):
         return
@@ -199,7 +199,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def back_up(connection: sqlite3.Connection, copy: Path) -> None:
-    """Write a whole copy of the database, private to its owner; appears only when complete."""
+    """Write a copy of the database, private to its owner; the file appears only when it is complete."""
     part = copy.with_name(copy.name + ".part")
     try:
         part.unlink(missing_ok=True)
@@ -217,7 +217,7 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
-    """Make everything inside one transaction: all of it is stored, or nothing."""
+    """Run the block in one transaction: everything in it is stored, or nothing."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -229,7 +229,7 @@ def transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Run the migrations that are missing, each with its version mark in one transaction."""
+    """Run the missing migrations, each in one transaction with its version number."""
     while _version(connection) < len(MIGRATIONS):
         with transaction(connection):
             version = _version(connection)

@@ -14,7 +14,7 @@ from codeloop.store.database import Database
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A process: its id, where that id counts, and when it started, since ids are used again.
+    """A process: its id, where that id is valid, and when the process started, since ids are reused.
 
     `host`: as `pid_scope` names it. `until`: ms since the epoch.
     """
@@ -26,7 +26,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Leases:
-    """Leases of sessions. A lease is renewed while its turn runs; it ends with its process, or some time after."""
+    """Leases of sessions. A lease is renewed while a turn runs; it ends with its process, or when it expires."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -65,7 +65,7 @@ class Leases:
         return own is not None or self.find_other(session_id) is not None
 
     def drop(self, session_id: str) -> None:
-        """Return a lease of this process back."""
+        """Give up this process's lease of a session."""
         sql = "DELETE FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
         self._db.execute(sql, (session_id, self._host, os.getpid(), self._own_start))
 
@@ -80,14 +80,14 @@ class Leases:
         return holder if self._is_alive(holder) else None
 
     def _is_alive(self, holder: Holder) -> bool:
-        """Return whether a holder is still there: by looking where that can be seen, however long it was asleep."""
+        """Return whether a holder is alive. If its process can be looked up, an expired lease still counts."""
         if is_own_scope(holder.host):
             start = start_time(holder.pid)
             if start != holder.started:
                 return False
             if start != ALIVE:
                 return True
-        return _now() <= holder.until <= _now() + LEASE.value  # a later end is from a clock that was set back since
+        return _now() <= holder.until <= _now() + LEASE.value  # a later end means that the clock was set back
 
 
 def _describe_host(host: str) -> str:

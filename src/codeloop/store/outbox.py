@@ -1,4 +1,4 @@
-"""The outbox: every stored event with its sequence number, kept for a while for whoever follows."""
+"""The outbox: every stored event with its sequence number, kept for a while so that followers can catch up."""
 
 import msgspec
 
@@ -9,8 +9,8 @@ from codeloop.store.database import Database
 _encode = msgspec.json.Encoder().encode
 _event: msgspec.json.Decoder[StoredEvent] = msgspec.json.Decoder(StoredEvent)
 
-BATCH = 500
-PRUNE_EVERY = 1_000
+BATCH = 500  # events
+PRUNE_EVERY = 1_000  # events, since deleting costs more than adding
 
 
 class Outbox:
@@ -21,7 +21,7 @@ class Outbox:
         self._version = self._data_version()
 
     def add(self, event: StoredEvent) -> int:
-        """Put an event in, inside a transaction; returns its number."""
+        """Add an event, inside a transaction; return its number."""
         row = (session_of(event), _encode(event))
         return self._db.execute("INSERT INTO event (session_id, data) VALUES (?, ?)", row)
 
@@ -38,9 +38,9 @@ class Outbox:
     def has_foreign_changes(self) -> bool:
         """Return whether another process has stored something since the last time this was asked."""
         version = self._data_version()
-        changed = version != self._version
+        is_new = version != self._version
         self._version = version
-        return changed
+        return is_new
 
     def prune(self, first: int, last: int) -> None:
         """Drop the oldest events, once in a while as the numbers go on from `first` to `last`."""

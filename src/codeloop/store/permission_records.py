@@ -1,4 +1,4 @@
-"""Stored permissions: "always" grants, and every decision with its reason."""
+"""Permissions in the database: what was allowed with "always", and every decision with its reason."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,13 +15,13 @@ _encode = msgspec.json.Encoder().encode
 _texts = msgspec.json.Decoder(list[str]).decode
 _decision = msgspec.json.Decoder(Decision).decode
 
-PLACE = "workdir"
-"""In the metadata of a question about a command: where it would run, if that is not the session's directory."""
+WORKDIR = "workdir"
+"""The key, in a request's metadata, of the directory in which a command would run, if not the session's."""
 ADDRESS = "address"
-"""In the metadata of a question about a host: the addresses that it has now, and why these are not public."""
+"""The key, in a request's metadata, of a host's present addresses, and why they are not public."""
 _PRUNE_EVERY = 100
 _GRANTS = "SELECT id, session_id, directory, time, permission, patterns, place FROM remembered ORDER BY time, id"
-_GRANTED = """
+_GRANTS_OF_SESSION = """
     WITH RECURSIVE line(id) AS (
         VALUES (?1) UNION SELECT parent_id FROM session JOIN line USING (id) WHERE parent_id IS NOT NULL)
     SELECT id, session_id, directory, time, permission, patterns, place FROM remembered
@@ -29,9 +29,9 @@ _GRANTED = """
     ORDER BY time, id"""
 
 
-def place_of(metadata: JSON) -> str:
+def scope_of(metadata: JSON) -> str:
     """Return the scope of an "always" besides its patterns: a command's directory, or a host's address."""
-    location = metadata.get(PLACE) or metadata.get(ADDRESS)
+    location = metadata.get(WORKDIR) or metadata.get(ADDRESS)
     return location if isinstance(location, str) else ""
 
 
@@ -47,7 +47,7 @@ class PermissionRecords:
         if request.always:
             self._db.execute(
                 "INSERT OR IGNORE INTO remembered SELECT ?1, id, directory, ?3, ?4, ?5, ?6 FROM session WHERE id = ?2",
-                (*values, place_of(request.metadata)),
+                (*values, scope_of(request.metadata)),
             )
 
     def remember_for_session(self, grant: Grant) -> None:
@@ -56,12 +56,12 @@ class PermissionRecords:
         self._db.execute("INSERT OR IGNORE INTO remembered VALUES (?1, ?2, '', ?3, ?4, ?5, '')", values)
 
     def list_grants(self, session_id: str) -> list[Grant]:
-        """Return the grants in force in a session: for its very directory, or given to it or a session above it."""
-        return [_grant(row) for row in self._db.fetch_all(_GRANTED, session_id)]
+        """Return the grants in force in a session: for its directory, or for it or a parent session."""
+        return [_make_grant(row) for row in self._db.fetch_all(_GRANTS_OF_SESSION, session_id)]
 
     def grants(self) -> list[Grant]:
         """Return everything that is remembered, oldest first."""
-        return [_grant(row) for row in self._db.fetch_all(_GRANTS)]
+        return [_make_grant(row) for row in self._db.fetch_all(_GRANTS)]
 
     def revoke(self, ids: Sequence[str]) -> None:
         """Forget what was remembered; from the next call on it is asked again."""
@@ -76,7 +76,7 @@ class PermissionRecords:
             (decision.session_id, decision.action, _encode(decision)),
         )
         if number % _PRUNE_EVERY == 0:
-            with suppress(StoreError):  # it is stored; old ones can also be removed the next time
+            with suppress(StoreError):  # the decision is stored; old ones can be removed next time
                 self._db.execute("DELETE FROM decision WHERE id <= ?", (number - STORE_DECISIONS.value,))
 
     def decisions(
@@ -90,7 +90,7 @@ class PermissionRecords:
         return [_decision(row[0]) for row in reversed(rows)]
 
 
-def _grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:
+def _make_grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:
     grant_id, session_id, directory, time, permission, patterns, location = row
     return Grant(
         id=grant_id,

@@ -1,4 +1,4 @@
-"""Read-only queries for clients: filtered lists, pages of messages, searches, sums."""
+"""Read-only queries: filtered lists of sessions, pages of messages, searches, costs."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -27,7 +27,7 @@ TEXT, TOOL = b'{"type":"text"', b'{"type":"tool"'
 
 
 class SessionFilter(Struct, frozen=True, kw_only=True):
-    """Which sessions are listed. `below`: at or below this path of the work tree; `start`: ms since the epoch."""
+    """Which sessions to list. `below`: at or below this path of the work tree; `start`: changed since, in ms."""
 
     directory: str | None = None
     below: str | None = None
@@ -53,14 +53,14 @@ class StepCost(msgspec.Struct, frozen=True):
     retried: Tokens = NO_TOKENS
 
 
-BESIDE = "title"
-"""Where a session keeps in its metadata what was used beside its answers: for its title."""
-JUDGED = "judgedUsage"
-"""The same for what its hooks asked models."""
+TITLE_USAGE = "title"
+"""The metadata key under which a session stores the usage of the request for its title."""
+HOOK_USAGE = "judgedUsage"
+"""The metadata key for the usage of the models that its hooks asked."""
 
 
-class Beside(Wire):
-    """What a request outside the conversation (a title, for example) has used; `created` in ms since the epoch."""
+class SideUsage(Wire):
+    """The usage of a request outside the conversation, such as for a title; `created` in ms since the epoch."""
 
     created: int
     cost: float
@@ -70,7 +70,7 @@ class Beside(Wire):
 
 
 class RequestCount(Struct, frozen=True):
-    """What one request of a session has used, and the calls it made: a step, or one outside the conversation.
+    """The usage of one request of a session, and its tool calls: a step, or a request outside the conversation.
 
     `created` in ms since the epoch.
     """
@@ -95,7 +95,7 @@ class UsedDirectory(Struct, frozen=True):
 
 
 _step = msgspec.json.Decoder(StepCost).decode
-_beside = msgspec.json.Decoder(Beside).decode
+_side_usage = msgspec.json.Decoder(SideUsage).decode
 _cost = msgspec.json.Decoder(Cost).decode
 ANSWERS_SINCE = """
     SELECT message.id, message.session_id, message.created, message.data
@@ -105,7 +105,7 @@ ANSWERS_SINCE = """
 
 
 class Queries:
-    """Questions to one project's database. Each raises StoreError when the file fails."""
+    """Queries of one project's database. Each raises StoreError when the file fails."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -134,10 +134,10 @@ class Queries:
             session_filter.below,
         )
         found = (_session(row[0]) for row in self._db.fetch_all(sql, *values, limit))
-        folded = search.casefold()
-        return list(islice((each for each in found if folded in each.title.casefold()), session_filter.limit))
+        needle = search.casefold()
+        return list(islice((each for each in found if needle in each.title.casefold()), session_filter.limit))
 
-    def list_working(self) -> list[str]:
+    def list_busy_sessions(self) -> list[str]:
         """Return the sessions that a living process works on."""
         leases = Leases(self._db)
         return [row[0] for row in self._db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])]
@@ -175,10 +175,10 @@ class Queries:
         sql = """
             SELECT id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
             ORDER BY created DESC, id DESC LIMIT ?"""
-        wanted = ALL if limit is None else limit + 1
-        rows = self._db.fetch_all(sql, session_id, created, message_id, wanted)
-        kept = rows if limit is None else rows[:limit]
-        return [self._entry(key, data) for key, data in reversed(kept)], len(rows) > len(kept)
+        count = ALL if limit is None else limit + 1
+        rows = self._db.fetch_all(sql, session_id, created, message_id, count)
+        page = rows if limit is None else rows[:limit]
+        return [self._entry(key, data) for key, data in reversed(page)], len(rows) > len(page)
 
     def _entry(self, message_id: str, data: bytes) -> Entry:
         parts = self._db.fetch_all("SELECT data FROM part WHERE message_id = ? ORDER BY id", message_id)
@@ -195,8 +195,8 @@ class Queries:
         )
 
     def texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
-        """Return the first texts of a session that hold a text, in any case; not what the program itself added."""
-        folded = text.casefold()
+        """Return the first texts of a session that contain a text, ignoring case; not those that the program added."""
+        needle = text.casefold()
         sql = """
             SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
             WHERE part.session_id = ? AND substr(part.data, 1, ?) = ? AND CAST(part.data AS TEXT) LIKE ? ESCAPE '!'
@@ -205,14 +205,14 @@ class Queries:
         pattern = like_pattern(msgspec.json.encode(text).decode()[1:-1])
         for data, info in self._db.fetch_all(sql, session_id, len(TEXT), TEXT, pattern):
             part = _part.decode(data)
-            if isinstance(part, TextPart) and not part.synthetic and folded in part.text.casefold():
+            if isinstance(part, TextPart) and not part.synthetic and needle in part.text.casefold():
                 found.append((_message.decode(info), part))
             if len(found) >= limit:
                 break
         return found
 
     def parts_with(self, session_id: str, word: str) -> Iterator[tuple[Message, Part]]:
-        """Yield the parts of a session, oldest first, whose stored form holds a word, in any case; "": all parts."""
+        """Yield the parts of a session, oldest first, whose JSON contains a word, ignoring case; "": all parts."""
         sql = """
             SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
             WHERE part.session_id = ?1 AND (?2 = '' OR CAST(part.data AS TEXT) LIKE ?2 ESCAPE '!')
@@ -221,9 +221,9 @@ class Queries:
             yield _message.decode(info), _part.decode(data)
 
     def steps(self, since: int) -> list[RequestCount]:
-        """Return every step since a time (ms since the epoch), and what requests outside the conversation used.
+        """Return every step since a time (ms since the epoch), and the requests outside the conversation.
 
-        Copies in forks are left out: they are older than the fork.
+        Copied steps in forks are skipped: they are older than the fork.
         """
         sql = """
             SELECT part.message_id, count(*) FROM message JOIN part ON part.message_id = message.id
@@ -234,35 +234,35 @@ class Queries:
             step = _step(data)
             model, tokens = f"{step.provider_id}/{step.model_id}", step.tokens.plus(step.retried)
             found.append(RequestCount(session_id, created, step.cost, tokens, model, calls.get(key, 0)))
-        return found + self._live_usage_since(since)
+        return found + self._side_requests_since(since)
 
     def costs(self, since: int) -> list[tuple[str, int, float]]:
-        """Return session, time (ms) and dollars of what `steps` returns, which is quicker than all of it."""
+        """Return only session, time (ms) and dollars of what `steps` returns, which is faster."""
         found = [(name, at, _cost(data).cost) for _, name, at, data in self._db.fetch_all(ANSWERS_SINCE, since)]
-        return found + [(each.session_id, each.created, each.cost) for each in self._live_usage_since(since)]
+        return found + [(each.session_id, each.created, each.cost) for each in self._side_requests_since(since)]
 
-    def _live_usage_since(self, since: int) -> list[RequestCount]:
+    def _side_requests_since(self, since: int) -> list[RequestCount]:
         sql = """
             SELECT id, CAST(json_extract(CAST(data AS TEXT), ?1) AS BLOB) FROM session
             WHERE json_extract(CAST(data AS TEXT), ?1 || '.created') >= max(?2,
                 json_extract(CAST(data AS TEXT), '$.time.created'))"""
         found: list[RequestCount] = []
-        rows = [row for key in (BESIDE, JUDGED) for row in self._db.fetch_all(sql, f"$.metadata.{key}", since)]
+        rows = [row for key in (TITLE_USAGE, HOOK_USAGE) for row in self._db.fetch_all(sql, f"$.metadata.{key}", since)]
         for session_id, data in rows:
             with suppress(msgspec.DecodeError):  # a client may write metadata of its own
-                used = _beside(data)
+                used = _side_usage(data)
                 model = f"{used.provider_id}/{used.model_id}"
                 found.append(RequestCount(session_id, used.created, used.cost, used.tokens, model, is_step=False))
         return found
 
 
 def like_pattern(text: str) -> str:
-    """Return a pattern of LIKE, with `!` as its escape, for texts that hold this one; case counts for nothing.
+    """Return a pattern for LIKE (escape: `!`) that finds texts which contain this one, ignoring case.
 
-    LIKE knows only the case of ASCII, so the pattern leaves other characters open: look again at what it finds.
+    LIKE ignores the case of ASCII only, so other characters become wildcards, and the results have to be checked.
     """
-    escaped = "".join(f"!{char}" if char in "!%_" else char if char.isascii() else "%" for char in text)
-    return f"%{escaped}%"
+    pattern = "".join(f"!{char}" if char in "!%_" else char if char.isascii() else "%" for char in text)
+    return f"%{pattern}%"
 
 
 def open_queries(path: Path) -> Queries:
@@ -271,9 +271,9 @@ def open_queries(path: Path) -> Queries:
     try:
         version = (db.fetch_one("PRAGMA user_version") or (0,))[0]
         if version != len(MIGRATIONS):
-            known = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
+            versions = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
             raise StoreError(
-                f"The database {path} is of another codeloop ({known}). Open its project once to bring it up."
+                f"The database {path} is of another codeloop ({versions}). Open its project once to bring it up."
             )
     except StoreError:
         db.close()

@@ -9,7 +9,7 @@ from codeloop.store.database import Database
 from codeloop.store.lease import Leases
 
 _session = msgspec.json.Decoder(Session).decode
-_ABORTED = "MessageAbortedError"
+_ABORT_ERROR = "MessageAbortedError"
 
 
 class _Time(Struct, frozen=True):
@@ -31,7 +31,7 @@ class _Last(Struct, frozen=True):
 
 
 class _Request(Struct, frozen=True):
-    """What counts of an open permission or question."""
+    """The used fields of an open permission or question."""
 
     permission: str = ""
     patterns: list[str] = []
@@ -39,7 +39,7 @@ class _Request(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What is asked, in a few words."""
+        """The question in a few words."""
         if self.questions:
             return str(self.questions[0].get("question", ""))
         return f"{self.permission} {' '.join(self.patterns)}".strip()
@@ -50,7 +50,7 @@ _request = msgspec.json.Decoder(_Request).decode
 
 
 def read_states(db: Database, limit: int) -> list[SessionOverview]:
-    """Return the sessions that are nobody's subagents and not archived, newest change first, and the state of each."""
+    """Return the sessions that are no subagents and not archived, newest change first, and the state of each."""
     leases = Leases(db)
     running = {row[0] for row in db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])}
     waiting = _read_waiting(db)
@@ -65,7 +65,7 @@ def read_states(db: Database, limit: int) -> list[SessionOverview]:
         row = db.fetch_one(last_sql, session.id)
         last = _last(row[0]) if row else None
         is_running = session.id in running
-        question = waiting.get(session.id, "") if is_running else ""  # questions of a killed process are dropped
+        question = waiting.get(session.id, "") if is_running else ""  # questions of a killed process don't count
         state: SessionStanding = "waits" if question else "running" if is_running else _read_end(last)
         session_overviews.append(
             SessionOverview(
@@ -87,7 +87,7 @@ def _read_end(last: _Last | None) -> SessionStanding:
     if last is None:
         return "new"
     if last.error is not None:
-        return "interrupted" if last.error.name == _ABORTED else "failed"
+        return "interrupted" if last.error.name == _ABORT_ERROR else "failed"
     return "interrupted" if last.role == "user" or last.time.completed is None else "finished"
 
 
@@ -97,7 +97,7 @@ def _message(last: _Last | None) -> str:
 
 
 def _read_waiting(db: Database) -> dict[str, str]:
-    """Return the open questions, by the id of the session at the top of the one that asks."""
+    """Return the open questions, by the id of the topmost parent of the session that asks."""
     rows = db.fetch_all("SELECT session_id, data FROM permission WHERE reply IS NULL")
     rows += db.fetch_all("SELECT session_id, data FROM question WHERE open = 1")
     waiting: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Requests to stop turns: files that each process which runs a session watches, one for all and one for each."""
+"""Requests to stop turns: files that every running process watches, one for all sessions and one for each session."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from codeloop.schema.bounds.session import STOP_LOOK
 
 
 def stop_file_of(stop_file: Path, session_id: str) -> Path:
-    """Return the file that asks for the turn of one session to stop, in the folder of the one that asks for all."""
+    """Return the file that asks the turn of one session to stop, next to the file for all sessions."""
     return stop_file.with_name(f"{stop_file.name}-{session_id}")
 
 
@@ -20,7 +20,7 @@ def request_stop(file: Path) -> None:
 
 
 async def wait_for_stop(*files: Path) -> None:
-    """Wait until one of these files asks that what runs since now stop."""
+    """Wait until one of these files changes, which asks the turns that run now to stop."""
     before = [_file_state(file) for file in files]
     while True:
         await asyncio.sleep(STOP_LOOK.seconds)

@@ -29,7 +29,7 @@ from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.store.conversation import Conversation, ConversationView, Entry
 from codeloop.store.database import Database, StoreError
-from codeloop.store.follow import Followers
+from codeloop.store.followers import Followers
 from codeloop.store.lease import Leases
 from codeloop.store.outbox import Outbox
 from codeloop.store.queries import Queries
@@ -37,7 +37,7 @@ from codeloop.store.tables import apply, read_entries
 
 
 class SessionFacts:
-    """One text a session; the first one that is kept stays."""
+    """One text for each session; the first one that is stored stays."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -48,7 +48,7 @@ class SessionFacts:
         return row[0] if row else None
 
     def keep(self, session_id: str, facts: str) -> None:
-        """Keep the facts of a session that has none yet."""
+        """Store the facts of a session that has none yet."""
         self._db.execute("INSERT OR IGNORE INTO facts (session_id, data) VALUES (?, ?)", (session_id, facts))
 
 
@@ -71,40 +71,40 @@ class Store:
         self.facts = SessionFacts(self._db)
         self.permissions = self.queries.permissions
         self.statuses: dict[str, Status] = {}
-        """What sessions are doing, as it was last shown in this process; idle ones are left out."""
+        """The status of each session that is not idle, as it was last published in this process."""
         self._outbox = Outbox(self._db)
         self._followers = Followers(self._outbox)
         self._views: OrderedDict[str, ConversationView] = OrderedDict()
         self._last_seen = self.last_seq()
 
     def close(self) -> None:
-        """Close the file. Followers stop hearing of anything."""
+        """Close the file. Followers get no more events."""
         self._followers.close()
         self._views.clear()
         self._db.close()
 
     def append(self, *events: StoredEvent) -> int:
         """Store events in ONE transaction and wake the followers; returns the sequence number of the last one."""
-        return self.append_made(lambda: events) if events else self.last_seq()
+        return self.append_from(lambda: events) if events else self.last_seq()
 
     def update_session(self, session_id: str, change: Callable[[Session], Session], *before: StoredEvent) -> Session:
-        """Change a session as it is now, whoever else writes it, and return it; `before` is stored along with it.
+        """Change a session in one transaction with reading it, and return it; the events of `before` are stored first.
 
-        A `change` that returns the very session that it is given changes nothing. Raises OperationError
+        A `change` that returns the same object changes nothing. Raises OperationError
         (NotFoundError).
         """
-        changed: list[Session] = []
+        result: list[Session] = []
 
         def make_events() -> Sequence[StoredEvent]:
             session = self.session(session_id)
-            changed.append(change(session))
-            return before if changed[0] is session else (*before, session_updated(changed[0]))
+            result.append(change(session))
+            return before if result[0] is session else (*before, session_updated(result[0]))
 
-        self.append_made(make_events)
-        return changed[0]
+        self.append_from(make_events)
+        return result[0]
 
-    def append_made(self, make: Callable[[], Sequence[StoredEvent]]) -> int:
-        """Store what `make` returns, as `append` does, in one transaction with all that it reads for that."""
+    def append_from(self, make: Callable[[], Sequence[StoredEvent]]) -> int:
+        """Store the events that `make` returns, as `append` does, in one transaction with all that `make` reads."""
         seq = 0
         with self._db.transaction():
             events = make()
@@ -119,14 +119,14 @@ class Store:
         self._fold(events)
         self._last_seen = seq
         self._followers.publish(first, events)
-        with suppress(StoreError):  # the events are stored; old ones can also be removed the next time
+        with suppress(StoreError):  # the events are stored; old ones can be removed next time
             self._outbox.prune(first, seq)
         return seq
 
     def publish_live(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
         """Show an event to followers in this process without storing it: deltas, status, a tool's progress.
 
-        `directory`: where it came to be (absolute), for an event of no session.
+        `directory`: where it happened (absolute), for an event of no session.
         """
         if isinstance(event, StatusChanged):
             self.statuses.pop(event.properties.session_id, None)
@@ -166,12 +166,12 @@ class Store:
         view, entries = self._view(session_id)
         if not view.is_trimmed:
             return view.conversation()
-        if not entries:  # it was known, and trimmed before
+        if not entries:  # the view was already open, and trimmed
             entries = read_entries(self._db, session_id)
         return Conversation(view.session, tuple(entries))
 
     def context_view(self, session_id: str) -> Conversation:
-        """Return a session with what its next request may show: all of it, or since the last summary what that kept.
+        """Return a session with the entries that its next request may need (see `context_entries`).
 
         Kept in memory: asking again costs microseconds. Raises OperationError (NotFoundError).
         """
@@ -217,7 +217,7 @@ class Store:
     # Keeping the views in step
 
     def _catch_up(self, until: int | None) -> None:
-        """Apply to the open views what other processes have stored since the last look."""
+        """Apply the events that other processes have stored since the last time to the open views."""
         if until is None:
             until = self.last_seq() + 1
         if not self._views:
@@ -244,6 +244,6 @@ class Store:
                     if view is None:
                         continue
                     if view.is_trimmed and isinstance(event, MessageRemoved):
-                        del self._views[view.session.id]  # a summary may be gone, and what it stood for shown again
+                        del self._views[view.session.id]  # its summary may be gone, so older entries are needed
                     else:
                         view.apply(event)

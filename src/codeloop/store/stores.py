@@ -7,24 +7,24 @@ from codeloop.store.store import Store
 
 
 class Stores:
-    """The open stores of a process. A store is closed when the last of those that opened it has released it."""
+    """The open stores of a process. A store is closed when all who opened it have released it."""
 
     def __init__(self) -> None:
         self._open: dict[Path, tuple[Store, int]] = {}
         self._subscribers: list[Callable[[Store], None]] = []
 
     def subscribe(self, subscriber: Callable[[Store], None]) -> None:
-        """Call it with each store that is open, and each that will be."""
+        """Call a function with each open store, and with each that is opened later."""
         self._subscribers.append(subscriber)
         for store in self.all():
             subscriber(store)
 
     def open(self, path: Path) -> Store:
         """Return the store of a file. Raises StoreError."""
-        found, users = self._open.get(path, (None, 0))
-        store = found or Store(path)
+        open_store, users = self._open.get(path, (None, 0))
+        store = open_store or Store(path)
         self._open[path] = (store, users + 1)
-        if found is None:
+        if open_store is None:
             for subscriber in self._subscribers:
                 subscriber(store)
         return store

@@ -13,13 +13,13 @@ from codeloop.store.conversation import Conversation, last_text
 from codeloop.store.store import Store
 
 State = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
-_NAMED = 40
+_MAX_FILES = 40
 KEY = "task"
-"""Metadata key of a subagent's state."""
+"""The metadata key of a subagent's state."""
 
 
 class SubagentStanding(Wire):
-    """The state of a subagent since `time` (ms since the epoch); `reason`: why it failed or was cancelled.
+    """A subagent's state since `time` (ms since the epoch); `reason`: why it failed or was cancelled.
 
     `background`: nobody waits for it.
     """
@@ -30,7 +30,7 @@ class SubagentStanding(Wire):
     reason: str | None = None
 
 
-def lineage(store: Store, session_id: str) -> Iterator[Session]:
+def walk_ancestors(store: Store, session_id: str) -> Iterator[Session]:
     """Yield a session and then its parents, the nearest first; each once."""
     seen: set[str] = set()
     current: str | None = session_id
@@ -44,25 +44,25 @@ def note(store: Store, session_id: str, state: State, *, background: bool, reaso
     """Store a subagent's state; clients see it in its session's metadata."""
     if store.find_session(session_id) is None:
         return
-    subagent_standing = SubagentStanding(state=state, background=background, time=now_ms(), reason=reason)
-    metadata = {KEY: msgspec.to_builtins(subagent_standing)}
+    standing = SubagentStanding(state=state, background=background, time=now_ms(), reason=reason)
+    metadata = {KEY: msgspec.to_builtins(standing)}
     store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **metadata}))
 
 
 def standing_of(store: Store, session: Session) -> SubagentStanding | None:
     """Return the state of a subagent; None: its session has no record of it.
 
-    One that was at work when its process ended is cancelled; one with an open question waits.
+    If its process ended while it worked, it is cancelled; with an open question it is waiting.
     """
     try:
-        subagent_standing = msgspec.convert((session.metadata or {}).get(KEY), SubagentStanding)
+        standing = msgspec.convert((session.metadata or {}).get(KEY), SubagentStanding)
     except msgspec.ValidationError:
         return None
-    if subagent_standing.state in {"queued", "running"} and not store.leases.is_held(session.id):
-        return replace(subagent_standing, state="cancelled", reason="The process that it ran in ended.")
-    if subagent_standing.state == "running" and is_asking(store, session.id):
-        return replace(subagent_standing, state="waiting")
-    return subagent_standing
+    if standing.state in {"queued", "running"} and not store.leases.is_held(session.id):
+        return replace(standing, state="cancelled", reason="The process that it ran in ended.")
+    if standing.state == "running" and is_asking(store, session.id):
+        return replace(standing, state="waiting")
+    return standing
 
 
 def is_asking(store: Store, session_id: str) -> bool:
@@ -75,13 +75,13 @@ def report_of(store: Store, session_id: str) -> str:
     conversation = store.conversation(session_id)
     start = conversation.session.directory.rstrip("/") + "/"
     files = sorted({file.removeprefix(start) for file in _find_changed_files(conversation)})
-    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    changed = f"Files changed: {', '.join(files[:_NAMED])}{more}" if files else ""
-    return "\n\n".join(filter(None, [last_text(conversation.entries), changed]))
+    more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
+    changes = f"Files changed: {', '.join(files[:_MAX_FILES])}{more}" if files else ""
+    return "\n\n".join(filter(None, [last_text(conversation.entries), changes]))
 
 
 def _find_changed_files(conversation: Conversation) -> Iterator[str]:
-    """Yield the files of the recorded steps, and those that edits name where no steps are recorded."""
+    """Yield the changed files of recorded steps, and those that edits name where no steps are recorded."""
     for entry in reversed(conversation.entries):
         for part in entry.parts:
             match part:

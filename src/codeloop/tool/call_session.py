@@ -26,9 +26,9 @@ from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolSta
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import index_shown_from, next_prompt
+from codeloop.store.conversation import find_context_start, next_prompt
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import State, lineage, report_of, standing_of
+from codeloop.store.subagent_state import State, report_of, standing_of, walk_ancestors
 from codeloop.tool.superseded_outputs import UNCHANGED, CacheAge, find_superseded
 
 INSTRUCTIONS = "<system-reminder>\nInstructions for this folder, from {name}:\n{words}\n</system-reminder>"
@@ -150,7 +150,7 @@ class CallSession:
     def _list_carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
         """Yield the results of earlier steps that the next request carries, each with the name of its tool."""
         entries = self._store.context_view(self._id).entries
-        entries = entries[index_shown_from(entries) :]
+        entries = entries[find_context_start(entries) :]
         dropped = find_superseded(entries[: CacheAge().after(entries).cold])
         for entry in entries:
             if entry.info.id == self._call.message_id:
@@ -171,7 +171,7 @@ class CallSession:
 
     def includes(self, session_id: str) -> bool:
         """Return whether a session is this one or of a subagent below it, at any depth."""
-        return any(session.id == self._id for session in lineage(self._store, session_id))
+        return any(session.id == self._id for session in walk_ancestors(self._store, session_id))
 
     def subagents(self) -> list[Session]:
         """Return the sessions of the subagents, newest first."""

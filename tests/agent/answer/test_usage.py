@@ -7,7 +7,7 @@ import pytest
 from codeloop.agent.answer.usage import Usage
 from codeloop.model.chat import Finished, ModelRequest, Prices, TextDelta, TextPiece, UserModelMessage
 from codeloop.model.testing.script import Count, RetryBlock, ScriptedAnswer, TextBlock
-from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_requests import StatsQuery
 from codeloop.schema.errors import UnknownData, UnknownError
 from codeloop.schema.message import NO_TOKENS, AssistantMessage
@@ -15,7 +15,7 @@ from codeloop.schema.operation import SESSION_STATS
 from codeloop.schema.wire import replace
 from tests.support.project import rig
 
-PRICED = replace(SCRIPTED, prices=Prices(input=1.0, output=2.0))
+PRICED = replace(SCRIPT_INFO, prices=Prices(input=1.0, output=2.0))
 REQUEST = ModelRequest(system="s" * 400, messages=(UserModelMessage((TextPiece("ä" * 200),)),))
 
 

@@ -7,7 +7,7 @@ import pytest
 from codeloop.agent.request.cache_life import wants_hour
 from codeloop.model.chat import Prices
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.event import message_updated
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
 from codeloop.schema.wire import replace
@@ -15,8 +15,8 @@ from codeloop.store.conversation import Entry
 from tests.store.states import assistant
 from tests.support.project import rig
 
-CLAUDE = replace(SCRIPTED, prices=Prices(4.0, 20.0, 0.4, 5.0, is_known=True))
-FREE = replace(SCRIPTED, prices=Prices(2.0, 6.0, 0.5, 2.0, is_known=True))
+CLAUDE = replace(SCRIPT_INFO, prices=Prices(4.0, 20.0, 0.4, 5.0, is_known=True))
+FREE = replace(SCRIPT_INFO, prices=Prices(2.0, 6.0, 0.5, 2.0, is_known=True))
 MINUTE = 60_000
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from codeloop.agent.request.image_limits import has_images, limit_images
 from codeloop.model.chat import AssistantModelMessage, ImagePiece, ModelInfo, ModelMessage, TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import IMAGES
@@ -57,7 +57,7 @@ async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.png").write_bytes(encoded(plain(4, 4), "PNG"))
     many = calls(*(call("read", f"c{number}", filePath="a.png", offset=number) for number in range(300)))
-    info = replace(SCRIPTED, input=frozenset({"text", "image"}))
+    info = replace(SCRIPT_INFO, input=frozenset({"text", "image"}))
     answers = [many, calls(text="seen")]
     async with rig(tmp_path, answers, info=info) as room:
         answer = await room.prompt()

@@ -11,7 +11,7 @@ from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo, ModelRequest
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.wire import replace
 from tests.support.project import rig
@@ -55,7 +55,7 @@ async def ask(tmp_path: Path, info: ModelInfo) -> ModelRequest:
 
 
 async def test_a_small_model_is_sent_much_less(tmp_path: Path) -> None:
-    usual, small = await ask(tmp_path / "a", SCRIPTED), await ask(tmp_path / "b", replace(SCRIPTED, small=True))
+    usual, small = await ask(tmp_path / "a", SCRIPT_INFO), await ask(tmp_path / "b", replace(SCRIPT_INFO, small=True))
     assert {"bash", "read", "edit", "write", "grep", "glob"} <= {tool.name for tool in small.tools}
     assert not {tool.name for tool in small.tools} & NOT_FOR_SMALL
     sizes = [len(each.system) + len(msgspec.json.encode(each.tools)) for each in (usual, small)]

@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.model.chat import Limits, ModelInfo
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import APIError, APIErrorData, MessageAbortedError, OperationError, StructuredOutputError
@@ -25,7 +25,7 @@ SCHEMA = {
 }
 FORMAT = {"type": "json_schema", "schema": SCHEMA}
 GOOD = {"name": "a", "count": 3}
-NATIVE = replace(SCRIPTED, provider_id="openai", id="gpt-6")
+NATIVE = replace(SCRIPT_INFO, provider_id="openai", id="gpt-6")
 
 
 def text(value: Any) -> ScriptedAnswer:
@@ -91,13 +91,13 @@ async def test_it_fails_clearly_after_so_many_corrections(tmp_path: Path, wrong:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", [json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```", f"\n {json.dumps(GOOD)}\n"])
-@pytest.mark.parametrize("info", [SCRIPTED, NATIVE, replace(SCRIPTED, tool_call=False)])
+@pytest.mark.parametrize("info", [SCRIPT_INFO, NATIVE, replace(SCRIPT_INFO, tool_call=False)])
 async def test_text_that_is_the_json_counts_whatever_was_asked_for(tmp_path: Path, said: str, info: ModelInfo) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text=said, kind="main" if info.tool_call else "side")], info=info) as it:
         assert of(await it.prompt("count", format=FORMAT)).structured == GOOD
         asked = it.model.requests[0]
     assert ("response_format" in asked.body) == (info is NATIVE)
-    assert ("StructuredOutput" in [tool.name for tool in asked.tools]) == (info is SCRIPTED)
+    assert ("StructuredOutput" in [tool.name for tool in asked.tools]) == (info is SCRIPT_INFO)
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ async def test_prompts_after_it_are_answered_as_text_and_subagents_too(tmp_path:
 
 @pytest.mark.slow
 async def test_it_outlives_compaction_and_a_prompt_that_comes_meanwhile(tmp_path: Path) -> None:
-    small = replace(SCRIPTED, limits=Limits(context=8_000, output=1_000))
+    small = replace(SCRIPT_INFO, limits=Limits(context=8_000, output=1_000))
     full = calls(call("glob", pattern="*"))
     full = replace(full, tokens=Count(input=7_000, output=10))
     note = ScriptedAnswer(text="The note.", kind="side")

@@ -236,15 +236,15 @@ def origins(loaded: Loaded) -> dict[str, str]:
 
 
 KINDS: tuple[Any, ...] = (None, 1.5, 0, True, "x", [], [[], {}, None], {"a": {"b": [1]}}, {"a": "deny"})
-JUDGED = ("instructions", "model", "disabled_providers", "share", "tool_output", "compaction", "snapshot")
+MODEL_EVENTS = ("instructions", "model", "disabled_providers", "share", "tool_output", "compaction", "snapshot")
 SHAPED = ("permission", "agent", "mode", "tools", "provider", "command", "autoshare", "logLevel")
 
 
-@pytest.mark.parametrize("key", [*JUDGED, *SHAPED])
+@pytest.mark.parametrize("key", [*MODEL_EVENTS, *SHAPED])
 def test_values_of_any_kind_are_read_ignored_or_a_clear_error(world: World, key: str) -> None:
     errors: list[str] = []
     for own, value, trusted in product((None, ["x"], {"a": 1}), KINDS, (True, False)):
-        if own is None or (key in JUDGED and not trusted):
+        if own is None or (key in MODEL_EVENTS and not trusted):
             world.globally({} if own is None else {key: own})
             world.write("codeloop.json", {key: value})
             try:

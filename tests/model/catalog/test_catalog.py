@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.model.catalog.build import pack, read_source
-from codeloop.model.catalog.catalog import FETCHED, SHIPPED, Catalog
+from codeloop.model.catalog.catalog import BUNDLED_FILE, FETCHED_NAME, Catalog
 from codeloop.model.catalog.vendors import BASE_URLS, NEEDS_CHOICE, PREFERRED_PROVIDERS
 from codeloop.model.chat import Limits, Prices
 from codeloop.model.errors import ModelUnavailable
@@ -54,7 +54,7 @@ def write(path: Path, source: object = SOURCE, built: str = "2026-01-01") -> Pat
 
 
 def test_a_model_comes_back_with_everything_that_is_used(tmp_path: Path) -> None:
-    model = Catalog(shipped=write(tmp_path / "c")).model("acme", "big")
+    model = Catalog(bundled=write(tmp_path / "c")).model("acme", "big")
     assert model is not None
     assert model.ref == "acme/big"
     assert model.npm == "@ai-sdk/anthropic"
@@ -66,7 +66,7 @@ def test_a_model_comes_back_with_everything_that_is_used(tmp_path: Path) -> None
 
 
 def test_models_without_tools_are_left_out_but_their_provider_stays(tmp_path: Path) -> None:
-    catalog = Catalog(shipped=write(tmp_path / "c"))
+    catalog = Catalog(bundled=write(tmp_path / "c"))
     assert [(row.id, row.count) for row in catalog.providers()] == [("acme", 1), ("empty", 0)]
     assert catalog.model("acme", "painter") is None
     assert catalog.provider("nobody") is None
@@ -77,27 +77,27 @@ def test_models_without_tools_are_left_out_but_their_provider_stays(tmp_path: Pa
 
 
 def test_the_newest_readable_file_counts(tmp_path: Path) -> None:
-    shipped, fetched = write(tmp_path / "shipped", built="2026-02-01"), tmp_path / FETCHED
-    assert Catalog(tmp_path, shipped=shipped).path == shipped
+    shipped, fetched = write(tmp_path / "shipped", built="2026-02-01"), tmp_path / FETCHED_NAME
+    assert Catalog(tmp_path, bundled=shipped).path == shipped
     write(fetched, built="2026-01-01")
-    assert Catalog(tmp_path, shipped=shipped).path == shipped
+    assert Catalog(tmp_path, bundled=shipped).path == shipped
     write(fetched, built="2026-03-01")
-    assert Catalog(tmp_path, shipped=shipped).path == fetched
+    assert Catalog(tmp_path, bundled=shipped).path == fetched
     for rubbish in (b"", b"CLC1", b"CLC1\x00\x00\x00\x04abcd", fetched.read_bytes()[:60], b"{}" * 99):
         fetched.write_bytes(rubbish)
-        assert Catalog(tmp_path, shipped=shipped).path == shipped
+        assert Catalog(tmp_path, bundled=shipped).path == shipped
 
 
 def test_without_a_readable_file_the_error_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="Install codeloop again"):
-        Catalog(shipped=tmp_path / "none").providers()
+        Catalog(bundled=tmp_path / "none").providers()
 
 
 def test_a_damaged_provider_is_an_error_and_the_others_still_work(tmp_path: Path) -> None:
     two = {**SOURCE, "last": {**SOURCE["acme"], "id": "last"}}
     path = write(tmp_path / "c", two)
     path.write_bytes(path.read_bytes()[:-20])
-    catalog = Catalog(shipped=path)
+    catalog = Catalog(bundled=path)
     assert catalog.model("acme", "big") is not None
     with pytest.raises(ModelUnavailable, match="damaged"):
         catalog.provider("last")
@@ -106,7 +106,7 @@ def test_a_damaged_provider_is_an_error_and_the_others_still_work(tmp_path: Path
 def test_the_shipped_catalog_knows_the_providers_that_our_rows_name() -> None:
     catalog = Catalog()
     assert len(catalog.providers()) > 100
-    assert catalog.path == SHIPPED
+    assert catalog.path == BUNDLED_FILE
     known = {row.id for row in catalog.providers()}
     assert set(BASE_URLS) <= known
     assert set(PREFERRED_PROVIDERS) <= known
@@ -124,7 +124,7 @@ def test_every_shipped_provider_decodes() -> None:
 
 
 def test_the_shipped_catalog_is_small() -> None:
-    assert SHIPPED.stat().st_size < 400_000
+    assert BUNDLED_FILE.stat().st_size < 400_000
 
 
 def test_the_script_refuses_wrong_arguments() -> None:
@@ -156,6 +156,6 @@ def test_packing_loses_nothing(rows: list[tuple[str, float, int]]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "catalog"
         path.write_bytes(pack(source, "2026-01-01"))
-        provider = Catalog(shipped=path).provider("p")
+        provider = Catalog(bundled=path).provider("p")
     assert provider is not None
     assert [(m.id, m.prices.input, m.limits.context) for m in provider.models.values()] == rows

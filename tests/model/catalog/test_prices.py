@@ -139,7 +139,7 @@ def prices_of(tmp_path: Any, **cost: Any) -> Prices:
     model = msgspec.convert({"id": "m", "tool_call": True, "cost": cost}, SourceModel)
     file = tmp_path / "catalog.bin"
     file.write_bytes(pack({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
-    found = Catalog(shipped=file).model("p", "m")
+    found = Catalog(bundled=file).model("p", "m")
     assert found is not None
     return found.prices
 
@@ -194,7 +194,7 @@ def test_a_model_that_calls_tools_is_known_in_either_form(tmp_path: Any, said: A
     model = msgspec.convert({"id": "m", "tool_call": said}, SourceModel)
     file = tmp_path / "catalog.bin"
     file.write_bytes(pack({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
-    assert (Catalog(shipped=file).model("p", "m") is not None) == listed
+    assert (Catalog(bundled=file).model("p", "m") is not None) == listed
 
 
 def test_thinking_can_have_a_price_of_its_own(tmp_path: Any) -> None:
@@ -207,7 +207,7 @@ def test_an_unknown_price_is_unknown(tmp_path: Any) -> None:
     model = msgspec.convert({"id": "m", "tool_call": True}, SourceModel)
     file = tmp_path / "catalog.bin"
     file.write_bytes(pack({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
-    found = Catalog(shipped=file).model("p", "m")
+    found = Catalog(bundled=file).model("p", "m")
     assert found is not None
     assert not found.prices.is_known
 

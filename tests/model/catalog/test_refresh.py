@@ -10,8 +10,8 @@ import pytest
 
 from codeloop.app.project import open_project
 from codeloop.model.catalog.build import pack, read_source
-from codeloop.model.catalog.catalog import FETCHED, Catalog
-from codeloop.model.catalog.refresh import RefreshFailed, refresh, refresh_due, refresh_if_due
+from codeloop.model.catalog.catalog import FETCHED_NAME, Catalog
+from codeloop.model.catalog.refresh import RefreshFailed, is_refresh_due, refresh, refresh_if_due
 from codeloop.schema.wire import JSON, replace
 from tests.model.local_server import http, serving
 from tests.support.project import startup
@@ -28,7 +28,7 @@ def document(**providers: JSON) -> bytes:
 def shipped(tmp_path: Path) -> Catalog:
     path = tmp_path / "shipped"
     path.write_bytes(pack(read_source(document(p={}, q={})), "2026-01-01"))
-    return Catalog(shipped=path)
+    return Catalog(bundled=path)
 
 
 @pytest.fixture
@@ -41,11 +41,11 @@ async def test_a_good_catalog_is_stored_and_is_the_newest(cache: Path, shipped: 
     async with serving(http(document(p={"models": {"newer": newer}}, q={}, fresh={"env": ["FRESH_KEY"]}))) as (url, _):
         count = await refresh(cache, {"CODELOOP_MODELS_URL": url}, shipped)
     assert count == 3
-    catalog = Catalog(cache, shipped=shipped.path)
-    assert catalog.path == cache / FETCHED
+    catalog = Catalog(cache, bundled=shipped.path)
+    assert catalog.path == cache / FETCHED_NAME
     assert catalog.model("p", "newer") is not None
     assert catalog.model("fresh", "m") is not None
-    assert not refresh_due(cache, {})
+    assert not is_refresh_due(cache, {})
     assert sorted(path.name for path in cache.iterdir()) == ["models.bin", "models.bin.tried"]
 
 
@@ -58,7 +58,7 @@ async def test_what_is_fetched_can_not_move_a_key_to_another_place(cache: Path, 
     )  # fmt: skip
     async with serving(http(answer)) as (url, _):
         await refresh(cache, {"CODELOOP_MODELS_URL": url}, shipped)
-    catalog = Catalog(cache, shipped=shipped.path)
+    catalog = Catalog(cache, bundled=shipped.path)
     row, thief = catalog.row("p"), catalog.row("thief")
     assert row is not None
     assert thief is not None
@@ -84,17 +84,17 @@ async def test_bad_answers_change_nothing_and_are_not_tried_again_today(
     cache: Path, shipped: Catalog, answer: bytes
 ) -> None:
     cache.mkdir()
-    (cache / FETCHED).write_bytes(b"old")
+    (cache / FETCHED_NAME).write_bytes(b"old")
     async with serving(answer) as (url, _):
         with pytest.raises(RefreshFailed):
             await refresh(cache, {"CODELOOP_MODELS_URL": url}, shipped)
-    assert (cache / FETCHED).read_bytes() == b"old"
-    assert not refresh_due(cache, {})
+    assert (cache / FETCHED_NAME).read_bytes() == b"old"
+    assert not is_refresh_due(cache, {})
 
 
 async def test_offline_is_silent_in_the_background(cache: Path, shipped: Catalog) -> None:
     await refresh_if_due(cache, {"CODELOOP_MODELS_URL": "http://127.0.0.1:9/api.json"}, shipped)
-    assert not (cache / FETCHED).exists()
+    assert not (cache / FETCHED_NAME).exists()
 
 
 async def test_a_short_process_asks_nobody(tmp_path: Path) -> None:
@@ -107,20 +107,20 @@ async def test_a_short_process_asks_nobody(tmp_path: Path) -> None:
         await asyncio.sleep(0.05)
         await project.close()
         assert heads == []
-    assert not list(tmp_path.rglob(FETCHED))
+    assert not list(tmp_path.rglob(FETCHED_NAME))
 
 
 def test_a_fetch_is_due_once_a_day_and_can_be_switched_off(cache: Path) -> None:
-    assert refresh_due(cache, {})
-    assert not refresh_due(cache, {"CODELOOP_DISABLE_MODELS_FETCH": "1"})
-    assert refresh_due(cache, {"CODELOOP_DISABLE_MODELS_FETCH": "0"})
+    assert is_refresh_due(cache, {})
+    assert not is_refresh_due(cache, {"CODELOOP_DISABLE_MODELS_FETCH": "1"})
+    assert is_refresh_due(cache, {"CODELOOP_DISABLE_MODELS_FETCH": "0"})
     cache.mkdir()
     stamp = cache / "models.bin.tried"
     stamp.touch()
-    assert not refresh_due(cache, {})
+    assert not is_refresh_due(cache, {})
     yesterday = time.time() - 86_401
     os.utime(stamp, (yesterday, yesterday))
-    assert refresh_due(cache, {})
+    assert is_refresh_due(cache, {})
 
 
 async def test_a_cache_that_can_not_be_written_is_an_error_not_a_crash(tmp_path: Path, shipped: Catalog) -> None:

@@ -92,11 +92,11 @@ def test_the_file_and_its_folder_are_private_even_under_a_loose_umask(credential
         os.umask(before)
     assert stat.S_IMODE(credentials.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(credentials.path.parent.stat().st_mode) == 0o700
-    assert not credentials.open_to_others()
+    assert not credentials.is_open_to_others()
     credentials.path.chmod(0o644)
-    assert credentials.open_to_others()
+    assert credentials.is_open_to_others()
     credentials.put("other", KEY, "https://api.acme.example")
-    assert not credentials.open_to_others()
+    assert not credentials.is_open_to_others()
 
 
 @pytest.mark.parametrize("content", [b'{"acme": {"type"', b"[]", b"", b"\xff\xfe", b"null", b" " * 2_000_000])

@@ -69,7 +69,7 @@ def test_a_new_key_goes_where_the_old_one_is_unless_said(credentials: Credential
 
 @pytest.mark.parametrize("replace", [
     lambda credentials: credentials.remove("acme"),
-    lambda credentials: credentials.put_signed_in("acme", {"access": "x"}),
+    lambda credentials: credentials.put_sign_in("acme", {"access": "x"}),
 ])  # fmt: skip
 def test_what_is_removed_or_replaced_leaves_the_keyring(
     credentials: Credentials, ring: Path, replace: Callable[[Credentials], object]

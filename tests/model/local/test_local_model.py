@@ -17,10 +17,10 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.local.context import LocalContext, reader_of
+from codeloop.model.local.context import LocalContext, find_reader
 from codeloop.model.local.model import LocalModel
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError, ContextOverflowError, OverflowData
 from codeloop.schema.wire import JSON
 from tests.model.local_server import http
@@ -64,7 +64,7 @@ async def serving(answers: dict[str, Any]) -> AsyncGenerator[Server]:
 
 async def context(provider: str, model: str, answers: dict[str, Any]) -> LocalContext:
     async with serving(answers) as server:
-        read = reader_of(provider, server.url)
+        read = find_reader(provider, server.url)
         assert read is not None
         return await read(server.url, model)
 
@@ -121,8 +121,8 @@ async def test_a_server_that_says_nothing_leaves_it_unknown(provider: str) -> No
 
 
 def test_a_server_under_another_name_is_known_by_its_port() -> None:
-    assert reader_of("mine", "http://127.0.0.1:11434/v1") is reader_of("ollama", "")
-    assert reader_of("mine", "http://127.0.0.1:9999/v1") is None
+    assert find_reader("mine", "http://127.0.0.1:11434/v1") is find_reader("ollama", "")
+    assert find_reader("mine", "http://127.0.0.1:9999/v1") is None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_server_under_another_name_is_known_by_its_port() -> None:
     [("llamacpp", "llama.cpp"), ("my-llama-cpp", "llama.cpp"), ("lm-studio", "lmstudio"), ("vLLM-coder", "vllm")],
 )
 def test_a_server_is_known_by_the_users_own_name_for_it(name: str, server: str) -> None:
-    assert reader_of(name, "http://127.0.0.1:9999/v1") is reader_of(server, "")
+    assert find_reader(name, "http://127.0.0.1:9999/v1") is find_reader(server, "")
 
 
 def local(loaded: int, known: int = 0, *answers: ScriptedAnswer) -> tuple[LocalModel, list[str]]:

@@ -22,7 +22,7 @@ from codeloop.model.chat import (
 from codeloop.model.retry import RetryingModel
 from codeloop.model.testing.chaos import FAULTS, ChaosModel, Rates
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError
 from tests.support.examples import examples
 
@@ -60,15 +60,15 @@ def rates_of(fault: str, rate: float = 1.0) -> Rates:
         broken_json=rate if fault == "broken_json" else 0,
         unknown_tool=rate if fault == "unknown_tool" else 0,
         duplicate_id=rate if fault == "duplicate_id" else 0,
-        limited=rate if fault == "limited" else 0,
-        failed=rate if fault == "failed" else 0,
+        rate_limit=rate if fault == "rate_limit" else 0,
+        server_error=rate if fault == "server_error" else 0,
         stall_ms=1,
     )
 
 
 async def test_the_same_seed_breaks_in_the_same_way_and_another_in_another() -> None:
     async def run(seed: int) -> tuple[list[str], list[list[ModelEvent]]]:
-        rates = Rates(cut=0.2, broken_json=0.2, unknown_tool=0.2, limited=0.2)
+        rates = Rates(cut=0.2, broken_json=0.2, unknown_tool=0.2, rate_limit=0.2)
         chaos = ChaosModel(ScriptedModel([CALLS] * 20), seed, rates)
         events = [await said(chaos) for _ in range(12)]
         return chaos.faults, events
@@ -82,7 +82,7 @@ async def test_without_rates_everything_is_passed_on() -> None:
     assert await said(ChaosModel(ScriptedModel([CALLS]), 1, Rates())) == await said(ScriptedModel([CALLS]))
 
 
-@pytest.mark.parametrize(("fault", "status"), [("limited", 429), ("failed", 500)])
+@pytest.mark.parametrize(("fault", "status"), [("rate_limit", 429), ("server_error", 500)])
 async def test_refusals_carry_their_status_and_may_be_tried_again(fault: str, status: int) -> None:
     [end] = await said(ChaosModel(ScriptedModel([TEXT]), 3, rates_of(fault)))
     assert isinstance(end, Finished)
@@ -133,7 +133,7 @@ async def test_under_a_retry_the_whole_script_comes_through() -> None:
     async def no_wait(_: float) -> None:
         return
 
-    chaos = ChaosModel(ScriptedModel([TEXT] * 10), 7, Rates(cut=0.3, limited=0.2, failed=0.2))
+    chaos = ChaosModel(ScriptedModel([TEXT] * 10), 7, Rates(cut=0.3, rate_limit=0.2, server_error=0.2))
     model = RetryingModel(chaos, attempts=30, sleep=no_wait)
     for _ in range(10):
         text = ""
@@ -146,4 +146,4 @@ async def test_under_a_retry_the_whole_script_comes_through() -> None:
                 case _:
                     text = ""
         assert text == TEXT.text
-    assert {"cut", "limited", "failed"} <= set(chaos.faults)
+    assert {"cut", "rate_limit", "server_error"} <= set(chaos.faults)

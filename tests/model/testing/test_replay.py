@@ -27,13 +27,13 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.testing.replay import RecordingModel, ReplayModel
-from codeloop.model.testing.script import Places, ScriptedAnswer, ScriptedCall, TextBlock, read_answers
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, ScriptedCall, TextBlock, read_answers
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import error_message
 from codeloop.schema.wire import replace
 from tests.support.examples import examples
 
-HERE, THERE = Places("/home/me/code/proj/sub", "/home/me/code/proj"), Places("/tmp/x y", "/tmp/x y")
+HERE, THERE = ProjectPaths("/home/me/code/proj/sub", "/home/me/code/proj"), ProjectPaths("/tmp/x y", "/tmp/x y")
 TOOLS = (ToolSpec("read", "", {}), ToolSpec("bash", "", {}))
 ASK = UserModelMessage((TextPiece("go"),))
 CALLED = (
@@ -116,9 +116,9 @@ async def test_a_recording_played_in_the_same_place_says_the_same(
     recorder = RecordingModel(ScriptedModel(answers), path, HERE)
     first = [folded(await said(recorder, request())) for _ in answers]
     player = ReplayModel(path, HERE)
-    assert player.left == len(answers)
+    assert player.remaining_count == len(answers)
     assert [folded(await said(player, request())) for _ in answers] == first
-    assert player.left == 0
+    assert player.remaining_count == 0
 
 
 async def test_paths_of_the_project_move_with_it_and_are_not_in_the_file(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from codeloop.model.wire.error_patterns import (
     asks_for_money,
+    extract_message,
+    find_status,
+    is_missing_model,
     is_overflow,
-    missing_model,
-    readable,
-    status_of,
-    wrong_path,
+    is_wrong_path,
 )
 
 OVERFLOWS = [
@@ -53,15 +53,15 @@ def test_other_refusals_are_no_full_context(text: str) -> None:
     ],
 )
 def test_the_status_of_an_error_inside_a_stream(payload: Any, status: int | None) -> None:
-    assert status_of(payload) == status
+    assert find_status(payload) == status
 
 
 def test_an_empty_account_and_a_missing_model() -> None:
     assert asks_for_money(429, {"error": {"code": "insufficient_quota"}}, "")
     assert asks_for_money(400, None, "Your credit balance is too low to access the API")
     assert not asks_for_money(429, None, "Rate limit reached for requests")
-    assert missing_model(400, {"error": {"code": "model_not_found"}}, "", "m")
-    assert not missing_model(400, None, "temperature is not supported", "m")
+    assert is_missing_model(400, {"error": {"code": "model_not_found"}}, "", "m")
+    assert not is_missing_model(400, None, "temperature is not supported", "m")
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_an_empty_account_and_a_missing_model() -> None:
 def test_a_wrong_path_and_a_missing_model_are_two_things(
     status: int | None, text: str, missing: bool, path: bool
 ) -> None:
-    assert missing_model(status, None, text, "qwen3") is missing
-    assert wrong_path(status, text) is path
+    assert is_missing_model(status, None, text, "qwen3") is missing
+    assert is_wrong_path(status, text) is path
 
 
 @pytest.mark.parametrize(
@@ -97,4 +97,4 @@ def test_a_wrong_path_and_a_missing_model_are_two_things(
     ],
 )
 def test_a_person_reads_one_line(text: str, payload: Any, expected: str) -> None:
-    assert readable(text, payload) == expected
+    assert extract_message(text, payload) == expected

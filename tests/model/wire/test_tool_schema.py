@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codeloop.model.chat import ModelInfo
 from codeloop.model.quirks import ANTHROPIC, BOUNDS, COMPATIBLE, OPENAI, ROWS, quirks_of
-from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON
 
 SCHEMA: JSON = {
@@ -35,18 +35,18 @@ SCHEMA: JSON = {
 
 def test_the_schema_itself_is_not_touched() -> None:
     before = repr(SCHEMA)
-    parameters_of(SCHEMA, OPENAI.refused_keywords)
+    adapt_parameters(SCHEMA, OPENAI.refused_keywords)
     assert repr(SCHEMA) == before
 
 
 def test_a_property_that_is_named_like_a_keyword_stays() -> None:
     properties = {name: {"type": "string"} for name in ("pattern", "default", "format", "minimum")}
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    assert parameters_of(schema, OPENAI.refused_keywords)["properties"].keys() == properties.keys()
+    assert adapt_parameters(schema, OPENAI.refused_keywords)["properties"].keys() == properties.keys()
 
 
 def test_a_vendor_that_refuses_nothing_gets_the_schema_itself() -> None:
-    assert parameters_of(SCHEMA, ANTHROPIC.refused_keywords) is SCHEMA
+    assert adapt_parameters(SCHEMA, ANTHROPIC.refused_keywords) is SCHEMA
 
 
 def keywords(value: Any) -> set[str]:
@@ -65,7 +65,7 @@ def keywords(value: Any) -> set[str]:
 @pytest.mark.parametrize("name", ROWS)
 def test_no_row_sends_what_it_refuses_and_all_else_is_kept(name: str) -> None:
     refused = ROWS[name].refused_keywords
-    assert keywords(parameters_of(SCHEMA, refused)) == keywords(SCHEMA) - refused
+    assert keywords(adapt_parameters(SCHEMA, refused)) == keywords(SCHEMA) - refused
 
 
 def test_unknown_services_are_not_sent_additional_properties() -> None:
@@ -73,7 +73,7 @@ def test_unknown_services_are_not_sent_additional_properties() -> None:
         ModelInfo(provider_id="acme", id="m", name="M"),
         ModelInfo(provider_id="acme", id="m", name="M", npm="@ai-sdk/openai"),
     ):
-        given = parameters_of(SCHEMA, quirks_of(info).refused_keywords)
+        given = adapt_parameters(SCHEMA, quirks_of(info).refused_keywords)
         assert "additionalProperties" not in keywords(given)
         assert keywords(given) & BOUNDS
 
@@ -96,7 +96,7 @@ KINDS = st.recursive(
 @given(KINDS)
 def test_whatever_the_schema_nothing_refused_is_left_and_the_result_is_stable(inner: JSON) -> None:
     schema: JSON = {"type": "object", "properties": {"inner": inner}}
-    given = parameters_of(schema, OPENAI.refused_keywords)
+    given = adapt_parameters(schema, OPENAI.refused_keywords)
     assert not keywords(given) & OPENAI.refused_keywords
-    assert parameters_of(given, OPENAI.refused_keywords) == given
-    assert parameters_of(schema, COMPATIBLE.refused_keywords) == schema
+    assert adapt_parameters(given, OPENAI.refused_keywords) == given
+    assert adapt_parameters(schema, COMPATIBLE.refused_keywords) == schema

@@ -12,7 +12,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.event import StoredEvent

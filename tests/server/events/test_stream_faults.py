@@ -15,7 +15,7 @@ from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
+from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.limits import SERVER_STREAM_EVENTS, STORE_EVENTS
@@ -41,7 +41,7 @@ class Slowly:
     """A model that lets others have their turn between its words."""
 
     def __init__(self, answers: list[ScriptedAnswer]) -> None:
-        self._inner = ScriptedModel(answers, SCRIPTED)
+        self._inner = ScriptedModel(answers, SCRIPT_INFO)
 
     @property
     def info(self) -> ModelInfo:

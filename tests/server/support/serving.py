@@ -13,7 +13,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project
 from codeloop.model.chat import ChatModel
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.server.server import ListenOptions, Server
 from tests.support.project import Heard, startup
 

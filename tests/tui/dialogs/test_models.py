@@ -9,7 +9,7 @@ from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
 from codeloop.app.models.open_models import OneModel
 from codeloop.model.chat import ModelInfo
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_requests import ListSessions
 from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import CONFIG_GET, SESSION_LIST, NoArguments

@@ -21,7 +21,7 @@ from codeloop.schema.message import (
 )
 from codeloop.schema.part import StepFinishPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import next_created
+from codeloop.store.conversation import next_creation_time
 
 
 def new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
@@ -38,7 +38,7 @@ def new_message(engine: Engine, session_id: str, user: UserMessage) -> Assistant
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
-        time=AssistantTime(created=next_created(engine.store.context_view(session_id), now_ms())),
+        time=AssistantTime(created=next_creation_time(engine.store.context_view(session_id), now_ms())),
     )
 
 

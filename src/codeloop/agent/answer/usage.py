@@ -103,7 +103,7 @@ class Usage:
         self._pay()
         (cost, tokens), (cost_before, tokens_before) = (self.cost, self.total_tokens), self._added
         more = tokens.plus(tokens_before, -1)
-        store.append_made(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, more)))
+        store.append_from(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, more)))
         self._added = (cost, tokens)
 
     def _pay(self) -> None:

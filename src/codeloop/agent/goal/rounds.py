@@ -25,7 +25,7 @@ from codeloop.schema.message import GOAL, AssistantMessage, describe_move
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-from codeloop.store.subagent_state import lineage
+from codeloop.store.subagent_state import walk_ancestors
 from codeloop.workspace.check_files import compile_patterns, hash_check_files, list_changes
 
 _COMMAND = 200  # characters of one that a message names
@@ -261,10 +261,10 @@ async def _end_background(engine: Engine, session_id: str) -> None:
     """Wait for subagents at work, and end background commands: nothing may change files while a check runs."""
 
     def is_own(other: str) -> bool:
-        return any(session.id == session_id for session in lineage(engine.store, other))
+        return any(session.id == session_id for session in walk_ancestors(engine.store, other))
 
     working: Sequence[asyncio.Task[object]] = [
-        task for each in engine.tasks.list_working() if is_own(each) and (task := engine.tasks.working(each))
+        task for each in engine.tasks.list_busy_sessions() if is_own(each) and (task := engine.tasks.working(each))
     ]
     if working:
         await asyncio.wait(working)

@@ -23,8 +23,8 @@ from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMe
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.queries import JUDGED, Beside
-from codeloop.store.subagent_state import lineage
+from codeloop.store.queries import HOOK_USAGE, SideUsage
+from codeloop.store.subagent_state import walk_ancestors
 from codeloop.tool.tool import Subtask, ToolFailure
 
 VERDICT: JSON = {
@@ -66,7 +66,7 @@ class HookJudge:
     ) -> HookVerdict:
         """See AskJudge."""
         engine = self._engine()
-        if any(session.id in self._judging for session in lineage(engine.store, session_id)):
+        if any(session.id in self._judging for session in walk_ancestors(engine.store, session_id)):
             return HookVerdict(ok=True)
         try:
             ref = self._model(engine, row, session_id, model)
@@ -185,15 +185,15 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
         return
 
     def add_judging(session: Session) -> Session:
-        before: JSON = (session.metadata or {}).get(JUDGED, {})
-        beside = Beside(
+        before: JSON = (session.metadata or {}).get(HOOK_USAGE, {})
+        beside = SideUsage(
             created=now_ms(),
             cost=usage.cost + before.get("cost", 0.0),
             tokens=usage.total_tokens.plus(msgspec.convert(before["tokens"], type(NO_TOKENS)) if before else NO_TOKENS),
             provider_id=info.provider_id,
             model_id=info.id,
         )
-        return replace(session, metadata={**(session.metadata or {}), JUDGED: msgspec.to_builtins(beside)})
+        return replace(session, metadata={**(session.metadata or {}), HOOK_USAGE: msgspec.to_builtins(beside)})
 
     engine.store.update_session(session_id, add_judging)
     usage.append(engine.store, session_id)

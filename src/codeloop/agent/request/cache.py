@@ -15,7 +15,7 @@ from codeloop.schema.message import Session
 from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry, index_shown_from
+from codeloop.store.conversation import Conversation, Entry, find_context_start
 from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
 
@@ -83,7 +83,7 @@ class RequestCache:
             return []
         from codeloop.agent.request.early_drop import find_worth_dropping
 
-        start = index_shown_from(view.entries)
+        start = find_context_start(view.entries)
         return find_worth_dropping(view.entries[start:], self._superseded.notes, info.prices, now)
 
     def messages(self, view: Conversation, info: ModelInfo, now: int) -> tuple[ModelMessage, ...]:
@@ -96,7 +96,7 @@ class RequestCache:
             self._window = window(view.entries)
         entries = self._window.of(view.entries)
         same = _common(self._visible_entries, entries) if info is self._info else 0
-        start = index_shown_from(view.entries)
+        start = find_context_start(view.entries)
         if self._superseded.update(view.entries[start:], common - start, now):
             same = 0
         if not same:

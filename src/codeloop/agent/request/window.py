@@ -9,7 +9,7 @@ from codeloop.model.chat import ModelInfo, TextPiece, UserModelMessage
 from codeloop.schema.limits import COMPACT_AT, COMPACT_RESERVE, KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, FilePart, Part, TextPart, ToolPart, ToolStateCompleted
-from codeloop.store.conversation import Entry, index_shown_from, read_pinned
+from codeloop.store.conversation import Entry, find_context_start, list_pinned_texts
 
 SUMMARY = """The conversation until here was too long and is replaced by this note:
 
@@ -44,7 +44,7 @@ def window(entries: tuple[Entry, ...]) -> Window:
     index = last_compaction(entries)
     if index is None:
         return Window()
-    start = index_shown_from(entries)
+    start = find_context_start(entries)
     text = SUMMARY.format(summary=text_of(entries[index]))
     pins = select_pins(entries[:start])
     if pins:
@@ -74,7 +74,7 @@ def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
     prompts: list[str] = []
     value = KEPT_PROMPTS.value
     for entry in reversed(entries):
-        text = text_of(entry) if isinstance(entry.info, UserMessage) and not read_pinned(entry) else ""
+        text = text_of(entry) if isinstance(entry.info, UserMessage) and not list_pinned_texts(entry) else ""
         if not text:
             continue
         value -= max(len(text), KEPT_PROMPT.value)
@@ -88,7 +88,7 @@ def select_pins(entries: tuple[Entry, ...]) -> list[str]:
     """Return the texts that the user has pinned, the newest that fit the budget, in their order."""
     pins: list[str] = []
     value = KEPT_PINS.value
-    for part in reversed([part for entry in entries for part in read_pinned(entry)]):
+    for part in reversed([part for entry in entries for part in list_pinned_texts(entry)]):
         value -= len(part.text)
         if value < 0:
             break

@@ -23,9 +23,9 @@ from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionModel, 
 from codeloop.schema.part import Part, TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import next_created
+from codeloop.store.conversation import next_creation_time
 from codeloop.store.stop_request import wait_for_stop
-from codeloop.store.subagent_state import lineage, note, report_of
+from codeloop.store.subagent_state import note, report_of, walk_ancestors
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
 NO_NESTING = PermissionRule(permission="task", pattern="*", action="deny")
@@ -178,7 +178,7 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within:
 
 def _check_tree(engine: Engine, parent: Session) -> None:
     """Raise ToolFailure beyond the total of subagents of a session tree; counted from the store."""
-    *_, root = lineage(engine.store, parent.id)
+    *_, root = walk_ancestors(engine.store, parent.id)
     most = TREE_SUBAGENTS.value if engine.subagents.most is None else engine.subagents.most
     count, waiting = 0, [root.id]
     while waiting:
@@ -211,7 +211,7 @@ async def _prompt(engine: Engine, child: Session, agent: Agent, task: Subtask) -
     if child.model is None:
         raise ToolFailure("The session has no model for a subagent.")
     model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
-    created = next_created(engine.store.context_view(child.id), now_ms())
+    created = next_creation_time(engine.store.context_view(child.id), now_ms())
     message = UserMessage(
         id=new_id("msg"),
         session_id=child.id,

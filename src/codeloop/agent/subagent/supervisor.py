@@ -28,7 +28,7 @@ class Supervisor:
         """Return the task of the subagent with this session while it runs, else None."""
         return self._working.get(session_id)
 
-    def list_working(self) -> list[str]:
+    def list_busy_sessions(self) -> list[str]:
         """Return the sessions of the running and waiting subagents."""
         return list(self._working)
 

@@ -20,9 +20,9 @@ from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import PROFILE, Action, Need, PermissionRequest, PermissionRule, Profile, Trait
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.store.permission_records import PLACE
+from codeloop.store.permission_records import WORKDIR
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import lineage
+from codeloop.store.subagent_state import walk_ancestors
 from codeloop.tool.builtin.shell.preview import SandboxPreview, preview
 from codeloop.tool.tool import ToolFailure
 
@@ -147,7 +147,7 @@ def _explain_need(engine: Engine, session_id: str, agent: Agent, need: Need) -> 
 async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tuple[Engine, str]]:
     """Yield an engine over a store of its own, with copies of the session, those above it and what holds for it."""
     project_root, project_store = project.settings.project_root, project.store
-    sessions = list(lineage(project_store, situation.session_id)) if situation.session_id else []
+    sessions = list(walk_ancestors(project_store, situation.session_id)) if situation.session_id else []
     session = sessions[0] if sessions else _make_session(str(project_root.directory), project_root.project_id)
     if situation.profile is not None:
         session = replace(session, metadata={**(session.metadata or {}), PROFILE: situation.profile})
@@ -168,7 +168,7 @@ async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tu
                         session_id=session.id,
                         permission=grant.permission,
                         patterns=[],
-                        metadata={PLACE: grant.place} if grant.place else {},
+                        metadata={WORKDIR: grant.place} if grant.place else {},
                         always=grant.patterns,
                     )
                 )

@@ -16,7 +16,7 @@ from codeloop import __version__
 from codeloop.app.examine.finding import Finding
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.config.redact import open_address
+from codeloop.config.redact import redact_address
 from codeloop.kit.processes import find_program
 from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
 from codeloop.schema.config import SandboxConfig
@@ -144,7 +144,7 @@ def examine_network(environment: Mapping[str, str]) -> Iterator[Finding]:
     for name in variables:
         value = environment[name]
         scheme = urlsplit(value if "://" in value else f"http://{value}").scheme
-        address = open_address(value if "://" in value else f"http://{value}")
+        address = redact_address(value if "://" in value else f"http://{value}")
         if scheme in _SCHEMES:
             yield Finding("network", name, "ok", address)
         else:

@@ -7,7 +7,7 @@ from pathlib import Path
 from codeloop.app.examine.finding import Finding, State
 from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import ProjectSettings, providers_of
-from codeloop.config.redact import open_address
+from codeloop.config.redact import redact_address
 from codeloop.extend.folders import find_homes
 from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definitions_of
@@ -141,7 +141,7 @@ def _server(definition: ServerDefinition, failures: LastFailures, search_path: s
     if failed is not None:
         fix = f"codeloop mcp auth {name}" if failed.state == "needs_auth" else f"codeloop mcp debug {name}"
         return Finding("MCP servers", name, "problem", f"when it was tried last: {failed.words}", fix)
-    address = open_address(how.url) if isinstance(how, RemoteDefinition) else " ".join(how.command[:1] if how else [])
+    address = redact_address(how.url) if isinstance(how, RemoteDefinition) else " ".join(how.command[:1] if how else [])
     return Finding("MCP servers", name, "ok", f"{address}; not tried (--online tries it)")
 
 

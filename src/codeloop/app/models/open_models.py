@@ -149,9 +149,9 @@ def source_of(settings: ProjectSettings, providers: Providers) -> Source:
     if startup.replay is None and startup.record is None:
         return OpenModels(providers)  # what plays and makes recordings is not loaded
     from codeloop.model.testing.replay import AnswerRecorder, ReplayModel
-    from codeloop.model.testing.script import Places
+    from codeloop.model.testing.script import ProjectPaths
 
-    places = Places(str(project_root.directory), str(project_root.root))
+    places = ProjectPaths(str(project_root.directory), str(project_root.root))
     if startup.replay is not None:
         model = ReplayModel(startup.replay, places, speed=startup.pace)
         return OneModel(model, model.problems)

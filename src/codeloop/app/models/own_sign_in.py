@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from codeloop.app.models.deployments import ResourceDeployments
 from codeloop.app.settings import ProjectSettings
 from codeloop.config.entry import entry_file, write_value
-from codeloop.model.catalog.vendors import ASKED_SETTINGS, DEPLOYED
+from codeloop.model.catalog.vendors import ASKED_SETTINGS, NEEDS_DEPLOYMENT
 from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.device_code import SERVICES, DeviceSignIn, device_sign_in, start, wait
 from codeloop.model.credentials.environment import environment_key
@@ -92,7 +92,7 @@ class OwnSignIns:
         code, credentials = await start(sign_in), self._providers.credentials
 
         async def finish() -> None:
-            await asyncio.to_thread(credentials.put_signed_in, provider.id, await wait(sign_in, code))
+            await asyncio.to_thread(credentials.put_sign_in, provider.id, await wait(sign_in, code))
 
         self._waiting[provider.id] = finish
         return StartedSignIn(url=code.page, method="auto", instructions=f"Enter the code {code.user_code} there.")
@@ -144,7 +144,9 @@ class OwnSignIns:
         file, is_in_keyring = entry_file(self._settings.paths, None), inputs.get(_KEYRING) == "keyring"
         credentials = self._providers.credentials
         environment = {**self._settings.environment, **answers}
-        deployments = ResourceDeployments(provider, credentials, environment, key) if provider.id in DEPLOYED else None
+        deployments = (
+            ResourceDeployments(provider, credentials, environment, key) if provider.id in NEEDS_DEPLOYMENT else None
+        )
         if deployments is not None:
             await deployments.read()
         try:
@@ -182,7 +184,7 @@ def list_methods(
     if (service := SERVICES.get(provider.id)) is None:
         return [by_key]
     if device_sign_in(provider.id, provider.config.options) is None:
-        return [ProviderAuthMethod(type="api", label=service.without)]
+        return [ProviderAuthMethod(type="api", label=service.no_client)]
     return [ProviderAuthMethod(type="oauth", label=f"Sign in on a page of {service.name}"), by_key]
 
 
@@ -192,7 +194,7 @@ def _list_prompts(provider: Provider, environment: Mapping[str, str], *, is_stor
     Where models are deployed first, a deployment is asked for each time.
     """
     rows, chain = ASKED_SETTINGS.get(provider.id, {}), chain_of(provider.id)
-    if provider.id in DEPLOYED and provider.configured_url:
+    if provider.id in NEEDS_DEPLOYMENT and provider.configured_url:
         rows = {}
     elif provider.configured_url or (chain is not None and not chain.takes_key and not chain.find(environment)):
         return []
@@ -204,7 +206,7 @@ def _list_prompts(provider: Provider, environment: Mapping[str, str], *, is_stor
     ]
     takes_key = chain is None or chain.takes_key
     key: JSON = {"type": "text", "key": _KEY, "message": f"Key for {provider.name}", "hidden": True}
-    if provider.id in DEPLOYED:
+    if provider.id in NEEDS_DEPLOYMENT:
         is_there = is_stored or provider.configured_key or provider.has_key_helper
         if is_there or environment_key(provider.env, environment):
             key = {**key, "placeholder": "empty: the one in use", "optional": True}

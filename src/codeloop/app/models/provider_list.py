@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from codeloop.app.models.open_models import OneModel, Source
-from codeloop.config.redact import open_address, open_options, open_settings
+from codeloop.config.redact import redact_address, redact_options, redact_settings
 from codeloop.model.catalog.default_model import choose_default, local_model
 from codeloop.model.catalog.local_servers import DiscoveredServer
 from codeloop.model.catalog.services import service_of
@@ -122,7 +122,7 @@ class ProviderList:
         models = self._models.get(provider.id)
         if models is None:
             infos = self.providers.models(provider.id)
-            url = open_address(provider.url)
+            url = redact_address(provider.url)
             preferred = choose_default((choices_of(self.providers, provider.id) or infos).values())
             if preferred is not None:
                 self._default[provider.id] = preferred.id
@@ -132,7 +132,7 @@ class ProviderList:
             name=provider.name,
             source=source,
             env=list(provider.env),
-            options=open_options(provider.config.options),
+            options=redact_options(provider.config.options),
             models=models,
             preferred_key=hints_of(self.providers, provider).preferred_key(),
         )
@@ -207,8 +207,8 @@ def _model(info: ModelInfo, url: str) -> Model:
         ),
         limit=ModelLimit(context=limits.context, output=limits.output, input=limits.input or None),
         status=_STATUS.get(info.status, "active"),
-        options=open_settings(info.options) if info.options else {},
+        options=redact_settings(info.options) if info.options else {},
         headers={},
         release_date=info.release_date,
-        variants={name: open_settings(options) for name, options in variants_of(info).items()},
+        variants={name: redact_settings(options) for name, options in variants_of(info).items()},
     )

@@ -139,7 +139,7 @@ class PluginSignIns:
             )
         if len(self._plugins[plugin.offer.provider]) > 1:
             data[_SIGNED_BY] = plugin.extension.name
-        self._providers.credentials.put_signed_in(provider, data)
+        self._providers.credentials.put_sign_in(provider, data)
 
     def _method(self, provider: str, method: int) -> tuple[SignInPlugin, int, ProviderAuthMethod]:
         if provider not in self._plugins:

@@ -11,7 +11,7 @@ from codeloop.cli.group import Group
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.model.catalog.vendors import DEPLOYED
+from codeloop.model.catalog.vendors import NEEDS_DEPLOYMENT
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import ApiKey, KeyringKey, StoredKey, is_key, mask_key
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
@@ -52,10 +52,12 @@ def login(
         if not interactive:
             raise UsageProblem("Name the provider: codeloop auth login PROVIDER --key-stdin")
         provider = str(click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)).strip()
-    if deployment is not None and provider not in DEPLOYED:
-        raise UsageProblem(f"--deployment is for {' and '.join(sorted(DEPLOYED))}, whose models have to be deployed.")
+    if deployment is not None and provider not in NEEDS_DEPLOYMENT:
+        raise UsageProblem(
+            f"--deployment is for {' and '.join(sorted(NEEDS_DEPLOYMENT))}, whose models have to be deployed."
+        )
     is_asked = not key_stdin and base_url is None and (interactive or settings.extensions)
-    if is_asked and (not keyring or provider in DEPLOYED):
+    if is_asked and (not keyring or provider in NEEDS_DEPLOYMENT):
         given = {} if deployment is None else {"deployment": deployment}
         given |= {} if keyring is None else {"keyring": "keyring" if keyring else "file"}
         if sign_in(provider, given):
@@ -88,7 +90,7 @@ def list_keys() -> None:
     settings, providers = open_providers()
     rows: list[tuple[str, ...]] = []
     stored_keys = providers.credentials.entries()
-    for provider in providers.all_with_disabled():
+    for provider in providers.list_all():
         origin, note = _place(provider, provider.url), _note(providers, provider, stored_keys.keys())
         if provider.configured_key:
             found = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
@@ -102,7 +104,7 @@ def list_keys() -> None:
             )
         if is_signed_in(providers, provider):
             rows.append((provider.id, "signed in", origin, str(providers.credentials.path), note))
-    providers_by_id = {provider.id: provider for provider in providers.all_with_disabled()}
+    providers_by_id = {provider.id: provider for provider in providers.list_all()}
     for provider_id, entry in sorted(stored_keys.items()):
         origin = entry.origin or _home(providers, provider_id)
         note = (
@@ -116,7 +118,7 @@ def list_keys() -> None:
         click.echo("No key is stored or set. Store one: `codeloop auth login PROVIDER`.")
         return
     click.echo(columns([("provider", "key", "for", "from", ""), *rows]))
-    if providers.credentials.open_to_others():
+    if providers.credentials.is_open_to_others():
         path = providers.credentials.path
         click.echo(f"codeloop: Other users can read {path}. Run: chmod 600 {path}", err=True)
 

@@ -21,7 +21,7 @@ from codeloop.model.credentials.environment import environment_key
 from codeloop.model.errors import ModelUnavailable, NoModel
 from codeloop.model.provider import NO_PROVIDER_CONFIG
 from codeloop.model.providers import NO_KEY, NO_MODEL, Providers
-from codeloop.model.usable_models import UNTRUSTED, Offer, offers
+from codeloop.model.usable_models import NOT_TRUSTED, Offer, list_offers
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -68,13 +68,13 @@ async def _find_models(
         default = await providers.default()
     except ModelUnavailable:
         default = ""
-    provider_ids = {each.id for each in providers.all_with_disabled()}
+    provider_ids = {each.id for each in providers.list_all()}
     untrusted = _find_untrusted(settings, provider_ids)
     if provider and provider not in provider_ids and provider not in {each.provider_id for each in untrusted}:
         providers.provider(provider)  # raises, naming near ones
-    rows, reasons = await offers(providers, [provider] if provider else provider_ids if everything else None)
+    rows, reasons = await list_offers(providers, [provider] if provider else provider_ids if everything else None)
     models = [each for each in untrusted if provider in {None, each.provider_id}]
-    return [*rows, *(Offer(each, UNTRUSTED) for each in models)], reasons, default
+    return [*rows, *(Offer(each, NOT_TRUSTED) for each in models)], reasons, default
 
 
 def _find_untrusted(settings: ProjectSettings, provider_ids: set[str]) -> list[ModelInfo]:
@@ -85,7 +85,7 @@ def _find_untrusted(settings: ProjectSettings, provider_ids: set[str]) -> list[M
         trusted = providers_of(find_settings(Startup(directory=Path.cwd(), trust=True)))
         return [
             model
-            for each in trusted.all_with_disabled()
+            for each in trusted.list_all()
             if each.id not in provider_ids
             for model in trusted.listing(each).values()
         ]
@@ -95,7 +95,7 @@ def _find_untrusted(settings: ProjectSettings, provider_ids: set[str]) -> list[M
 def _explain_unusable(providers: Providers, reasons: dict[str, str]) -> Iterator[str]:
     """Yield a line for each provider that has a key or is configured, and still can't be used."""
     stored_keys = providers.credentials.entries()
-    for provider in providers.all_with_disabled():
+    for provider in providers.list_all():
         if provider.id not in reasons:
             continue
         environment_value = environment_key(provider.env, os.environ) if provider.id not in NEEDS_CHOICE else None

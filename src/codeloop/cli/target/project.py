@@ -16,7 +16,7 @@ from codeloop.model.providers import Providers
 T = TypeVar("T")
 
 
-def open_settings() -> ProjectSettings:
+def redact_settings() -> ProjectSettings:
     """Read the configuration and show its warnings. Raises CodeloopError."""
     settings = find_settings(Startup(directory=Path.cwd()))
     for warning in settings.loaded.warnings:
@@ -26,7 +26,7 @@ def open_settings() -> ProjectSettings:
 
 def open_providers() -> tuple[ProjectSettings, Providers]:
     """Return the settings with their providers and keys. Raises CodeloopError."""
-    settings = open_settings()
+    settings = redact_settings()
     return settings, providers_of(settings)
 
 

@@ -1,4 +1,4 @@
-"""How a project differs from what was trusted, with patches; imported when somebody looks."""
+"""How a project differs from what was trusted, with patches to show."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from codeloop.schema.errors import CodeloopError
 
 
 def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
-    """Return how a project differs from what was trusted, with patches; nothing when nobody trusted it. Blocks.
+    """Return how a project differs from what was trusted, with patches; empty if it was never trusted. Blocks.
 
     Raises CodeloopError when there is too much to compare.
     """

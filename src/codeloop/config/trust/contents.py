@@ -26,19 +26,19 @@ CLAUDE_PAGES = frozenset(("agents", "commands"))
 PROGRAMS = frozenset(("plugin", "plugins", "tool", "tools"))
 _HOMES = frozenset((*OWN_HOMES, *SKILL_HOMES))
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
-_STARTED = ("mcp", "lsp", "formatter")
-"""Sections of the configuration whose `command` we start."""
+_COMMAND_SECTIONS = ("mcp", "lsp", "formatter")
+"""Sections of the configuration whose `command` codeloop starts."""
 _PROJECT = re.compile(r"""["']?\$\{?(?:CLAUDE|CODELOOP)_PROJECT_DIR\}?["']?""")
 _WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
-_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+_QUOTED_TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
 _FOLDER = re.compile(r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)""")
 _MAGIC = frozenset("*?[")
 _UNREADABLE = b"\0unreadable"
-_LARGEST_HASHED = 256 * 1024 * 1024  # bytes, a tenth of a second of hashing
+_MAX_HASHED_SIZE = 256 * 1024 * 1024  # bytes, a tenth of a second of hashing
 
 
 class TooManyFiles(Exception):
-    """A project has more files, or larger ones, than are compared; the message is the path where that was seen."""
+    """A project has more or larger files than can be compared; the message is the path where that was noticed."""
 
 
 class TrustedContents(Struct, frozen=True):
@@ -69,25 +69,25 @@ def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
     reading = _Reading(root)
     for step in _steps(root, directory):
         for file in _list_config_files(step):
-            if (data := reading.take(file)) is not None:
-                _take_named(reading, paths, directory, file, data)
+            if (data := reading.add(file)) is not None:
+                _read_named_files(reading, paths, directory, file, data)
         for file in _extensions(step):
-            reading.take(file)
-        for name in _INSTRUCTIONS:  # the texts are data; where a link leads is not
+            reading.add(file)
+        for name in _INSTRUCTIONS:  # the text of instructions is only data, but a link may lead anywhere
             if (step / name).is_symlink() and not reading.is_inside(step / name):
-                reading.take(step / name)
-    return reading.found
+                reading.add(step / name)
+    return reading.contents
 
 
 def is_in_view(path: str, root: Path, directory: Path) -> bool:
-    """Return whether a stored path would be found again from a directory if it was still there."""
+    """Return whether a stored path would be read again from a directory if it still existed."""
     folders = Path(path).parent.parts
     at = next((at for at, part in enumerate(folders) if part in _HOMES), len(folders))
     return root.joinpath(*folders[:at]) in _steps(root, directory)
 
 
 def encode_path(root: Path, file: Path) -> str:
-    """Return a path relative to the work tree's top as it is stored: bytes that are no characters are written out."""
+    """Return a path relative to the work tree's top as it is stored: bytes that are not UTF-8 are escaped."""
     return str(file.relative_to(root)).encode("utf-8", "backslashreplace").decode()
 
 
@@ -99,15 +99,15 @@ def _steps(root: Path, directory: Path) -> list[Path]:
 
 
 class _Reading:
-    """What was read so far, and what may still be."""
+    """Reads files into `contents`, up to a total size."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.found = TrustedContents()
+        self.contents = TrustedContents()
         self._room = TRUST_BYTES.value
 
-    def take(self, file: Path, *, is_hidden: bool = False) -> bytes | None:
-        """Note and return what a file of the work tree holds; None when it is not there."""
+    def add(self, file: Path, *, is_hidden: bool = False) -> bytes | None:
+        """Add a file of the work tree; return its content, or None when it does not exist."""
         key = encode_path(self.root, file)
         try:
             data = read_start(file, CONFIG_BYTES.value + 1)
@@ -116,13 +116,13 @@ class _Reading:
         except (OSError, ValueError):
             data = _UNREADABLE
         self._room -= len(data) + len(key)
-        if self._room < 0 or len(data) > CONFIG_BYTES.value or len(self.found.files) >= TRUST_FILES.value:
+        if self._room < 0 or len(data) > CONFIG_BYTES.value or len(self.contents.files) >= TRUST_FILES.value:
             raise TooManyFiles(key)
-        (self.found.hidden if is_hidden or not self.is_inside(file) else self.found.files)[key] = data
+        (self.contents.hidden if is_hidden or not self.is_inside(file) else self.contents.files)[key] = data
         return data
 
-    def take_program(self, file: Path) -> None:
-        """Note a program: of a large one, what distinguishes it from others."""
+    def add_program(self, file: Path) -> None:
+        """Add a program; of a large one the digest, or, if that takes too long, what changes with the file."""
         try:
             is_large = file.stat().st_size > CONFIG_BYTES.value
         except (OSError, ValueError):
@@ -130,20 +130,20 @@ class _Reading:
         if not file.is_file():
             return
         if not is_large:
-            self.take(file)
+            self.add(file)
             return
         from hashlib import file_digest
 
         key = encode_path(self.root, file)
         with suppress(OSError), open_regular(file) as descriptor:
             state = os.fstat(descriptor)
-            if state.st_size > _LARGEST_HASHED:
-                # Nobody can set back the time of the inode.
+            if state.st_size > _MAX_HASHED_SIZE:
+                # A program can't forge the change time of an inode.
                 row = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
-                self.found.hidden[key] = repr(row).encode()
+                self.contents.hidden[key] = repr(row).encode()
                 return
             with os.fdopen(descriptor, "rb", closefd=False) as program:
-                self.found.hidden[key] = file_digest(program, "sha256").digest()
+                self.contents.hidden[key] = file_digest(program, "sha256").digest()
 
     def is_inside(self, file: Path) -> bool:
         """Return whether a file is in the work tree, links followed."""
@@ -177,17 +177,17 @@ def _list_files(folder: Path) -> Iterator[Path]:
         yield from (Path(top, name) for name in files)
 
 
-def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
-    """Take the files of the work tree that a configuration file names, as the text of a value and as instructions.
+def _read_named_files(reading: _Reading, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
+    """Add the files of the work tree that a configuration file names: references, instructions, programs.
 
-    A file elsewhere is the user's own: nobody else can change it, and its name is in what was trusted.
+    Files elsewhere are the user's own: the project can't change them.
     """
     try:
         values = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     except (JsoncError, UnicodeDecodeError):
         return
-    filled = _substitute(values, file.parent, paths)
-    forms = [values] if filled == values else [values, filled]
+    expanded = _substitute(values, file.parent, paths)
+    forms = [values] if expanded == values else [values, expanded]
     entries: list[Any] = [each.get("instructions") for each in forms if is_object(each)]
     texts = [
         each for each in iterate_texts([each for each in entries if is_list(each)]) if not _MAGIC.intersection(each)
@@ -200,23 +200,23 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         for match in REFERENCE.finditer(text)
         if match[1] == "file"
     ]
-    names = reading.found.named.setdefault(encode_path(reading.root, file), set())
+    names = reading.contents.named.setdefault(encode_path(reading.root, file), set())
     for each, is_hidden in targets:
         plain = Path(os.path.normpath(each))
         if plain.is_relative_to(reading.root) and "\0" not in str(plain):
             names.add(encode_path(reading.root, plain))
-            reading.take(plain, is_hidden=is_hidden)
+            reading.add(plain, is_hidden=is_hidden)
     for form in forms:
         _take_plugins(reading, paths, file, form)
-        for word in (*_programs(form), *_read_hook_commands(reading, paths, file, form)):
+        for word in (*_list_command_words(form), *_read_hook_commands(reading, paths, file, form)):
             for step in steps:
                 plain = Path(os.path.normpath(step / paths.expand(word)))
                 if plain.is_relative_to(reading.root) and "\0" not in word:
-                    reading.take_program(plain)
+                    reading.add_program(plain)
 
 
 def _substitute(value: Any, base: Path, paths: Paths) -> Any:
-    """Return values with their references replaced: the name of a program may be made of them."""
+    """Return values with their references replaced, since they may be part of a program's name."""
 
     def content(match: re.Match[str]) -> str:
         name = match[2].strip()
@@ -235,22 +235,22 @@ def _substitute(value: Any, base: Path, paths: Paths) -> Any:
 
 
 def _take_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> None:
-    """Take the files, and all of the folders, that are plugins by their path."""
+    """Add the plugins that are named by a path: files, and folders with all that is in them."""
     entries = values.get("plugin") if is_object(values) else None
     for entry in entries if is_list(entries) else ():
         path = plugin_path(plugin_name(entry) or "", file.parent, paths)
         if path is None or not path.is_relative_to(reading.root) or "\0" in str(path):
             continue
-        reading.take_program(path)
+        reading.add_program(path)
         for top, folders, names in os.walk(path):
             folders[:] = sorted(set(folders) - {".git", "__pycache__"})
             for name in sorted(names):
-                reading.take_program(Path(top, name))
+                reading.add_program(Path(top, name))
 
 
-def _programs(values: Any) -> Iterator[str]:
-    """Yield the words of the commands that we start without a question, each of which may be a file of the project."""
-    for section in _STARTED:
+def _list_command_words(values: Any) -> Iterator[str]:
+    """Yield the words of commands that start without a question; each word may be a file of the project."""
+    for section in _COMMAND_SECTIONS:
         rows = values.get(section) if is_object(values) else None
         for row in rows.values() if is_object(rows) else ():
             command = row.get("command") if is_object(row) else None
@@ -262,17 +262,17 @@ def _programs(values: Any) -> Iterator[str]:
 
 
 def _read_hook_commands(reading: _Reading, paths: Paths, file: Path, values: Any) -> Iterator[str]:
-    """Yield the words of the commands of `hooks`, and take the file that it names."""
+    """Yield the words of the commands of `hooks`, and add the file that it names."""
     hooks = values.get("hooks") if is_object(values) else None
     if isinstance(hooks, str):
         path = Path(os.path.normpath(file.parent / paths.expand(hooks)))
         hooks = None
-        if path.is_relative_to(reading.root) and (data := reading.take(path)) is not None:
+        if path.is_relative_to(reading.root) and (data := reading.add(path)) is not None:
             with suppress(JsoncError, UnicodeDecodeError):
                 hooks = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     for text in iterate_texts(hooks):
         line = _PROJECT.sub(str(reading.root), text)
-        words = [*_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED.findall(line))]
+        words = [*_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED_TEXT.findall(line))]
         for folder in ("", *(f"{folder}/" for folder in _FOLDER.findall(line))):
             for word in words:
                 module = word.replace(".", "/")

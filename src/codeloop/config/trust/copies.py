@@ -11,7 +11,7 @@ from codeloop.schema.limits import CONFIG_BYTES
 
 
 def keep_copies(paths: Paths, contents: TrustedContents) -> None:
-    """Keep what is text and may be shown. Raises OSError."""
+    """Store copies of the files that are text and may be shown. Raises OSError."""
     digests = contents.digests()
     for path, data in contents.files.items():
         copy = _folder(paths) / digests[path]
@@ -33,7 +33,7 @@ def copy_of(paths: Paths, digest: str) -> str | None:
 
 
 def forget_copies(paths: Paths, digests: set[str]) -> None:
-    """Remove what no trusted directory refers to."""
+    """Remove the copies whose digests no trusted directory has."""
     with suppress(OSError):
         for copy in _folder(paths).iterdir():
             if copy.name not in digests:

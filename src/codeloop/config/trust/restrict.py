@@ -11,8 +11,8 @@ from codeloop.schema.limits import CONFIG_OVERLAPS
 from codeloop.schema.permission import Action, PermissionRule, Ruleset, is_named
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
-_WORK = 40_000  # steps, about a microsecond each: all agents of a project together
-_RULE = 4  # steps of a rule that is added
+_WORK = 40_000  # steps of about a microsecond, for all agents of a project together
+_RULE = 4  # steps for each rule that is added
 
 
 class Overlaps:
@@ -20,25 +20,25 @@ class Overlaps:
 
     def __init__(self) -> None:
         self._cache: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._work_left = _WORK
+        self._budget = _WORK
 
     def find(self, one: str, other: str) -> tuple[str, ...]:
         """Return the overlap of two wildcards (see `overlap`). Raises TooManyOverlaps."""
         if other in {one, "*"}:
             return (one,)
-        overlap_known = self._cache.get((one, other))
-        if overlap_known is None:
-            overlap_known = self._cache[one, other] = overlap(one, other, CONFIG_OVERLAPS.value, self.spend)
-        return overlap_known
+        patterns = self._cache.get((one, other))
+        if patterns is None:
+            patterns = self._cache[one, other] = overlap(one, other, CONFIG_OVERLAPS.value, self.spend)
+        return patterns
 
     def spend(self, steps: int) -> None:
         """Use up `steps` of the budget. Raises TooManyOverlaps when none are left."""
-        self._work_left -= steps
-        if self._work_left < 0:
+        self._budget -= steps
+        if self._budget < 0:
             raise TooManyOverlaps
 
 
-def restricting(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps: Overlaps | None = None) -> Ruleset:
+def restrict(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps: Overlaps | None = None) -> Ruleset:
     """Return the rules to append to `base` so that the stricter verdict of both holds for every permission and pattern.
 
     In `restrictions` too the last match counts; an `allow` there, or no match, leaves the verdict of `base` as it is.
@@ -47,7 +47,7 @@ def restricting(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps:
     overlaps = overlaps or Overlaps()
     is_narrowed = False
     for each in restrictions:
-        rule = _of_all(each, is_narrowed=is_narrowed)
+        rule = _widen(each, is_narrowed=is_narrowed)
         if rule.action == "deny":
             rules.append(rule)
         elif rule.action == "ask" or (is_narrowed and not is_named(rule.pattern)):
@@ -56,7 +56,7 @@ def restricting(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps:
     return tuple(rules)
 
 
-def _of_all(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
+def _widen(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
     """Widen an `ask` rule for a trait or kind of file to everything, since it comes after the other rules.
 
     Where it would lift a stricter rule of the project it is a denial.
@@ -71,7 +71,7 @@ def _of_all(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
 
 
 def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[PermissionRule]:
-    """Return `base` within what the rule matches, each part at the stricter action. What nothing matches is asked."""
+    """Return the part of `base` that the rule matches, at the stricter action of both; what `base` lacks is asked."""
     rules = [change_rule(rule, rule.permission, rule.pattern, "ask")]
     try:
         for other in base:
@@ -82,15 +82,15 @@ def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[P
             parts = [
                 change_rule(rule, permission, pattern, action) for permission in permissions for pattern in patterns
             ]
-            is_whole = permissions == (rule.permission,) and patterns == (expand_home(rule.pattern),)
-            rules = parts if is_whole else rules + parts
+            covers_rule = permissions == (rule.permission,) and patterns == (expand_home(rule.pattern),)
+            rules = parts if covers_rule else rules + parts
     except TooManyOverlaps:
         return [change_rule(rule, rule.permission, rule.pattern, "deny")] if rule.action == "ask" else []
     return rules
 
 
 def _intersect(pattern: str, other: PermissionRule, overlaps: Overlaps) -> tuple[str, ...]:
-    """Return patterns that match what both match. No pattern can express "those of these that have the trait".
+    """Return patterns that match what both rules match. No pattern can express "those of these with the trait".
 
     So a rule about such a kind that asks or denies is taken to be about all of them, and one that allows about none.
     """

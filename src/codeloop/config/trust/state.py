@@ -10,7 +10,7 @@ from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_in_
 from codeloop.config.trust.store import TrustedDirectory, adopt, record_of
 from codeloop.schema.errors import CodeloopError
 
-_MOST_NAMED = 5
+_MAX_NAMES = 5
 
 
 class TrustChange(Struct, frozen=True):
@@ -22,9 +22,9 @@ class TrustChange(Struct, frozen=True):
 
 
 class TrustState(Struct, frozen=True):
-    """Whether a project is trusted. `why`: why it no longer is, though somebody trusted it; `note`: a line to say once.
+    """Whether a project is trusted. `why`: why it is not any more; `note`: a line to show once.
 
-    `files`: what the answer depends on.
+    `files`: the files that the answer depends on.
     """
 
     trusted: bool
@@ -36,7 +36,7 @@ class TrustState(Struct, frozen=True):
 def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     """Compare a project with what was trusted. Blocks; both paths are resolved.
 
-    One that was trusted before its files were kept is taken as it is now, once.
+    A project that was trusted before contents were recorded is recorded as it is now, once.
     """
     record = record_of(paths, root)
     if record is None:
@@ -54,8 +54,8 @@ def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     if not changes:
         return TrustState(trusted=True, files=files)
     texts = [f"{_format_path(change.path)} {change.what}" for change in changes]
-    more = f", {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
-    why = f"{_format_path(str(root))} was trusted, but has changed since ({', '.join(texts[:_MOST_NAMED])}{more})"
+    more = f", {len(texts) - _MAX_NAMES} more" if len(texts) > _MAX_NAMES else ""
+    why = f"{_format_path(str(root))} was trusted, but has changed since ({', '.join(texts[:_MAX_NAMES])}{more})"
     return TrustState(trusted=False, why=why, files=files)
 
 

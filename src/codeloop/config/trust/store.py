@@ -15,13 +15,13 @@ from codeloop.kit.small_files import lock, make_private, read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
 
-_DAMAGED = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+_DECODE_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class TrustedDirectory(msgspec.Struct, frozen=True):
-    """Since when a directory is trusted, in ms since 1970, and what its files held then, by path.
+    """When a directory was trusted (ms since the epoch), and the digests of its files then, by path.
 
-    `files` None: it was trusted before that was kept.
+    `files` None: it was trusted before digests were recorded.
     """
 
     time: int
@@ -33,7 +33,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class TrustList(Struct, frozen=True):
-    """The trusted directories by their resolved path. `warning` says what was wrong with the file, if anything."""
+    """The trusted directories by their resolved path. `warning`: what is wrong with the file, if anything."""
 
     directories: dict[str, TrustedDirectory]
     warning: str | None = None
@@ -47,7 +47,7 @@ def read_trust(paths: Paths) -> TrustList:
         return TrustList({})
     except OSError as error:
         return TrustList({}, f"{paths.trust} can't be read ({reason(error)}): no directory is trusted.")
-    except _DAMAGED:
+    except _DECODE_ERRORS:
         return TrustList({}, _quarantine(paths.trust))
 
 
@@ -62,35 +62,35 @@ def record_of(paths: Paths, root: Path) -> TrustedDirectory | None:
     """
     try:
         return _directories(paths).get(str(root.resolve()))
-    except (OSError, *_DAMAGED):
+    except (OSError, *_DECODE_ERRORS):
         return None
 
 
 def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
-    """Trust a work tree with what its files hold now, until it is taken back.
+    """Trust a work tree with the present contents of its files.
 
-    `directory`: the folder in it that it is seen from; what other folders brought stays as it was trusted.
+    `directory`: the folder in it that configuration is read from; records for other folders stay as they are.
     Raises CodeloopError when that can't be stored, or there is too much of it.
     """
-    place = _resolve(root)
-    trusted_contents = _contents(paths, place, directory)
-    with _changing(paths) as directories:
-        old = directories.get(str(place))
+    top = _resolve(root)
+    trusted_contents = _read_contents(paths, top, directory)
+    with _edit_directories(paths) as directories:
+        old = directories.get(str(top))
         elsewhere = {
             path: digest
             for path, digest in ((old and old.files) or {}).items()
-            if not is_in_view(path, place, directory or place)
+            if not is_in_view(path, top, directory or top)
         }
         _keep_copies(paths, trusted_contents)
         now = int(time.time() * 1000)
-        directories[str(place)] = TrustedDirectory(time=now, files={**elsewhere, **trusted_contents.digests()})
+        directories[str(top)] = TrustedDirectory(time=now, files={**elsewhere, **trusted_contents.digests()})
 
 
 def adopt(paths: Paths, root: Path, directory: Path) -> None:
-    """Keep what the files hold now of a work tree that was trusted before that was kept. Raises as `trust` does."""
+    """Record the contents of a work tree that was trusted before they were recorded. Raises as `trust` does."""
     path = _resolve(root)
-    trusted_contents = _contents(paths, path, directory)
-    with _changing(paths) as directories:
+    trusted_contents = _read_contents(paths, path, directory)
+    with _edit_directories(paths) as directories:
         old = directories.get(str(path))
         if old is not None and old.files is None:
             _keep_copies(paths, trusted_contents)
@@ -102,19 +102,19 @@ def amend(paths: Paths, root: Path, directory: Path, file: Path) -> None:
 
     Raises as `trust` does.
     """
-    place = _resolve(root)
-    trusted_contents = _contents(paths, place, directory)
-    key = encode_path(place, file)
+    top = _resolve(root)
+    trusted_contents = _read_contents(paths, top, directory)
+    key = encode_path(top, file)
     digests = trusted_contents.digests()
-    with _changing(paths) as directories:
-        old = directories.get(str(place))
+    with _edit_directories(paths) as directories:
+        old = directories.get(str(top))
         if old is not None and old.files is not None:
             _keep_copies(paths, trusted_contents)
             own = {path: digests[path] for path in (key, *trusted_contents.named.get(key, ())) if path in digests}
-            directories[str(place)] = TrustedDirectory(time=old.time, files={**old.files, **own})
+            directories[str(top)] = TrustedDirectory(time=old.time, files={**old.files, **own})
 
 
-def _contents(paths: Paths, root: Path, directory: Path | None) -> TrustedContents:
+def _read_contents(paths: Paths, root: Path, directory: Path | None) -> TrustedContents:
     try:
         return read_contents(paths, root, root if directory is None else directory)
     except TooManyFiles as error:
@@ -125,8 +125,8 @@ def _contents(paths: Paths, root: Path, directory: Path | None) -> TrustedConten
 
 
 def distrust(paths: Paths, root: Path) -> bool:
-    """Take trust back; return whether there was any. The directory need not exist. Raises CodeloopError."""
-    with _changing(paths) as directories:
+    """Stop trusting a work tree; return whether it was trusted. It need not exist any more. Raises CodeloopError."""
+    with _edit_directories(paths) as directories:
         return directories.pop(str(root.resolve()), None) is not None
 
 
@@ -148,8 +148,8 @@ def _resolve(root: Path) -> Path:
 
 
 @contextmanager
-def _changing(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
-    """Yield the directories to change, alone among all processes, and store them."""
+def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
+    """Yield the directories to change, under a lock that excludes other processes, and store them."""
     try:
         make_private(paths.trust.parent)
         with lock(paths.trust.parent, TRUST_LOCK.seconds):
@@ -172,5 +172,5 @@ def _quarantine(file: Path) -> str:
     try:
         file.replace(path)
     except OSError as error:
-        return f"{file} is damaged and can't be moved aside ({reason(error)}): no directory is trusted."
+        return f"{file} is damaged and can't be renamed ({reason(error)}): no directory is trusted."
     return f"{file} was damaged and is now {path.name}: no directory is trusted until `codeloop trust` says so again."

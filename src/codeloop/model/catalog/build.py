@@ -21,7 +21,7 @@ from codeloop.model.catalog.catalog import (
 from codeloop.schema.wire import JSON
 
 LONG = 200_000
-"""Tokens above which `context_over_200k` counts."""
+"""Tokens of a request above which the prices of `context_over_200k` apply."""
 
 
 class _Limit(msgspec.Struct):
@@ -40,14 +40,14 @@ class _Cost(msgspec.Struct):
     tiers: Any = None
 
     def list_prices(self) -> tuple[tuple[float, ...], ...]:
-        """Return the prices as `ModelRow` has them."""
+        """Make the rows of `ModelRow.prices`: of all requests, then of longer ones, the shortest first."""
         own = _list_prices(msgspec.to_builtins(self))
-        listed = [
+        own_tiers = [
             (each["tier"].get("size"), each)
             for each in (self.tiers if is_list(self.tiers) else ())
             if is_object(each) and is_object(each.get("tier")) and each["tier"].get("type") == "context"
         ]
-        longer = listed or ([(LONG, self.context_over_200k)] if is_object(self.context_over_200k) else [])
+        longer = own_tiers or ([(LONG, self.context_over_200k)] if is_object(self.context_over_200k) else [])
         tiers = {size: (size, *_list_prices(each)) for size, each in longer if isinstance(size, int) and size > 0}
         return ((0, *own), *(tiers[size] for size in sorted(tiers)))
 
@@ -74,7 +74,7 @@ class _OwnProtocol(msgspec.Struct):
 
 
 class SourceModel(msgspec.Struct):
-    """A model in the format of models.dev; what is not named here is not used."""
+    """A model in the format of models.dev, without the fields that we do not use."""
 
     id: str
     name: str = ""
@@ -82,7 +82,7 @@ class SourceModel(msgspec.Struct):
     attachment: bool = False
     reasoning: bool = False
     tool_call: bool | JSON = False
-    """Whether it calls tools; an object says more of it, with `supported`."""
+    """Whether it calls tools: a boolean, or an object whose `supported` is one."""
     temperature: bool = False
     release_date: str = ""
     status: str = ""
@@ -94,7 +94,7 @@ class SourceModel(msgspec.Struct):
 
     @property
     def calls_tools(self) -> bool:
-        """Whether it calls tools, in whichever form that is said."""
+        """Whether it calls tools, in either form of `tool_call`."""
         return bool(self.tool_call.get("supported") if isinstance(self.tool_call, dict) else self.tool_call)
 
 
@@ -115,21 +115,24 @@ def read_source(data: bytes) -> dict[str, SourceProvider]:
 
 
 def pack(providers: dict[str, SourceProvider], built: str) -> bytes:
-    """Return the catalog file of all providers and their models that can call tools; `built` is an ISO date."""
-    steps = list(packing(providers, built))
-    return steps[-1] or b""
+    """Return a catalog file: all providers, and their models that can call tools. `built` is an ISO date."""
+    *_, data = pack_in_steps(providers, built)
+    return data or b""
 
 
-def packing(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes | None]:
-    """As `pack`, in steps of a few milliseconds: yields None after each provider and the file at the end."""
+def pack_in_steps(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes | None]:
+    """As `pack`, but yields None after each provider (a few milliseconds), so that an event loop can run in between.
+
+    The last item is the file.
+    """
     rows: list[ProviderRow] = []
-    blobs: list[bytes] = []
+    blobs: list[bytes] = []  # of each provider: its models, compressed
     offset = 0
     for provider in providers.values():
         if not provider.id.isprintable():
             continue
         models = [
-            _row(model, provider.npm)
+            _make_row(model, provider.npm)
             for model in provider.models.values()
             if model.calls_tools and model.id.isprintable()
         ]
@@ -153,7 +156,7 @@ def packing(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes 
     yield b"".join([MAGIC, len(index).to_bytes(4, "big"), index, *blobs])
 
 
-def _row(model: SourceModel, provider_npm: str) -> ModelRow:
+def _make_row(model: SourceModel, provider_npm: str) -> ModelRow:
     flags = (
         (TOOLS if model.calls_tools else 0)
         | (REASONING if model.reasoning else 0)
@@ -183,7 +186,7 @@ def _strip_controls(name: str) -> str:
 
 
 def _json(value: object) -> bytes:
-    """JSON with whole floats as integers: shorter, and read back as the same floats."""
+    """Encode as JSON, with 3.0 as 3: that is shorter, and is read back as the same float."""
     return msgspec.json.encode(_shorten_number(msgspec.to_builtins(value)))
 
 

@@ -20,9 +20,9 @@ from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.wire import replace
 
 MAGIC = b"CLC2"
-FETCHED = "models.bin"
-"""The name of a fetched catalog in the cache folder."""
-SHIPPED = Path(__file__).parent / "data" / "catalog.bin"
+FETCHED_NAME = "models.bin"
+"""The file name of a catalog that was fetched from models.dev, in the cache folder."""
+BUNDLED_FILE = Path(__file__).parent / "data" / "catalog.bin"
 MODALITIES = ("text", "image", "pdf", "audio", "video")
 """Bit n of `ModelRow.reads` stands for the n-th of these."""
 TOOLS, REASONING, TEMPERATURE, ATTACHMENT = 1, 2, 4, 8
@@ -57,22 +57,24 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
     name: str
     family: str
     npm: str
-    """Empty: the provider's."""
+    """The package that names the protocol; empty: the provider's."""
     limits: tuple[int, int, int]
-    """Context, output, input."""
+    """Of the context, of an answer, of a request."""
     prices: tuple[tuple[float, ...], ...]
-    """Rows of: tokens above which it counts, input, output, cache read and write, and reasoning where it differs.
+    """Rows of: tokens above which it applies, input, output, cache read and write, and reasoning where it differs.
 
     The first is for all requests, others for longer ones; a row without prices, or no row: unknown.
     """
     flags: int
+    """A sum of `TOOLS`, `REASONING`, `TEMPERATURE` and `ATTACHMENT`."""
     reads: int
+    """The modalities that it reads: a bit for each of `MODALITIES`."""
     reasoning_field: str
     status: str
     release_date: str
 
-    def info(self, provider: ProviderRow) -> ModelInfo:
-        """Return the model as a ModelInfo."""
+    def to_info(self, provider: ProviderRow) -> ModelInfo:
+        """Return the model as the rest of the program knows it."""
         context, output, limit = self.limits
         return ModelInfo(
             provider_id=provider.id,
@@ -80,12 +82,12 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
             name=self.name,
             npm=self.npm or provider.npm,
             limits=Limits(context=context, output=output, input=limit),
-            prices=_prices(self.prices),
+            prices=_read_prices(self.prices),
             tool_call=bool(self.flags & TOOLS),
             reasoning=bool(self.flags & REASONING),
             temperature=bool(self.flags & TEMPERATURE),
             attachment=bool(self.flags & ATTACHMENT),
-            input=_modalities(self.reads),
+            input=_read_modalities(self.reads),
             reasoning_field=self.reasoning_field,
             status=self.status or "active",
             release_date=self.release_date,
@@ -93,13 +95,13 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
         )
 
 
-def _prices(rows: tuple[tuple[float, ...], ...]) -> Prices:
-    """Return the prices of a model. Cached tokens without a price of their own cost as much as all others."""
-    first, *longer = [(int(row[0]), _row_prices(row[1:])) for row in rows] or [(0, Prices())]
+def _read_prices(rows: tuple[tuple[float, ...], ...]) -> Prices:
+    """Decode `ModelRow.prices`. Cached tokens without a price of their own cost as much as other input."""
+    first, *longer = [(int(row[0]), _read_price_row(row[1:])) for row in rows] or [(0, Prices())]
     return replace(first[1], tiers=tuple(PriceTier(above, prices) for above, prices in longer)) if longer else first[1]
 
 
-def _row_prices(row: tuple[float, ...]) -> Prices:
+def _read_price_row(row: tuple[float, ...]) -> Prices:
     match row:
         case (first, output, cache_read, write, *more):
             reasoning = more[0] if more else None
@@ -109,7 +111,7 @@ def _row_prices(row: tuple[float, ...]) -> Prices:
 
 
 @lru_cache(maxsize=1 << len(MODALITIES))
-def _modalities(bits: int) -> frozenset[str]:
+def _read_modalities(bits: int) -> frozenset[str]:
     return frozenset(name for bit, name in enumerate(MODALITIES) if bits >> bit & 1)
 
 
@@ -121,7 +123,7 @@ class ProviderInfo(msgspec.Struct, frozen=True):
 
 
 class _CatalogFile:
-    """An opened catalog file: its path, its index and the offset of the models."""
+    """A catalog file: its path, its index, and where in it the models start (bytes)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -133,56 +135,56 @@ class _CatalogFile:
             self.index = msgspec.json.decode(zlib.decompress(file.read(size)), type=Index)
         self.start = 8 + size
 
-    def models(self, row: ProviderRow) -> dict[str, ModelInfo]:
+    def read_models(self, row: ProviderRow) -> dict[str, ModelInfo]:
         with self.path.open("rb") as file:
             file.seek(self.start + row.offset)
-            packed = file.read(row.length)
-        rows = msgspec.json.decode(zlib.decompress(packed), type=list[ModelRow])
-        return {model.id: model.info(row) for model in rows}
+            data = file.read(row.length)
+        rows = msgspec.json.decode(zlib.decompress(data), type=list[ModelRow])
+        return {model.id: model.to_info(row) for model in rows}
 
 
 class Catalog:
     """Reads catalog files; nothing is read before it is asked for.
 
-    Takes the folder that a fetched catalog is kept in, and the file that comes with the package. The newer of the two
-    counts; a fetched one that is missing or broken is passed over.
+    `cache` is the folder of a fetched catalog, `bundled` the file that comes with the package. The newer of the two is
+    used; one that is missing or broken is skipped.
     """
 
-    def __init__(self, cache: Path | None = None, *, shipped: Path = SHIPPED) -> None:
-        self._paths = (shipped,) if cache is None else (shipped, cache / FETCHED)
-        self._loaded: dict[str, ProviderInfo] = {}
+    def __init__(self, cache: Path | None = None, *, bundled: Path = BUNDLED_FILE) -> None:
+        self._paths = (bundled,) if cache is None else (bundled, cache / FETCHED_NAME)
+        self._providers: dict[str, ProviderInfo] = {}
 
     @cached_property
-    def _book(self) -> _CatalogFile:
-        books = list(_readable(self._paths))
-        if not books:
+    def _file(self) -> _CatalogFile:
+        files = list(_open_readable(self._paths))
+        if not files:
             raise ModelUnavailable(
                 f"No model catalog can be read at {', '.join(map(str, self._paths))}. Install codeloop again."
             )
-        return max(books, key=lambda book: book.index.built)
+        return max(files, key=lambda file: file.index.built)
 
     @cached_property
     def _rows(self) -> dict[str, ProviderRow]:
-        return {row.id: row for row in self._book.index.providers}
+        return {row.id: row for row in self._file.index.providers}
 
     @property
     def built(self) -> str:
         """The ISO date of the data."""
-        return self._book.index.built
+        return self._file.index.built
 
     @property
     def path(self) -> Path:
         """The catalog file in use."""
-        return self._book.path
+        return self._file.path
 
     @cached_property
     def environment_names(self) -> frozenset[str]:
         """Every environment variable that some provider's key or setting is read from."""
-        return frozenset(name for row in self._book.index.providers for name in row.env)
+        return frozenset(name for row in self._file.index.providers for name in row.env)
 
     def providers(self) -> tuple[ProviderRow, ...]:
         """Return all providers, without their models."""
-        return self._book.index.providers
+        return self._file.index.providers
 
     def row(self, provider_id: str) -> ProviderRow | None:
         """Return one provider without its models, or None when the catalog has none of that id."""
@@ -196,15 +198,15 @@ class Catalog:
         row = self._rows.get(provider_id)
         if row is None:
             return None
-        if provider_id not in self._loaded:
+        if provider_id not in self._providers:
             try:
-                models = self._book.models(row)
+                models = self._file.read_models(row)
             except (OSError, zlib.error, msgspec.MsgspecError) as error:
                 raise ModelUnavailable(
-                    f"The model catalog {self._book.path} is damaged ({error}). Delete it, or install codeloop again."
+                    f"The model catalog {self._file.path} is damaged ({error}). Delete it, or install codeloop again."
                 ) from error
-            self._loaded[provider_id] = ProviderInfo(row=row, models=models)
-        return self._loaded[provider_id]
+            self._providers[provider_id] = ProviderInfo(row=row, models=models)
+        return self._providers[provider_id]
 
     def model(self, provider_id: str, model_id: str) -> ModelInfo | None:
         """Return one model, or None."""
@@ -212,7 +214,7 @@ class Catalog:
         return provider.models.get(model_id) if provider else None
 
 
-def _readable(paths: Iterable[Path]) -> Iterable[_CatalogFile]:
+def _open_readable(paths: Iterable[Path]) -> Iterable[_CatalogFile]:
     for path in paths:
         try:
             yield _CatalogFile(path)

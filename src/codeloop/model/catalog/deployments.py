@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import matches
 from codeloop.model.catalog.vendors import NOT_FOR_CHAT
-from codeloop.model.credentials.key_check import words_of
+from codeloop.model.credentials.key_check import describe_refusal
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.origin import origin
 from codeloop.net.http1 import NetworkError
@@ -20,11 +20,11 @@ from codeloop.schema.limits import DISCOVER_BYTES
 from codeloop.schema.wire import JSON
 
 PATH = "/openai/deployments?api-version=2023-03-15-preview"
-"""The list has this version alone; later ones have it at the management API, which takes no key of a resource."""
-_OTHER_ENDS = (*NOT_FOR_CHAT, "dall-e*", "*image*", "sora*", "*realtime*", "*audio*", "*transcribe*", "flux*")
-_REFUSED = 401
-_SHOWN = 300
-"""Characters of what a service says."""
+"""Only this old version lists deployments; later ones have the list at the management API, which takes other keys."""
+_NOT_FOR_CHAT = (*NOT_FOR_CHAT, "dall-e*", "*image*", "sora*", "*realtime*", "*audio*", "*transcribe*", "flux*")
+_UNAUTHORIZED = 401
+_MESSAGE_LENGTH = 300
+"""Characters of an error message that are shown."""
 
 
 class Deployment(Struct, frozen=True):
@@ -60,10 +60,10 @@ async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deploym
         async with httpx2.AsyncClient(verify=service_tls_context(), timeout=SERVER_MODELS.seconds) as http:
             answer = await http.get(f"{origin(url)}{PATH}", headers=dict(headers))
     except (NetworkError, CodeloopError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-        raise ModelUnavailable(str(error)[:_SHOWN] or type(error).__name__) from None
+        raise ModelUnavailable(str(error)[:_MESSAGE_LENGTH] or type(error).__name__) from None
     if not answer.is_success:
-        said = f"HTTP {answer.status_code}: {words_of(answer.text, headers)}"
-        raise KeyRefused(said) if answer.status_code == _REFUSED else ModelUnavailable(said)
+        message = f"HTTP {answer.status_code}: {describe_refusal(answer.text, headers)}"
+        raise KeyRefused(message) if answer.status_code == _UNAUTHORIZED else ModelUnavailable(message)
     try:
         rows = msgspec.json.decode(answer.content[: DISCOVER_BYTES.value], type=_Rows).data
     except msgspec.MsgspecError:
@@ -71,7 +71,7 @@ async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deploym
     return [
         Deployment(row.id, row.model or row.id)
         for row in rows
-        if row.status == "succeeded" and row.id.isprintable() and not _is_for_other_ends(row.model or row.id)
+        if row.status == "succeeded" and row.id.isprintable() and not _is_other_kind(row.model or row.id)
     ]
 
 
@@ -86,5 +86,5 @@ def make_entries(deployments: Iterable[Deployment]) -> dict[str, JSON]:
     return entries
 
 
-def _is_for_other_ends(model: str) -> bool:
-    return any(matches(model.lower(), pattern) for pattern in _OTHER_ENDS)
+def _is_other_kind(model: str) -> bool:
+    return any(matches(model.lower(), pattern) for pattern in _NOT_FOR_CHAT)

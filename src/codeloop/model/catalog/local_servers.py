@@ -12,8 +12,8 @@ from codeloop.model.wire.response import is_json_object
 from codeloop.schema.limits import DISCOVER, DISCOVER_BYTES
 from codeloop.schema.wire import JSON
 
-DERIVED = "codeloop/"
-"""What the names of models begin with that codeloop has made at Ollama, to give others more context."""
+DERIVED_PREFIX = "codeloop/"
+"""The prefix of models that codeloop has created at Ollama: copies of others with more context. They are not listed."""
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
 
 
@@ -51,7 +51,7 @@ async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Disco
     return [answer for answer in answers if isinstance(answer, DiscoveredServer)]
 
 
-async def listening(urls: Iterable[str]) -> frozenset[str]:
+async def find_listening(urls: Iterable[str]) -> frozenset[str]:
     """Return those of the local URLs that accept connections."""
     import asyncio
 
@@ -82,7 +82,7 @@ async def ask_json(url: str, body: JSON | None, seconds: float) -> JSON:
     except TimeoutError:
         return {}
     try:
-        data = msgspec.json.decode(_body_of(answer or b""))
+        data = msgspec.json.decode(_extract_body(answer or b""))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return data if is_json_object(data) else {}
@@ -115,7 +115,7 @@ async def _exchange(url: str, body: JSON | None) -> bytes | None:
             answer += chunk
             if len(answer) > DISCOVER_BYTES.value:
                 return None
-            if _is_whole(answer):
+            if _is_complete(answer):
                 break
     except OSError:
         return None
@@ -124,14 +124,14 @@ async def _exchange(url: str, body: JSON | None) -> bytes | None:
     return bytes(answer)
 
 
-def _is_whole(answer: bytearray) -> bool:
+def _is_complete(answer: bytearray) -> bool:
     """Return whether the body has the length that the head names: some servers keep the connection open."""
     head, blank, body = answer.partition(b"\r\n\r\n")
     length = _LENGTH.search(head) if blank else None
     return length is not None and len(body) >= int(length[1])
 
 
-def _body_of(answer: bytes) -> bytes:
+def _extract_body(answer: bytes) -> bytes:
     """Return the body of a 200; empty for any other answer."""
     head, _, body = answer.partition(b"\r\n\r\n")
     status = head.split(b"\r\n", 1)[0].split(b" ")
@@ -140,8 +140,8 @@ def _body_of(answer: bytes) -> bytes:
 
 def _parse_answer(server: LocalServer, answer: bytes) -> DiscoveredServer | None:
     try:
-        data = msgspec.json.decode(_body_of(answer), type=_Models).data or []
+        data = msgspec.json.decode(_extract_body(answer), type=_Models).data or []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    shown = (model.id for model in data if model.id.isprintable() and not model.id.startswith(DERIVED))
-    return DiscoveredServer(server, tuple(shown))
+    ids = (model.id for model in data if model.id.isprintable() and not model.id.startswith(DERIVED_PREFIX))
+    return DiscoveredServer(server, tuple(ids))

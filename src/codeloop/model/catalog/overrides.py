@@ -15,26 +15,31 @@ T = TypeVar("T")
 
 
 def apply_overrides(
-    known: Mapping[str, ModelInfo], config: ProviderConfig, provider_id: str, npm: str, *, everything: bool = False
+    catalog_models: Mapping[str, ModelInfo],
+    config: ProviderConfig,
+    provider_id: str,
+    npm: str,
+    *,
+    include_excluded: bool = False,
 ) -> dict[str, ModelInfo]:
-    """Return the provider's models: the catalog's, changed and added to by the configuration, filtered by its lists.
+    """Return a provider's models: the catalog's, with the configuration's changes and additions, filtered by its lists.
 
-    `npm` is the protocol of models that the catalog does not know. `everything`: those that its lists exclude, too.
+    `npm` is the protocol of models that the catalog does not know. `include_excluded`: do not filter.
     """
-    models = dict(known)
+    models = dict(catalog_models)
     if config.npm:
         models = {name: msgspec.structs.replace(model, npm=config.npm) for name, model in models.items()}
     for name, row in config.models.items():
         plain = ModelInfo(provider_id=provider_id, id=name, name=name, npm=npm)
-        models[name] = _model(models.get(name) or models.get(row.id or "") or plain, name, row)
-    allowed = {name: model for name, model in models.items() if everything or is_allowed(name, config)}
+        models[name] = _override_model(models.get(name) or models.get(row.id or "") or plain, name, row)
+    enabled_models = {name: model for name, model in models.items() if include_excluded or is_allowed(name, config)}
     protocol, url = config.options.get("protocol"), config.options.get("baseURL") or config.api
     if not protocol and not url:
-        return allowed
+        return enabled_models
     host = urlsplit(str(url)).hostname or ""
     return {
         name: msgspec.structs.replace(model, protocol=str(protocol or protocol_elsewhere(model.npm, host)))
-        for name, model in allowed.items()
+        for name, model in enabled_models.items()
     }
 
 
@@ -48,7 +53,7 @@ def is_allowed(name: str, config: ProviderConfig) -> bool:
     return name not in (config.blacklist or [])
 
 
-def _model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
+def _override_model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
     reads = row.modalities.input if row.modalities and row.modalities.input is not None else None
     field = row.interleaved.get("field", "") if isinstance(row.interleaved, dict) else None
     return msgspec.structs.replace(
@@ -57,62 +62,62 @@ def _model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
         npm=(row.provider.npm if row.provider else None) or model.npm,
         api_id=row.id or (model.api_id or model.id if model.id != name else model.api_id),
         name=row.name or (name if model.id != name else model.name),
-        limits=_limits(model.limits, row.limit),
+        limits=_override_limits(model.limits, row.limit),
         answer_limit=(row.limit.output if row.limit else None) or model.answer_limit,
-        prices=_prices(model.prices, row.cost),
-        tool_call=_first_set(row.tool_call, model.tool_call),
-        reasoning=_first_set(row.reasoning, model.reasoning),
-        temperature=_first_set(row.temperature, model.temperature),
-        attachment=_first_set(row.attachment, model.attachment),
+        prices=_override_prices(model.prices, row.cost),
+        tool_call=_value_or(row.tool_call, model.tool_call),
+        reasoning=_value_or(row.reasoning, model.reasoning),
+        temperature=_value_or(row.temperature, model.temperature),
+        attachment=_value_or(row.attachment, model.attachment),
         input=frozenset(reads) if reads is not None else model.input,
         reasoning_field=str(field) if field is not None else model.reasoning_field,
         options={**model.options, **row.options},
         headers={**model.headers, **row.headers},
         variants={**model.variants, **row.variants},
-        small=_first_set(row.small, model.small),
+        small=_value_or(row.small, model.small),
     )
 
 
-def _first_set(value: T | None, fallback: T) -> T:
+def _value_or(value: T | None, fallback: T) -> T:
     return fallback if value is None else value
 
 
-def _limits(limits: Limits, model_limit_config: ModelLimitConfig | None) -> Limits:
-    if model_limit_config is None:
+def _override_limits(limits: Limits, config: ModelLimitConfig | None) -> Limits:
+    if config is None:
         return limits
     return Limits(
-        context=_first_set(model_limit_config.context, limits.context),
-        output=_first_set(model_limit_config.output, limits.output),
-        input=_first_set(model_limit_config.input, limits.input),
+        context=_value_or(config.context, limits.context),
+        output=_value_or(config.output, limits.output),
+        input=_value_or(config.input, limits.input),
     )
 
 
-def _prices(prices: Prices, model_cost_config: ModelCostConfig | None) -> Prices:
-    if model_cost_config is None:
+def _override_prices(prices: Prices, config: ModelCostConfig | None) -> Prices:
+    if config is None:
         return prices
-    changed = _change_prices(prices, model_cost_config)
+    base = _change_prices(prices, config)
     tiers = {tier.above: tier.prices for tier in prices.tiers}
-    longer = {each.tier.size: each for each in model_cost_config.tiers or () if each.tier.type == "context"}
-    if model_cost_config.context_over_200k is not None:
-        longer = {200_000: model_cost_config.context_over_200k, **longer}
+    longer = {each.tier.size: each for each in config.tiers or () if each.tier.type == "context"}
+    if config.context_over_200k is not None:
+        longer = {200_000: config.context_over_200k, **longer}
     for above, each in longer.items():
-        tiers[above] = _change_prices(tiers.get(above) or replace(changed, tiers=()), each)
-    return replace(changed, tiers=tuple(PriceTier(above, tiers[above]) for above in sorted(tiers)))
+        tiers[above] = _change_prices(tiers.get(above) or replace(base, tiers=()), each)
+    return replace(base, tiers=tuple(PriceTier(above, tiers[above]) for above in sorted(tiers)))
 
 
-def _change_prices(prices: Prices, long_cost_config: PricesConfig) -> Prices:
+def _change_prices(prices: Prices, config: PricesConfig) -> Prices:
     """Return prices with the configured ones. Cached tokens without a price cost as much as input."""
-    first = _first_set(long_cost_config.input, prices.input)
+    first = _value_or(config.input, prices.input)
     return replace(
         prices,
         input=first,
-        output=_first_set(long_cost_config.output, prices.output),
-        reasoning=_first_set(long_cost_config.reasoning, prices.reasoning),
-        cache_read=_first_set(
-            long_cost_config.cache_read, first if prices.cache_read in {0.0, prices.input} else prices.cache_read
+        output=_value_or(config.output, prices.output),
+        reasoning=_value_or(config.reasoning, prices.reasoning),
+        cache_read=_value_or(
+            config.cache_read, first if prices.cache_read in {0.0, prices.input} else prices.cache_read
         ),
-        cache_write=_first_set(
-            long_cost_config.cache_write, first if prices.cache_write in {0.0, prices.input} else prices.cache_write
+        cache_write=_value_or(
+            config.cache_write, first if prices.cache_write in {0.0, prices.input} else prices.cache_write
         ),
-        is_known=prices.is_known or (long_cost_config.input is not None and long_cost_config.output is not None),
+        is_known=prices.is_known or (config.input is not None and config.output is not None),
     )

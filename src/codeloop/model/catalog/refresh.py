@@ -1,6 +1,6 @@
 """Fetches a newer catalog from models.dev in the background.
 
-The fetched data never decides where a key is sent: shipped providers keep their address, protocol and variables, and a
+The fetched data never decides where a key is sent: known providers keep their address, protocol and variables, and a
 new provider can't claim the variables of a known one.
 """
 
@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from codeloop.kit.small_files import make_private
-from codeloop.model.catalog.build import SourceProvider, packing, read_source
-from codeloop.model.catalog.catalog import FETCHED, Catalog
+from codeloop.model.catalog.build import SourceProvider, pack_in_steps, read_source
+from codeloop.model.catalog.catalog import FETCHED_NAME, Catalog
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.origin import origin
 from codeloop.net.offline import is_offline
@@ -34,28 +34,28 @@ class RefreshFailed(CodeloopError):
     """No newer catalog could be fetched; the old one stays."""
 
 
-def refresh_due(cache: Path, environment: Mapping[str, str], now: float | None = None) -> bool:
-    """Return whether a fetch may be tried: not switched off, and the last try was a day ago or more.
+def is_refresh_due(cache: Path, environment: Mapping[str, str], now: float | None = None) -> bool:
+    """Return whether a fetch may be tried: it is not switched off, and the last try was a day ago or more.
 
     `cache` is the folder that the fetched catalog is kept in; `now` in seconds since the epoch.
     """
     if is_offline(environment) or environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {"", "0", "false"}:
         return False
     try:
-        tried = _stamp_file(cache).stat().st_mtime
+        last_try = _stamp_file(cache).stat().st_mtime
     except OSError:
         return True
-    return abs((time.time() if now is None else now) - tried) >= CATALOG_AGE.seconds
+    return abs((time.time() if now is None else now) - last_try) >= CATALOG_AGE.seconds
 
 
-async def refresh_if_due(cache: Path, environment: Mapping[str, str], shipped: Catalog) -> None:
-    """Fetch if one is due; without a network, or with bad data, nothing happens."""
-    if refresh_due(cache, environment):
+async def refresh_if_due(cache: Path, environment: Mapping[str, str], bundled: Catalog) -> None:
+    """Fetch if it is time to; without a network, or with bad data, the old catalog stays."""
+    if is_refresh_due(cache, environment):
         with suppress(RefreshFailed):
-            await refresh(cache, environment, shipped)
+            await refresh(cache, environment, bundled)
 
 
-async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog) -> int:
+async def refresh(cache: Path, environment: Mapping[str, str], bundled: Catalog) -> int:
     """Fetch, check and store the catalog; return the number of providers.
 
     The address is `CODELOOP_MODELS_URL` of the environment, or models.dev. Raises `RefreshFailed`.
@@ -67,12 +67,12 @@ async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog)
         make_private(cache)
         _stamp_file(cache).touch()
         async with asyncio.timeout(CATALOG_DEADLINE.seconds):
-            providers = sanitize_providers(read_source(await _download(url)), shipped)
-            packed = b""
-            for step in packing(providers, time.strftime("%Y-%m-%d", time.gmtime())):
+            providers = sanitize_providers(read_source(await _download(url)), bundled)
+            data = b""
+            for step in pack_in_steps(providers, time.strftime("%Y-%m-%d", time.gmtime())):
                 await asyncio.sleep(0)
-                packed = step or packed
-        _store(cache, packed)
+                data = step or data
+        _write_catalog(cache, data)
     except TimeoutError:
         raise RefreshFailed(f"{url} did not answer within {CATALOG_DEADLINE.seconds:.0f} s.") from None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -80,30 +80,30 @@ async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog)
     return len(providers)
 
 
-def sanitize_providers(source: dict[str, SourceProvider], shipped: Catalog) -> dict[str, SourceProvider]:
-    """Return the fetched providers, with addresses, protocols and variables from the shipped catalog.
+def sanitize_providers(source: dict[str, SourceProvider], bundled: Catalog) -> dict[str, SourceProvider]:
+    """Return the fetched providers, with the addresses, protocols and variables of the bundled catalog.
 
-    Raises `RefreshFailed` when it has less than half of the providers that we know: then it is no catalog.
+    Raises `RefreshFailed` when it has less than half of the providers that we know: then it is hardly a catalog.
     """
     source_providers: dict[str, SourceProvider] = {}
     for provider_id, provider in source.items():
-        row = shipped.row(provider_id)
+        row = bundled.row(provider_id)
         if row is not None:
             provider.api, provider.npm, provider.env = row.api, row.npm, list(row.env)
-        elif not _acceptable(provider):
+        elif not _is_acceptable(provider):
             continue
         else:
-            provider.env = [name for name in provider.env if name not in shipped.environment_names]
+            provider.env = [name for name in provider.env if name not in bundled.environment_names]
         provider.id = provider_id
         source_providers[provider_id] = provider
-    count = sum(row.id in source_providers for row in shipped.providers())
-    if 2 * count < len(shipped.providers()):
-        raise RefreshFailed(f"The fetched catalog has {count} of the {len(shipped.providers())} providers that ship.")
+    count = sum(row.id in source_providers for row in bundled.providers())
+    if 2 * count < len(bundled.providers()):
+        raise RefreshFailed(f"The fetched catalog has {count} of the {len(bundled.providers())} providers that ship.")
     return source_providers
 
 
-def _acceptable(provider: SourceProvider) -> bool:
-    """Return whether a new provider's address is encrypted or on this machine, without the environment in it."""
+def _is_acceptable(provider: SourceProvider) -> bool:
+    """Return whether a new provider's address is encrypted or on this machine, and names no environment variable."""
     if not provider.api:
         return True
     if "$" in provider.api:
@@ -114,7 +114,7 @@ def _acceptable(provider: SourceProvider) -> bool:
         return False
 
 
-def _client() -> "httpx2.AsyncClient":
+def _make_client() -> "httpx2.AsyncClient":
     """Make the HTTP client. Its import takes a third of a second: in a thread, so that nobody's typing waits for it."""
     import httpx2
 
@@ -124,13 +124,13 @@ def _client() -> "httpx2.AsyncClient":
 async def _download(url: str) -> bytes:
     import asyncio
 
-    made = await asyncio.to_thread(_client)
-    import httpx2
+    client = await asyncio.to_thread(_make_client)
+    import httpx2  # by now it is loaded
 
     data = bytearray()
     try:
         async with (
-            made as client,
+            client,
             client.stream("GET", url, headers={"accept": "application/json"}) as answer,
         ):
             if answer.status_code != 200:
@@ -144,15 +144,15 @@ async def _download(url: str) -> bytes:
     return bytes(data)
 
 
-def _store(cache: Path, packed: bytes) -> None:
-    fresh = cache / f".{FETCHED}.{os.getpid()}"
+def _write_catalog(cache: Path, data: bytes) -> None:
+    fresh = cache / f".{FETCHED_NAME}.{os.getpid()}"
     try:
-        fresh.write_bytes(packed)
-        fresh.replace(cache / FETCHED)
+        fresh.write_bytes(data)
+        fresh.replace(cache / FETCHED_NAME)
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
 
 
 def _stamp_file(cache: Path) -> Path:
-    return cache / f"{FETCHED}.tried"
+    return cache / f"{FETCHED_NAME}.tried"

@@ -1,4 +1,4 @@
-"""Asks a server at a typed address for its models."""
+"""Asks the server at an address that the user has typed for its models."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.origin import bare_url, likely_base, origin
+from codeloop.model.origin import displayable_url, likely_base, origin
 from codeloop.net.http1 import NetworkError
 from codeloop.net.offline import check_reach
 from codeloop.net.origin import is_loopback
@@ -20,13 +20,13 @@ from codeloop.schema.limits import DISCOVER_BYTES
 if TYPE_CHECKING:
     import httpx2
 
-_REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_NEEDS_KEY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class ServerAnswer(Struct, frozen=True):
-    """A server's answer: the responding base URL, the ids of its models (perhaps none), whether it needs a key.
+    """A server's answer: the base URL that answered, the ids of its models (perhaps none), whether it needs a key.
 
-    `needs_key`: it refused the request, with a wrong key or without one.
+    `needs_key`: it refused the request, for want of a key or because the key is wrong.
     """
 
     base_url: str
@@ -43,7 +43,7 @@ class _Models(Struct):
 
 
 async def ask_models(url: str, key: str = "") -> ServerAnswer:
-    """Request `<url>/models`, or if missing, at the probably meant base URL.
+    """Request `<url>/models`; if that is not there, try the base URL that the user probably meant (`likely_base`).
 
     Redirects are not followed, since the key is for this address. Raises ModelUnavailable: nothing answers there, or
     `url` is no base URL.
@@ -56,17 +56,17 @@ async def ask_models(url: str, key: str = "") -> ServerAnswer:
         check_reach(urlsplit(url).hostname or "")
         trust = service_tls_context()
     except (NetworkError, CodeloopError) as error:
-        raise ModelUnavailable(f"{bare_url(url)} can't be reached: {error}.") from None
-    base = bare_url(url).rstrip("/")
+        raise ModelUnavailable(f"{displayable_url(url)} can't be reached: {error}.") from None
+    base = displayable_url(url).rstrip("/")
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
         async with httpx2.AsyncClient(verify=trust, timeout=SERVER_MODELS.seconds) as http:
             for at in filter(None, (base, likely_base(base))):
                 async with http.stream("GET", f"{at}/models", headers=headers) as response:
-                    if response.status_code in _REFUSED:
+                    if response.status_code in _NEEDS_KEY:
                         return ServerAnswer(at, needs_key=True)
                     if response.is_redirect:
-                        there = bare_url(response.headers.get("location", ""))
+                        there = displayable_url(response.headers.get("location", ""))
                         raise ModelUnavailable(f"{at} redirects to {there}. Enter the address that answers itself.")
                     if response.is_success and (models := await _read(response)) is not None:
                         return ServerAnswer(at, models)

@@ -1,4 +1,4 @@
-"""The protocol and address of a model's service: rows by models.dev's `npm` names, provider and model."""
+"""Which protocol and address serve a model: rows by the `npm` name of models.dev, the provider and the model."""
 
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -92,8 +92,8 @@ ROWS = (
 """The first match counts: specific rows precede general ones. Without a match the protocol is unsupported."""
 
 RESPONSES_HOSTS = ("api.openai.com", "api.x.ai")
-"""Where the models of `@ai-sdk/openai` and `@ai-sdk/xai` are served by Responses though the address is configured."""
-_EITHER = frozenset({"@ai-sdk/openai", "@ai-sdk/xai"})
+"""Hosts where `@ai-sdk/openai` and `@ai-sdk/xai` mean the Responses protocol, even if the address is configured."""
+_RESPONSES_ON_OWN_HOSTS = frozenset({"@ai-sdk/openai", "@ai-sdk/xai"})
 
 
 def service_of(info: ModelInfo) -> Service | None:
@@ -126,7 +126,7 @@ def protocol_elsewhere(npm: str, host: str) -> str:
     OpenAI-compatible services support chat completions for sure, Responses perhaps.
     """
     is_own = any(host == host_name or host.endswith(f".{host_name}") for host_name in RESPONSES_HOSTS)
-    return CHAT.protocol if npm in _EITHER and not is_own else ""
+    return CHAT.protocol if npm in _RESPONSES_ON_OWN_HOSTS and not is_own else ""
 
 
 @lru_cache(maxsize=8_192)

@@ -19,7 +19,7 @@ LEAST_BUDGET = 1_024
 
 
 class VariantRow(NamedTuple):
-    """The variants of the models of a protocol that reason and whose id the pattern is found in."""
+    """The variants of the reasoning models of a protocol whose id the pattern matches."""
 
     protocol: Protocol
     pattern: str
@@ -63,36 +63,38 @@ ROWS = (
     VariantRow("bedrock-converse", "gpt-oss|gpt-[5-9]", EFFORT),
     VariantRow("bedrock-converse", "", {}),
 )
-"""The first match counts. Empty: the models have no efforts."""
+"""The first match counts. Without variants: the effort of these models can't be set."""
 
 
 def variants_of(info: ModelInfo) -> dict[str, JSON]:
     """Return the variants of a model: its row's, overridden by its configuration's."""
-    shipped = _find_shipped(info) if info.reasoning else {}
+    defaults = _list_default_variants(info) if info.reasoning else {}
     if not info.variants:
-        return shipped
+        return defaults
     variants: dict[str, JSON] = {}
-    for name in (*shipped, *(name for name in info.variants if name not in shipped)):
+    for name in (*defaults, *(name for name in info.variants if name not in defaults)):
         data = info.variants.get(name, {})
         if data.get("disabled") is not True:
-            variants[name] = merge_options(shipped.get(name, {}), {key: data[key] for key in data if key != "disabled"})
+            variants[name] = merge_options(
+                defaults.get(name, {}), {key: data[key] for key in data if key != "disabled"}
+            )
     return variants
 
 
 def resolve_variant(info: ModelInfo, name: str) -> str | None:
-    """Return the variant to store for a choice; None: none, as the service decides. Raises UnknownModel."""
+    """Return the variant to store for the user's choice; None: the service's default. Raises UnknownModel."""
     variants = variants_of(info)
     if name in variants:
         return name
     if name == NO_VARIANT:
         return None
-    there = (
+    choices = (
         f"It has {', '.join(variants)}, and {NO_VARIANT} for none of them."
         if variants
         else "It has none: leave it out."
     )
     raise UnknownModel(
-        f"The model `{info.ref}` has no variant `{name}`.{suggest_names(find_similar(name, variants))} {there}"
+        f"The model `{info.ref}` has no variant `{name}`.{suggest_names(find_similar(name, variants))} {choices}"
     )
 
 
@@ -104,29 +106,29 @@ def with_variant(options: JSON, info: ModelInfo, name: str) -> JSON:
 def merge_options(options: JSON, over: JSON) -> JSON:
     """Lay options over others, objects key by key.
 
-    What is laid over comes last: of two spellings of one option the later counts.
+    The keys of `over` come last, since of two spellings of one option the later one counts.
     """
-    found = {key: value for key, value in options.items() if key not in over}
+    merged = {key: value for key, value in options.items() if key not in over}
     for key, value in over.items():
         before = options.get(key)
-        found[key] = merge_options(before, value) if is_json_object(before) and is_json_object(value) else value
-    return found
+        merged[key] = merge_options(before, value) if is_json_object(before) and is_json_object(value) else value
+    return merged
 
 
-def _find_shipped(info: ModelInfo) -> dict[str, JSON]:
+def _list_default_variants(info: ModelInfo) -> dict[str, JSON]:
     protocol, name = protocol_of(info), f"{info.id} {info.api_id}".lower()
-    found = next((row for row in ROWS if row.protocol == protocol and re.search(row.pattern, name)), None)
-    if found is None:
+    row = next((row for row in ROWS if row.protocol == protocol and re.search(row.pattern, name)), None)
+    if row is None:
         return {}
-    return _fit_budgets(info.limits.output or MODEL_OUTPUT.value) if found.variants is BUDGET else found.variants
+    return _fit_budgets(info.limits.output or MODEL_OUTPUT.value) if row.variants is BUDGET else row.variants
 
 
 @lru_cache(maxsize=256)
 def _fit_budgets(output: int) -> dict[str, JSON]:
-    """Return the thinking budgets for an output limit in tokens: a half or a quarter is left for the answer."""
-    shares, found = {"high": output // 2, "max": output * 3 // 4}, dict[str, JSON]()
+    """Return thinking budgets for an output limit in tokens: at least a half or a quarter is left for the answer."""
+    shares, variants = {"high": output // 2, "max": output * 3 // 4}, dict[str, JSON]()
     for name, options in BUDGET.items():
         budget = min(options["thinking"]["budgetTokens"], shares[name])
         if budget >= LEAST_BUDGET:
-            found[name] = {"thinking": {**options["thinking"], "budgetTokens": budget}}
-    return found
+            variants[name] = {"thinking": {**options["thinking"], "budgetTokens": budget}}
+    return variants

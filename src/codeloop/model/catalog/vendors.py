@@ -1,4 +1,4 @@
-"""Data on providers that the catalog lacks, as rows: addresses, local servers, preferences."""
+"""What the catalog does not say of providers, as rows: addresses, settings, local servers, preferences."""
 
 import re
 from typing import NamedTuple
@@ -61,8 +61,8 @@ ASKED_SETTINGS: dict[str, dict[str, AskedSetting]] = {
 """By provider and option."""
 
 
-DEPLOYED = frozenset({"azure", "azure-cognitive-services"})
-"""Only what was deployed there can be asked, by the name that the deployment was given."""
+NEEDS_DEPLOYMENT = frozenset({"azure", "azure-cognitive-services"})
+"""Providers that serve only models which the user has deployed there, by the name of the deployment."""
 
 
 class LocalServer(NamedTuple):
@@ -121,7 +121,7 @@ NEEDS_CHOICE = frozenset(
         "snowflake-cortex",
     }
 )
-"""Their variables (GITHUB_TOKEN, HF_TOKEN, ...) are mostly set for other ends: used only for a model that is named."""
+"""Their variables (GITHUB_TOKEN, HF_TOKEN, ...) mostly have another purpose: used only if the user names a model."""
 
 PREFERRED_MODELS = (
     "*claude-sonnet-*",
@@ -142,7 +142,7 @@ PREFERRED_MODELS = (
     "*deepseek*",
     "*qwen*",
 )
-"""Patterns of ids (lower case): the first that fits counts, of those it fits the newest."""
+"""Patterns of ids (lower case), the most preferred first; of several models that match one, the newest counts."""
 
 OWN_MODELS: dict[str, tuple[str, ...]] = {
     "alibaba": ("qwen*-max",),
@@ -175,7 +175,7 @@ NOT_BY_DEFAULT = (
     "*realtime*", "*search*", "*safeguard*", "*highspeed*", "*-turbo", "*deep-research*", "*embed*", "*rerank*",
     "*whisper*", "*tts*", "*ocr*", "*guard*", "*:free", "*-free", "*latest", "*preview*", "*thinking*", "~*",
 )  # fmt: skip
-"""Variants that are dearer, for other ends, or that change under the same name: only for a model that is named."""
+"""Models that cost more, have another purpose, or change under the same name: used only when the user names them."""
 
 LOCAL_MODELS = (
     "*coder*",
@@ -188,7 +188,7 @@ LOCAL_MODELS = (
     "*llama*",
     "*",
 )
-"""As PREFERRED_MODELS, for the models of a local server, whose age is not known: the first named counts."""
+"""As PREFERRED_MODELS, for the models of a local server, whose age is unknown: the first that it lists counts."""
 
 NOT_FOR_CHAT = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*", "*clip*", "*guard*")
 """Models of a local server that can't hold a conversation."""

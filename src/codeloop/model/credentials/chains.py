@@ -1,4 +1,4 @@
-"""The table of cloud credential chains."""
+"""Which providers take a cloud's credentials, and by which chain; each chain is imported when it is first used."""
 
 from typing import TYPE_CHECKING
 

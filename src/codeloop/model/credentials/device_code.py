@@ -19,11 +19,11 @@ from codeloop.schema.wire import JSON
 
 _FORM = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-_SLOWER = 5
-"""Seconds between polls, and the increase when the service asks to slow down."""
-_REFUSED = {"access_denied": "it was refused on the page", "expired_token": "the code has run out"}
+_POLL_STEP = 5
+"""Seconds between polls, and added to that when the service asks to slow down."""
+_FAILURES = {"access_denied": "it was refused on the page", "expired_token": "the code has run out"}
 CLIENT = "client"
-"""The key of a stored sign-in that tells ours from those of plugins: the client id that it was made with."""
+"""The key of a stored sign-in for the client id that it was made with; sign-ins of plugins don't have it."""
 
 
 class DeviceService(NamedTuple):
@@ -34,8 +34,8 @@ class DeviceService(NamedTuple):
     start: str
     token: str
     scope: str
-    without: str
-    """What to do where no client id is configured, in sentences."""
+    no_client: str
+    """What to do if no client id is configured, in sentences."""
 
 
 SERVICES: dict[str, DeviceService] = {
@@ -90,7 +90,7 @@ async def start(sign_in: DeviceSignIn) -> DeviceCode:
     match answer.json:
         case {"device_code": str(secret), "user_code": str(code), "verification_uri": str(page), **more}:
             lasts = min(float(more.get("expires_in") or DEVICE_CODE.seconds), DEVICE_CODE.seconds)
-            return DeviceCode(page, code, secret, time.monotonic() + lasts, float(more.get("interval") or _SLOWER))
+            return DeviceCode(page, code, secret, time.monotonic() + lasts, float(more.get("interval") or _POLL_STEP))
         case _:
             raise ModelUnavailable(
                 f"{sign_in.service.name} gives no code for this client id: {answer.reason()}. "
@@ -113,11 +113,11 @@ async def wait(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
             case "authorization_pending":
                 continue
             case "slow_down":
-                interval = max(float(answer.json.get("interval") or 0), interval + _SLOWER)
+                interval = max(float(answer.json.get("interval") or 0), interval + _POLL_STEP)
             case reason:
-                why = _REFUSED.get(str(reason)) or answer.reason()
+                why = _FAILURES.get(str(reason)) or answer.reason()
                 raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {why}. Sign in again.")
-    raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {_REFUSED['expired_token']}.")
+    raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {_FAILURES['expired_token']}.")
 
 
 class DeviceSigner:
@@ -151,7 +151,7 @@ class DeviceSigner:
                     f"The sign-in at {self._sign_in.service.name} has run out ({answer.reason()}). "
                     f"Sign in again: `codeloop auth login {self._provider_id}`."
                 )
-            await asyncio.to_thread(self._credentials.put_signed_in, self._provider_id, tokens)
+            await asyncio.to_thread(self._credentials.put_sign_in, self._provider_id, tokens)
             return str(tokens["access"])
 
 
@@ -162,13 +162,13 @@ def _valid_token(data: JSON) -> str | None:
 
 def _read_tokens(sign_in: DeviceSignIn, answer: CloudAnswer) -> JSON | None:
     """Return the tokens of an answer as they are stored; None: it has none."""
-    said = answer.json
-    if answer.status != 200 or not isinstance(token := said.get("access_token"), str) or not token:
+    data = answer.json
+    if answer.status != 200 or not isinstance(token := data.get("access_token"), str) or not token:
         return None
-    lasts = float(said.get("expires_in") or 0)
+    lasts = float(data.get("expires_in") or 0)
     return {
         "access": token,
-        "refresh": str(said.get("refresh_token") or ""),
+        "refresh": str(data.get("refresh_token") or ""),
         "expires": int((time.time() + lasts) * 1000) if lasts else 0,
         CLIENT: sign_in.client_id,
     }

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from codeloop.model.catalog.catalog import Catalog
 
 SHORTEST_KEY = 12
-"""Characters. A shorter value is no key, and may stand in other variables by chance."""
+"""Characters. A shorter value is no key, and may be part of another variable by chance."""
 
-OURS = frozenset(("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"))
-"""Passwords of our own server: with them a program could answer questions for the user."""
+SERVER_PASSWORDS = frozenset(("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"))
+"""Passwords of our own server: a program that had one could grant itself permissions in the user's name."""
 
-PAIRED = frozenset(("AWS_SECRET_ACCESS_KEY",))
-"""Secrets that sign a request together with another variable, and are never sent."""
+SIGNING_SECRETS = frozenset(("AWS_SECRET_ACCESS_KEY",))
+"""Secrets that requests are signed with; they are never sent themselves."""
 
-_SETTINGS = (
+_SETTING_ENDINGS = (
     "_ID",
     "_NAME",
     "_REGION",
@@ -29,14 +29,14 @@ _SETTINGS = (
 
 def holds_key(name: str) -> bool:
     """Return whether a provider's variable holds a key, and not an address, a region or a file's name."""
-    return not name.endswith(_SETTINGS)
+    return not name.endswith(_SETTING_ENDINGS)
 
 
 def environment_key(names: Iterable[str], environment: Mapping[str, str]) -> tuple[str, str] | None:
     """Return name and value of the first of a provider's variables that holds a key; None when none is set."""
     for name in names:
         value = environment.get(name, "").strip()
-        if value and holds_key(name) and name not in PAIRED:
+        if value and holds_key(name) and name not in SIGNING_SECRETS:
             return name, value
     return None
 
@@ -47,9 +47,9 @@ def clean_environment(environment: Mapping[str, str], catalog: Catalog, keys: It
     Left out: every variable that a provider of the catalog names, our server's password, and every other one whose
     value holds the key of such a variable, or one of `keys` (from the credentials file or the configuration).
     """
-    names = catalog.environment_names | OURS
-    held = {environment[name] for name in names & environment.keys() if holds_key(name)} | set(keys)
-    secrets = [value for value in held if len(value) >= SHORTEST_KEY]
+    names = catalog.environment_names | SERVER_PASSWORDS
+    keys_in_use = {environment[name] for name in names & environment.keys() if holds_key(name)} | set(keys)
+    secrets = [value for value in keys_in_use if len(value) >= SHORTEST_KEY]
     return {
         name: value
         for name, value in environment.items()

@@ -1,4 +1,4 @@
-"""A key printed by a user's program: run when a request needs it, and again after its lifetime."""
+"""A key that a program of the user's prints (`apiKeyHelper`): run when a request needs it, and again after a while."""
 
 import asyncio
 import os
@@ -13,8 +13,8 @@ from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.limits import KEY_HELPER, KEY_HELPER_TTL, KEY_LENGTH
 
-_TOLD = 300
-"""Characters of what a program says on stderr."""
+_MESSAGE_LENGTH = 300
+"""Characters of the program's stderr that are shown."""
 
 
 class KeyHelper:
@@ -35,7 +35,7 @@ class KeyHelper:
         self._headers_of = headers_of
         self._ttl = ttl
         self.key = ""
-        """What was printed last."""
+        """The key that was printed last; empty before the first run."""
         self._until = 0.0
         self._running = asyncio.Lock()
 
@@ -70,7 +70,7 @@ class KeyHelper:
         key = out[: KEY_LENGTH.value + 2].decode("utf-8", "replace").strip()
         if process.returncode == 0 and is_key(key):
             return key
-        message = " ".join(err.decode("utf-8", "replace").split())[:_TOLD]
+        message = " ".join(err.decode("utf-8", "replace").split())[:_MESSAGE_LENGTH]
         outcome = f"ended with {process.returncode}" if process.returncode else "printed no key"
         raise ModelUnavailable(
             f"{self._setting} {outcome}{f' ({message})' if message else ''}. Run it in a shell to see why."

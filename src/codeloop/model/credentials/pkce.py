@@ -17,7 +17,7 @@ from codeloop.model.errors import ModelUnavailable
 
 
 class PkceService(NamedTuple):
-    """A service: its name, home, and the paths of its page and of its keys. `port`: where it may lead back to."""
+    """A service: its name, home, and the paths of its page and its keys. `port`: of this machine, for the redirect."""
 
     name: str
     home: str
@@ -33,7 +33,7 @@ PKCE_SERVICES: dict[str, PkceService] = {
 
 
 def make_verifier() -> str:
-    """Return a secret that whoever asks for the key must know."""
+    """Make the secret that proves that the key is fetched by the same program which opened the page."""
     return token_urlsafe(48)
 
 

@@ -1,9 +1,9 @@
-"""Keys in a file of mode 0600, each bound to the origin that it was stored for.
+"""The credentials file (mode 0600): a key or sign-in for each provider, keys bound to the origin they were stored for.
 
 The file is `{provider: {"type": "api", "key": ..., "origin": ...}}`. Entries without an origin (as the reference writes
-them) belong to the provider's origin in the catalog. Entries of the type `oauth` are what plugins that sign in gave;
-only they read them. Entries of the type `keyring` say that the key is in the keyring of the system, and for which
-origin. Entries of other types are kept as they are.
+them) belong to the provider's origin in the catalog. Entries of the type `oauth` are sign-ins, by a plugin or a device
+code. Entries of the type `keyring` say that the key is in the system's keyring, and for which origin. Entries of other
+types are kept as they are.
 """
 
 import os
@@ -47,7 +47,7 @@ def is_key(text: str) -> bool:
 
 
 def mask_key(key: str) -> str:
-    """Mask a key for display: `sk-…abcd`; short ones not at all."""
+    """Return a key's first and last characters, `sk-…abcd`, for display; of a short key only `…`."""
     return f"{key[:3]}…{key[-4:]}" if len(key) >= 16 else "…"
 
 
@@ -75,11 +75,11 @@ class Credentials:
         return self._read_keys | {entry.key for entry in self.entries().values() if isinstance(entry, ApiKey)}
 
     def remember(self, key: str) -> None:
-        """Take a key that was read from the keyring for a secret from now on."""
+        """Add a key that was read from the keyring to `secrets`."""
         self._read_keys.add(key)
 
     def key(self, provider: str, url: str, homes: Sequence[str] = ()) -> str | KeyringKey | None:
-        """Return the provider's key for requests to `url`, where the keyring has it, or None when none is stored.
+        """Return the provider's key for requests to `url`, or its entry if the keyring has it; None if none is stored.
 
         `homes` are the provider's base URLs in the catalog: a key for one of them is for all of them, and entries
         without an origin belong to them.
@@ -118,7 +118,7 @@ class Credentials:
         else:
             entry = ApiKey(key=key, origin=key_origin)
         if before != entry:
-            with suppress(ModelUnavailable):  # a keyring that can't be used keeps nobody from storing a key elsewhere
+            with suppress(ModelUnavailable):  # an unusable keyring must not prevent storing a key elsewhere
                 self._clear_keyring(provider)
         self._change(lambda entries: {**entries, provider: msgspec.Raw(msgspec.json.encode(entry))})
         return entry
@@ -131,10 +131,12 @@ class Credentials:
             return entry if entry is not None and entry.get("type") == "oauth" else None
         return None
 
-    def put_signed_in(self, provider: str, entry: JSON) -> None:
+    def put_sign_in(self, provider: str, entry: JSON) -> None:
         """Store the result of a plugin's sign-in, replacing the provider's old entry. Raises as `put` does."""
         before = self.find_sign_in(provider) or {}
-        own = {"plugin": before["plugin"]} if "plugin" in before else {}  # renewed by the one that made it
+        own = (
+            {"plugin": before["plugin"]} if "plugin" in before else {}
+        )  # only the plugin that made a sign-in can renew it
         with suppress(ModelUnavailable):
             self._clear_keyring(provider)
         raw = msgspec.Raw(msgspec.json.encode({**own, **entry, "type": "oauth"}))
@@ -156,7 +158,7 @@ class Credentials:
             return ()
         return status.st_ino, status.st_mtime_ns, status.st_size
 
-    def open_to_others(self) -> bool:
+    def is_open_to_others(self) -> bool:
         """Return whether other users of the machine may read or write the file."""
         try:
             return bool(self.path.stat().st_mode & 0o077)

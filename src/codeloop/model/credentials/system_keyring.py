@@ -1,4 +1,4 @@
-"""Keys in the keyring of the system, by the Python package `keyring`, which is imported only where a key there is used.
+"""Keys in the system's keyring, by the Python package `keyring`, which is imported only when such a key is used.
 
 An entry's service is `codeloop`, its user name `PROVIDER ORIGIN`: a key only comes back for its own origin.
 """
@@ -16,11 +16,11 @@ from codeloop.schema.bounds.cloud import KEYRING_CHECK
 from codeloop.schema.limits import KEY_HELPER
 
 _SERVICE = "codeloop"
-_MISSING = """the Python package `keyring` is not installed where codeloop is.
+_NO_PACKAGE_MESSAGE = """the Python package `keyring` is not installed where codeloop is.
 Install it there (`pip install keyring`), or keep the key in a file: `codeloop auth login {provider} --no-keyring`"""
-_NONE = """the package `keyring` finds none that it can use here.
+_NO_KEYRING_MESSAGE = """the package `keyring` finds none that it can use here.
 `keyring diagnose` says more. To keep the key in a file: `codeloop auth login {provider} --no-keyring`"""
-_LOCKED = "it is locked ({error}). Unlock it, and try again"
+_LOCKED_MESSAGE = "it is locked ({error}). Unlock it, and try again"
 
 
 class KeyringSigner:
@@ -43,7 +43,7 @@ class KeyringSigner:
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
         """Return the headers with the key. Raises `ModelUnavailable` as `read_key` does, or when nothing answers."""
         del url, headers, body
-        async with self._reading:  # the user is asked once to unlock it
+        async with self._reading:  # so that the user is asked only once to unlock it
             if not self.key:
                 try:
                     async with asyncio.timeout(KEY_HELPER.seconds):
@@ -95,7 +95,7 @@ def remove_key(provider: str, origin: str) -> None:
 
 @contextmanager
 def _open_keyring(provider: str) -> Generator[Any]:
-    """Yield the backend that the package `keyring` chooses; its errors become ours."""
+    """Yield the backend that the package `keyring` chooses; its errors become ModelUnavailable."""
 
     def refuse(why: str) -> ModelUnavailable:
         return ModelUnavailable(f"The system's keyring can't be used for the key of {provider}: {why}.")
@@ -105,18 +105,18 @@ def _open_keyring(provider: str) -> Generator[Any]:
         from keyring.backends.fail import Keyring as NoBackend
         from keyring.errors import KeyringError, KeyringLocked, NoKeyringError
     except ImportError:
-        raise refuse(_MISSING.format(provider=provider)) from None
+        raise refuse(_NO_PACKAGE_MESSAGE.format(provider=provider)) from None
     try:
         backend = keyring.get_keyring()
         if isinstance(backend, NoBackend):
             raise NoKeyringError
         yield backend
     except NoKeyringError:
-        raise refuse(_NONE.format(provider=provider)) from None
+        raise refuse(_NO_KEYRING_MESSAGE.format(provider=provider)) from None
     except KeyringLocked as error:
-        raise refuse(_LOCKED.format(error=error)) from error
+        raise refuse(_LOCKED_MESSAGE.format(error=error)) from error
     except (KeyringError, ImportError, AttributeError, OSError, RuntimeError, ValueError) as error:
-        raise refuse(f"{type(error).__name__}: {error}") from error  # backends let errors of their own through
+        raise refuse(f"{type(error).__name__}: {error}") from error  # backends also raise errors of their own
 
 
 async def has_keyring() -> bool:
@@ -135,26 +135,26 @@ async def has_keyring() -> bool:
 
 
 async def _run_in_thread(read: Callable[[], str]) -> str:
-    """Run `read` in a thread that does not keep the process from ending: a dialog may stay open for ever."""
+    """Run `read` in a daemon thread: the keyring's dialog may stay open, and must not keep the process from ending."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[str] = loop.create_future()
 
-    def settle(found: str, error: ModelUnavailable | None) -> None:
+    def settle(key: str, error: ModelUnavailable | None) -> None:
         if answer.done():
             return
         if error is None:
-            answer.set_result(found)
+            answer.set_result(key)
         else:
             answer.set_exception(error)
 
     def run() -> None:
-        found, failed = "", None
+        key, failure = "", None
         try:
-            found = read()
+            key = read()
         except ModelUnavailable as error:
-            failed = error
+            failure = error
         with suppress(RuntimeError):  # the loop is closed: nobody is waiting
-            loop.call_soon_threadsafe(settle, found, failed)
+            loop.call_soon_threadsafe(settle, key, failure)
 
     threading.Thread(target=run, name="keyring", daemon=True).start()
     return await answer

@@ -9,11 +9,11 @@ from codeloop.model.wire.response import count, is_json_object, items, text
 from codeloop.schema.limits import LOCAL_ASK, LOCAL_LOAD
 
 ENOUGH = 32_768
-"""Tokens; what is advised where the model can take so many."""
+"""Tokens; the context that users are advised to give a model that can take it."""
 
 
 class LocalContext(NamedTuple):
-    """Tokens that a model has been loaded with, and that it could take; 0: unknown. `remedy`: how to give it more."""
+    """Tokens that a model is loaded with, and the most that it can take; 0: unknown. `remedy`: how to give it more."""
 
     loaded: int = 0
     most: int = 0
@@ -25,26 +25,28 @@ Reader = Callable[[str, str], Awaitable[LocalContext]]
 
 
 async def _read_ollama(url: str, model: str) -> LocalContext:
-    """Ollama silently truncates long requests at the front; only a loaded model has a length."""
-    root = root_of(url)
-    shown = await ask_json(f"{root}/api/show", {"model": model}, LOCAL_ASK.seconds)
-    details = shown.get("model_info")
+    """Ask Ollama, which silently cuts the beginning off long requests; only a loaded model has a length."""
+    root = strip_path(url)
+    answer = await ask_json(f"{root}/api/show", {"model": model}, LOCAL_ASK.seconds)
+    details = answer.get("model_info")
     lengths = [name for name in details if name.endswith(".context_length")] if is_json_object(details) else []
-    most = max((count(shown, "model_info", name) for name in lengths), default=0)
-    loaded = await find_loaded(root, model)
-    if not loaded and shown:
-        await ask_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds)  # no prompt: it is loaded
-        loaded = await find_loaded(root, model)
-    advised = _advised_window(most)
+    most = max((count(answer, "model_info", name) for name in lengths), default=0)
+    loaded = await read_loaded_context(root, model)
+    if not loaded and answer:
+        await ask_json(
+            f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds
+        )  # without a prompt, this just loads it
+        loaded = await read_loaded_context(root, model)
+    window = _choose_window(most)
     remedy = (
-        f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={advised} ollama serve` "
+        f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={window} ollama serve` "
         "(in its app: Settings, Context length)."
     )
     return LocalContext(loaded, most if loaded else 0, remedy)
 
 
-async def find_loaded(root: str, model: str) -> int:
-    """Return the tokens of context that Ollama has loaded a model with; 0: it has not."""
+async def read_loaded_context(root: str, model: str) -> int:
+    """Return the tokens of context that Ollama has loaded a model with; 0: it is not loaded."""
     running = await ask_json(f"{root}/api/ps", None, LOCAL_ASK.seconds)
     names = {model, f"{model}:latest"}
     rows = (each for each in items(running.get("models")) if {text(each.get("name")), text(each.get("model"))} & names)
@@ -52,21 +54,21 @@ async def find_loaded(root: str, model: str) -> int:
 
 
 async def _read_lmstudio(url: str, model: str) -> LocalContext:
-    answer = await ask_json(f"{root_of(url)}/api/v0/models/{model}", None, LOCAL_ASK.seconds)
+    answer = await ask_json(f"{strip_path(url)}/api/v0/models/{model}", None, LOCAL_ASK.seconds)
     most = count(answer, "max_context_length")
-    remedy = f"Load it with a longer context: `lms load {model} --context-length {_advised_window(most)}`."
+    remedy = f"Load it with a longer context: `lms load {model} --context-length {_choose_window(most)}`."
     return LocalContext(count(answer, "loaded_context_length"), most, remedy)
 
 
 async def _read_llama_cpp(url: str, model: str) -> LocalContext:
     del model  # one server serves one
-    answer = await ask_json(f"{root_of(url)}/props", None, LOCAL_ASK.seconds)
+    answer = await ask_json(f"{strip_path(url)}/props", None, LOCAL_ASK.seconds)
     loaded = count(answer, "default_generation_settings", "n_ctx") or count(answer, "n_ctx")
     return LocalContext(loaded, 0, f"Start llama-server with a longer context: `-c {ENOUGH}`.")
 
 
-async def _read_listed(url: str, model: str) -> LocalContext:
-    """VLLM and SGLang say it in their list of models."""
+async def _read_from_model_list(url: str, model: str) -> LocalContext:
+    """Read the context from the list of models, where vLLM and SGLang say it."""
     answer = await ask_json(f"{url}/models", None, LOCAL_ASK.seconds)
     lengths = (count(each, "max_model_len") for each in items(answer.get("data")) if each.get("id") == model)
     remedy = (
@@ -77,7 +79,7 @@ async def _read_listed(url: str, model: str) -> LocalContext:
 
 
 async def _read_docker(url: str, model: str) -> LocalContext:
-    """Docker Model Runner does not say it, and refuses what is longer."""
+    """Return the remedy only: Docker Model Runner does not say its context, and refuses longer requests by itself."""
     del url
     return LocalContext(0, 0, f"Configure a longer context: `docker model configure --context-size {ENOUGH} {model}`.")
 
@@ -86,39 +88,39 @@ READERS: dict[str, Reader] = {
     "ollama": _read_ollama,
     "lmstudio": _read_lmstudio,
     "llama.cpp": _read_llama_cpp,
-    "vllm": _read_listed,
-    "sglang": _read_listed,
+    "vllm": _read_from_model_list,
+    "sglang": _read_from_model_list,
     "docker-model-runner": _read_docker,
 }
 """By provider id."""
 PORTS = {11434: "ollama", 1234: "lmstudio"}
-"""Servers under other names in the configuration, by the port that is theirs."""
+"""Default ports, by which servers are recognised that have another name in the configuration."""
 
 
-def reader_of(provider_id: str, url: str) -> Reader | None:
+def find_reader(provider_id: str, url: str) -> Reader | None:
     """Return the reader for a provider's local server; None: unknown server."""
-    return READERS.get(server_of(provider_id, url))
+    return READERS.get(identify_server(provider_id, url))
 
 
-def server_of(provider_id: str, url: str) -> str:
-    """Return which server a provider is, by a key of READERS; empty: unknown.
+def identify_server(provider_id: str, url: str) -> str:
+    """Return which server a provider is, as a key of READERS; empty: unknown.
 
-    A name of the user's own tells as well, such as `llamacpp`, `lm-studio` or `vllm-coder`.
+    Names of the user's own are recognised too, such as `llamacpp`, `lm-studio` or `vllm-coder`.
     """
-    letters = _letters(provider_id)
-    by_name = next((name for name in READERS if _letters(name) in letters), "")
+    letters = _strip_punctuation(provider_id)
+    by_name = next((name for name in READERS if _strip_punctuation(name) in letters), "")
     return by_name or PORTS.get(urlsplit(url).port or 0, "")
 
 
-def _letters(name: str) -> str:
+def _strip_punctuation(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-def root_of(url: str) -> str:
-    """Return the address of a server above its base URL of chat completions."""
+def strip_path(url: str) -> str:
+    """Return the scheme and host of a base URL, under which a server has its own API."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _advised_window(most: int) -> int:
+def _choose_window(most: int) -> int:
     return min(most, ENOUGH) if most else ENOUGH

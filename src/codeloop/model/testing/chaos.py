@@ -16,12 +16,12 @@ from codeloop.model.chat import (
     ModelRequest,
 )
 from codeloop.model.testing.script import Kind
-from codeloop.model.testing.scripted import kind_of
+from codeloop.model.testing.scripted_model import kind_of
 from codeloop.schema.errors import APIError, APIErrorData
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """How often each fault comes, 0.0 to 1.0. At most one fault a request; their sum should not be above 1.
+    """How often each fault comes, 0.0 to 1.0. A request has one fault at most, so their sum should not exceed 1.
 
     `cut` ends the stream in the middle, `stall` pauses it for `stall_ms`, `broken_json` cuts a call's arguments,
     `unknown_tool` changes a call's name, `duplicate_id` gives two calls one id, the last two refuse the request.
@@ -32,23 +32,23 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     broken_json: float = 0.0
     unknown_tool: float = 0.0
     duplicate_id: float = 0.0
-    limited: float = 0.0
-    failed: float = 0.0
+    rate_limit: float = 0.0
+    server_error: float = 0.0
     stall_ms: int = 1_000
 
 
-FAULTS = ("cut", "stall", "broken_json", "unknown_tool", "duplicate_id", "limited", "failed")
+FAULTS = ("cut", "stall", "broken_json", "unknown_tool", "duplicate_id", "rate_limit", "server_error")
 _REFUSALS = {
-    "limited": (429, "Too many requests (chaos)"),
-    "failed": (500, "Internal server error (chaos)"),
+    "rate_limit": (429, "Too many requests (chaos)"),
+    "server_error": (500, "Internal server error (chaos)"),
 }
 
 
 class ChaosModel:
     """Passes on the events of `inner`, with random faults.
 
-    An answer that was cut or refused is not lost: the same request, sent again, gets it. So a script under chaos and a
-    retry comes to the same end.
+    An answer that was cut or refused is not lost: the same request, sent again, gets it. So a script comes to the same
+    end with chaos and retries as without.
     """
 
     def __init__(self, inner: ChatModel, seed: int, rates: Rates) -> None:
@@ -58,9 +58,9 @@ class ChaosModel:
             "main": random.Random(f"{seed} main"),
             "side": random.Random(f"{seed} side"),
         }
-        self._recorded: dict[Kind, tuple[ModelRequest, list[ModelEvent]]] = {}
+        self._repeats: dict[Kind, tuple[ModelRequest, list[ModelEvent]]] = {}
         self.faults: list[str] = []
-        """What was done so far, one word a request; empty words for those left whole."""
+        """The fault of each request so far, a name of FAULTS; empty for a request without one."""
 
     @property
     def info(self) -> ModelInfo:
@@ -68,12 +68,12 @@ class ChaosModel:
         return self._inner.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Ask the inner model, and break its answer or not."""
+        """Ask the inner model, and pass its answer on with a fault or without."""
         import asyncio
 
         kind = kind_of(request)
         dice = self._dice[kind]
-        fault = self._fault(dice)
+        fault = self._draw_fault(dice)
         point = dice.random()
         self.faults.append(fault)
         if fault in _REFUSALS:
@@ -81,29 +81,29 @@ class ChaosModel:
             return
         events = await self._answer(kind, request)
         if fault == "cut":
-            self._recorded[kind] = (request, events)
+            self._repeats[kind] = (request, events)
         for number, event in enumerate(inject_fault(events, fault, point)):
             if fault == "stall" and number == int(point * len(events)):
                 await asyncio.sleep(self._rates.stall_ms / 1000)
             yield event
 
-    def _fault(self, dice: random.Random) -> str:
-        rest = dice.random()
+    def _draw_fault(self, dice: random.Random) -> str:
+        draw = dice.random()
         for name in FAULTS:
-            rest -= float(getattr(self._rates, name))
-            if rest < 0:
+            draw -= float(getattr(self._rates, name))
+            if draw < 0:
                 return name
         return ""
 
     async def _answer(self, kind: Kind, request: ModelRequest) -> list[ModelEvent]:
-        model_requests = self._recorded.pop(kind, None)
-        if model_requests is not None and model_requests[0] == request:
-            return model_requests[1]
+        repeat = self._repeats.pop(kind, None)
+        if repeat is not None and repeat[0] == request:
+            return repeat[1]
         return [event async for event in self._inner.stream(request)]
 
 
 def inject_fault(events: list[ModelEvent], fault: str, point: float) -> list[ModelEvent]:
-    """Return the events with the fault in them; `point` (0.0 to 1.0) says where. Pure."""
+    """Return the events with the fault; `point` (0.0 to 1.0) says how far into the answer it comes. Pure."""
     match fault:
         case "cut":
             return _cut(events, point)
@@ -114,17 +114,17 @@ def inject_fault(events: list[ModelEvent], fault: str, point: float) -> list[Mod
 
 
 def _cut(events: list[ModelEvent], point: float) -> list[ModelEvent]:
-    said = events[: int(point * (len(events) - 1))]
-    if any(isinstance(event, CallReady) for event in said):
-        return [*said, Finished("cut")]
-    return [*said, _refuse(None, "The connection ended in the middle of the answer (chaos)")]
+    beginning = events[: int(point * (len(events) - 1))]
+    if any(isinstance(event, CallReady) for event in beginning):
+        return [*beginning, Finished("cut")]
+    return [*beginning, _refuse(None, "The connection ended in the middle of the answer (chaos)")]
 
 
 def _break_call(events: list[ModelEvent], fault: str, point: float) -> list[ModelEvent]:
-    ready = [event for event in events if isinstance(event, CallReady)]
-    if not ready:
+    calls = [event for event in events if isinstance(event, CallReady)]
+    if not calls:
         return events
-    victim = ready[int(point * len(ready))]
+    victim = calls[int(point * len(calls))]
     match fault:
         case "broken_json":
             short = victim.arguments[: max(1, int(point * len(victim.arguments)))].rstrip("}")
@@ -132,26 +132,26 @@ def _break_call(events: list[ModelEvent], fault: str, point: float) -> list[Mode
         case "unknown_tool":
             return _replace_call(events, victim, CallReady(victim.id, f"{victim.name}_x", victim.arguments))
         case _:
-            other = next((call for call in ready if call.id != victim.id), None)
-            if other is None:
+            another = next((call for call in calls if call.id != victim.id), None)
+            if another is None:
                 return [*events[:-1], victim, events[-1]]
-            return _replace_call(events, victim, CallReady(other.id, victim.name, victim.arguments))
+            return _replace_call(events, victim, CallReady(another.id, victim.name, victim.arguments))
 
 
 def _replace_call(events: list[ModelEvent], old: CallReady, new: CallReady) -> list[ModelEvent]:
-    """Put one call in another's place, in all the events that tell of it."""
-    told: list[ModelEvent] = []
+    """Replace one call by another in all of its events."""
+    result: list[ModelEvent] = []
     for event in events:
         match event:
             case CallStarted(id=old.id):
-                told += [CallStarted(new.id, new.name), CallDelta(new.id, new.arguments)]
+                result += [CallStarted(new.id, new.name), CallDelta(new.id, new.arguments)]
             case CallDelta(id=old.id):
                 continue
             case CallReady(id=old.id):
-                told.append(new)
+                result.append(new)
             case _:
-                told.append(event)
-    return told
+                result.append(event)
+    return result
 
 
 def _refuse(status: int | None, message: str) -> Finished:

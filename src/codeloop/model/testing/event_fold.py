@@ -1,4 +1,4 @@
-"""Folds the events of one stream into an `ScriptedAnswer`."""
+"""Folds the events of one stream into a `ScriptedAnswer`, which a recording stores."""
 
 import time
 
@@ -43,7 +43,7 @@ class EventFold:
 
     def add(self, event: ModelEvent) -> None:
         """Take the next event."""
-        ms = self._take_elapsed()
+        ms = self._measure_gap()
         match event:
             case TextDelta(text=text, block=block):
                 self._extend(TextBlock(text, ms=ms), block)
@@ -75,7 +75,7 @@ class EventFold:
             request=recorded_request,
         )
 
-    def _take_elapsed(self) -> int:
+    def _measure_gap(self) -> int:
         now = time.monotonic()
         ms = int((now - self._last) * 1000)
         self._last += ms / 1000
@@ -108,19 +108,19 @@ class EventFold:
         self._blocks[index] = msgspec.structs.replace(block, call=call, deltas=block.deltas + 1, ms=block.ms + ms)
 
     def _close(self, event: CallReady, ms: int) -> None:
-        ready = ScriptedCall(event.name, _object(event.arguments), event.id)
+        call = ScriptedCall(event.name, _object(event.arguments), event.id)
         index = self._open.pop(event.id, None)
         if index is None:
-            self._append(CallBlock(ready, ms=ms))
+            self._append(CallBlock(call, ms=ms))
             return
         block = self._blocks[index]
         self._blocks[index] = CallBlock(
-            ready, max(1, block.deltas if isinstance(block, CallBlock) else 1), block.ms + ms
+            call, max(1, block.deltas if isinstance(block, CallBlock) else 1), block.ms + ms
         )
 
 
 def _object(arguments: str) -> JSON | str:
-    """Return the arguments as an object when they are one and come back as they were, else as they are."""
+    """Parse arguments if they are a JSON object that survives encoding; else return the text."""
     try:
         value = msgspec.json.decode(arguments, type=JSON)
     except (msgspec.DecodeError, UnicodeError):

@@ -1,7 +1,7 @@
 """Records a model's answers, and replays recordings: JSON Lines, one `ScriptedAnswer` a line.
 
-A recording holds no key and no path of the project: the working directory and the root are replaced by words. Text and
-arguments are kept whole, with the number of pieces they came in and the time that took.
+A recording holds no key and no path of the project: the working directory and root become placeholders. Text and
+arguments are stored complete, with the number of pieces that they came in and the time that took.
 """
 
 import hashlib
@@ -24,16 +24,16 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.testing.script import (
-    NOWHERE,
+    NO_PATHS,
     CallBlock,
     Kind,
-    Places,
+    ProjectPaths,
     RecordedRequest,
     ScriptedAnswer,
     read_answers,
     replace_paths,
 )
-from codeloop.model.testing.scripted import SCRIPTED, failure, kind_of, play
+from codeloop.model.testing.scripted_model import SCRIPT_INFO, failure, kind_of, play
 from codeloop.schema.errors import CodeloopError
 
 
@@ -44,10 +44,10 @@ class RecordingModel:
     written, recording ends and the answer goes on; `problem` says why.
     """
 
-    def __init__(self, model: ChatModel, path: Path, places: Places = NOWHERE) -> None:
+    def __init__(self, model: ChatModel, path: Path, paths: ProjectPaths = NO_PATHS) -> None:
         self._model = model
         self._path = path
-        self._places = places
+        self._paths = paths
         self._memory = _Memory()
         self.problem = ""
 
@@ -60,22 +60,22 @@ class RecordingModel:
         """Ask the model and pass its events on."""
         from codeloop.model.testing.event_fold import EventFold
 
-        recorded_request = self._memory.record(request, self._places)
-        tape = EventFold()
+        present = self._memory.record(request, self._paths)
+        fold = EventFold()
         events = self._model.stream(request)
         try:
             async for event in events:
-                tape.add(event)
+                fold.add(event)
                 yield event
         finally:
-            self._write(tape.answer(kind_of(request), recorded_request))
+            self._write(fold.answer(kind_of(request), present))
             await events.aclose()
 
     def _write(self, answer: ScriptedAnswer) -> None:
         if self.problem:
             return
         try:
-            line = msgspec.json.encode(_without_places(answer, self._places)) + b"\n"
+            line = msgspec.json.encode(_mask_answer(answer, self._paths)) + b"\n"
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(line)
@@ -85,11 +85,11 @@ class RecordingModel:
 
 
 class AnswerRecorder:
-    """Writes down what models answer, all in one file. Raises CodeloopError when it can't be written."""
+    """Records the answers of several models in one file. Raises CodeloopError when it can't be written."""
 
-    def __init__(self, path: Path, places: Places = NOWHERE) -> None:
+    def __init__(self, path: Path, paths: ProjectPaths = NO_PATHS) -> None:
         self._path = path
-        self._places = places
+        self._paths = paths
         self._models: list[RecordingModel] = []
         try:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
@@ -99,8 +99,8 @@ class AnswerRecorder:
             ) from error
 
     def wrap(self, model: ChatModel) -> RecordingModel:
-        """Return the model whose answers are written down."""
-        self._models.append(recording := RecordingModel(model, self._path, self._places))
+        """Return a model that does the same, and whose answers are recorded."""
+        self._models.append(recording := RecordingModel(model, self._path, self._paths))
         return recording
 
     def problems(self) -> list[str]:
@@ -109,16 +109,18 @@ class AnswerRecorder:
 
 
 class ReplayModel:
-    """Plays a recording over the present project. `speed` 1.0 is as quick as it was recorded, 0.0 without pauses.
+    """Plays a recording in the present project. `speed` 1.0: with the recorded pauses; 0.0: without pauses.
 
-    A stream ends with an error that says where, when the recording ends, when what is asked has another shape than
-    what was asked then, or when an answer calls a tool that does not exist any more.
+    A stream ends with an error that says where if the recording has no more answers, if the request differs in shape
+    from the recorded one, or if an answer calls a tool that does not exist any more.
     Raises `ModelUnavailable` when the file can't be read or a line is wrong.
     """
 
-    def __init__(self, path: Path, places: Places = NOWHERE, info: ModelInfo = SCRIPTED, speed: float = 0.0) -> None:
+    def __init__(
+        self, path: Path, paths: ProjectPaths = NO_PATHS, info: ModelInfo = SCRIPT_INFO, speed: float = 0.0
+    ) -> None:
         self._path = path
-        self._places = places
+        self._paths = paths
         self._info = info
         self._speed = speed
         self._memory = _Memory()
@@ -127,8 +129,8 @@ class ReplayModel:
             "main": [row for row in answers if row[1].kind == "main"],
             "side": [row for row in answers if row[1].kind == "side"],
         }
-        self._played = 0
-        self._is_other = False
+        self._answer_count = 0
+        self._has_other_prompt = False
 
     @property
     def info(self) -> ModelInfo:
@@ -136,51 +138,53 @@ class ReplayModel:
         return self._info
 
     @property
-    def left(self) -> int:
+    def remaining_count(self) -> int:
         """How many answers of the conversation have not been played."""
         return len(self._remaining["main"])
 
     def problems(self) -> list[str]:
-        """Return the mismatches of what was played so far: another prompt, answers that are left."""
+        """Return how the replay so far differs from the recording: another prompt, or answers that were not used."""
         problems: list[str] = []
-        if self._is_other:
+        if self._has_other_prompt:
             problems.append(
                 f"The recording {self._path} was made for another prompt: its answers are not about this one."
             )
-        if self._played and self.left:
-            answers = "1 answer" if self.left == 1 else f"{self.left} answers"
-            problems.append(f"The recording {self._path} has {answers} more: this run asked for {self._played}.")
+        if self._answer_count and self.remaining_count:
+            answers = "1 answer" if self.remaining_count == 1 else f"{self.remaining_count} answers"
+            problems.append(f"The recording {self._path} has {answers} more: this run asked for {self._answer_count}.")
         return problems
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Play the next answer of the request's kind."""
         kind = kind_of(request)
-        recorded_request = self._memory.record(request, self._places)
-        row = _take_next(self._remaining[kind], kind, recorded_request)
+        present = self._memory.record(request, self._paths)
+        row = _take_next(self._remaining[kind], kind, present)
         if row is None:
             yield Finished("error", error=failure(f"The recording {self._path} ends here: no further {kind} answer."))
             return
         number, answer = row
-        wrong = _difference(answer, recorded_request)
+        wrong = _describe_difference(answer, present)
         if wrong:
             where = f"The replay differs from {self._path} at answer {number}: {wrong}"
             yield Finished("error", error=failure(where))
             return
         if kind == "main":
-            recorded = answer.request
-            self._is_other |= not self._played and recorded is not None and recorded.digest != recorded_request.digest
-            self._played += 1
-        async for event in play(answer.fill_places(self._places), number, self._speed):
+            original = answer.request
+            self._has_other_prompt |= (
+                not self._answer_count and original is not None and original.digest != present.digest
+            )
+            self._answer_count += 1
+        async for event in play(answer.fill_paths(self._paths), number, self._speed):
             yield event
 
 
 class _Memory:
-    """How many messages the last request of each kind had: a recording notes only what is new."""
+    """The number of messages of the last request of each kind, since a recording notes only the new ones."""
 
     def __init__(self) -> None:
         self._messages: dict[Kind, int] = {}
 
-    def record(self, request: ModelRequest, places: Places) -> RecordedRequest:
+    def record(self, request: ModelRequest, paths: ProjectPaths) -> RecordedRequest:
         kind = kind_of(request)
         before = self._messages.get(kind)
         self._messages[kind] = len(request.messages)
@@ -190,7 +194,7 @@ class _Memory:
             else request.messages[-1:]
         )
         return RecordedRequest(
-            digest=_digest(_mask_paths(repr(new), places)),
+            digest=_digest(_mask_paths(repr(new), paths)),
             system=_digest(request.system),
             messages=tuple(_shape(message) for message in new),
             tools=tuple(tool.name for tool in request.tools),
@@ -198,9 +202,9 @@ class _Memory:
 
 
 def _take_next(
-    remaining: list[tuple[int, ScriptedAnswer]], kind: Kind, recorded_request: RecordedRequest
+    remaining: list[tuple[int, ScriptedAnswer]], kind: Kind, present: RecordedRequest
 ) -> tuple[int, ScriptedAnswer] | None:
-    """Take the next answer; outside the conversation, the one with the same system prompt."""
+    """Take the next answer; of side requests, whose order may differ, the one with the same system prompt."""
     if not remaining:
         return None
     index = 0
@@ -208,23 +212,23 @@ def _take_next(
         same = (
             n
             for n, (_, row) in enumerate(remaining)
-            if row.request is not None and row.request.system == recorded_request.system
+            if row.request is not None and row.request.system == present.system
         )
         index = next(same, 0)
     return remaining.pop(index)
 
 
-def _difference(answer: ScriptedAnswer, recorded_request: RecordedRequest) -> str:
-    """Say what of the present request does not go with the answer; empty when nothing."""
+def _describe_difference(answer: ScriptedAnswer, present: RecordedRequest) -> str:
+    """Describe how the present request differs from the one that was answered; empty: it does not."""
     called_tools = [block.call.name for block in answer.blocks() if isinstance(block, CallBlock)]
-    tool_names = set(recorded_request.tools)
-    recorded = answer.request
-    missing = [name for name in called_tools if name not in tool_names and (recorded is None or name in recorded.tools)]
+    tool_names = set(present.tools)
+    original = answer.request
+    missing = [name for name in called_tools if name not in tool_names and (original is None or name in original.tools)]
     if missing:
         return f"it calls the tool `{missing[0]}`, which does not exist here. Record it again."
-    if recorded is None or answer.kind == "side" or recorded.messages == recorded_request.messages:
+    if original is None or answer.kind == "side" or original.messages == present.messages:
         return ""
-    before, now = _describe(recorded.messages), _describe(recorded_request.messages)
+    before, now = _describe(original.messages), _describe(present.messages)
     return f"it was given after {before}, and now comes after {now}."
 
 
@@ -243,9 +247,9 @@ def _shape(message: ModelMessage) -> str:
             return f"{len(content)} results"
 
 
-def _mask_paths(text: str, places: Places) -> str:
-    """Return the text as it is in every directory."""
-    for path, word in ((places.directory, "{directory}"), (places.root, "{root}")):
+def _mask_paths(text: str, paths: ProjectPaths) -> str:
+    """Replace the project's paths by placeholders, so that the text is the same in every directory."""
+    for path, word in ((paths.directory, "{directory}"), (paths.root, "{root}")):
         text = text.replace(path, word) if len(path) > 1 else text
     return text
 
@@ -254,12 +258,12 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _without_places(answer: ScriptedAnswer, places: Places) -> ScriptedAnswer:
-    """Replace the project's paths by words that do not occur in the answer otherwise."""
+def _mask_answer(answer: ScriptedAnswer, paths: ProjectPaths) -> ScriptedAnswer:
+    """Replace the project's paths by placeholders that do not occur in the answer otherwise."""
     text = msgspec.json.encode(answer).decode()
     directory = _free_word("directory", text)
     root = _free_word("root", text)
-    words = {places.root: root, places.directory: directory}
+    words = {paths.root: root, paths.directory: directory}
     plain = replace_paths(answer, {path: word for path, word in words.items() if len(path) > 1})
     return msgspec.structs.replace(plain, directory=directory, root=root)
 

@@ -1,4 +1,4 @@
-"""Answers of a model as data: what a script is written in and a recording is stored as (JSON Lines, one an answer).
+"""Answers of a model as data, in which scripts are written and recordings stored (JSON Lines, an answer a line).
 
     {"text": "I look at the file.", "calls": [{"name": "read", "arguments": {"filePath": "{directory}/a.py"}}]}
     {"text": "Done.", "deltas": 5, "delay_ms": 20}
@@ -32,14 +32,14 @@ Kind = Literal["main", "side"]
 """`side`: an answer to a request without tools (a title, a summary)."""
 
 
-class Places(NamedTuple):
+class ProjectPaths(NamedTuple):
     """The present project: working directory and root of the work tree, absolute paths or empty."""
 
     directory: str = ""
     root: str = ""
 
 
-NOWHERE = Places()
+NO_PATHS = ProjectPaths()
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -107,7 +107,7 @@ class Count(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class RecordedRequest(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a recorded answer was an answer to. `messages`: those that the request before did not have."""
+    """The request that a recorded answer belongs to. `messages`: those that the request before did not have."""
 
     digest: str
     system: str
@@ -119,8 +119,8 @@ class RecordedRequest(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
 class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One answer. A script uses `reasoning`, `text`, `calls`; a recording `content`, which says the same in any order.
 
-    `delay_ms` comes before each piece, `error` ends the answer in place of `finish`. `directory` and `root` are the
-    words that stand for the places, for a text in which the usual ones mean something else.
+    `delay_ms` is the pause before each piece; `error` ends the answer instead of `finish`. `directory` and `root` are
+    the placeholders of the paths, in case the usual ones occur in the text themselves.
     """
 
     kind: Kind = "main"
@@ -150,7 +150,7 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         return (*blocks, *(CallBlock(call, deltas=self.deltas, ms=ms) for call in self.calls))
 
     def reason(self) -> FinishReason:
-        """Return why the answer ends: what it says, else what its calls mean."""
+        """Return why the answer ends: as it says, else by whether it has calls."""
         if self.error is not None:
             return "error"
         if self.finish is not None:
@@ -158,7 +158,7 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         return "tool-calls" if any(isinstance(block, CallBlock) for block in self.blocks()) else "stop"
 
     def to_tokens(self) -> Tokens:
-        """Return the tokens in the form that messages hold them."""
+        """Return the tokens in the form of messages."""
         count = self.tokens
         if count == Count():
             return NO_TOKENS
@@ -169,10 +169,10 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
             cache=CacheTokens(read=count.cache_read, write=count.cache_write),
         )
 
-    def fill_places(self, places: Places) -> "ScriptedAnswer":
+    def fill_paths(self, paths: ProjectPaths) -> "ScriptedAnswer":
         """Return the answer with the present paths in it."""
-        words = {self.directory: places.directory, self.root: places.root}
-        swap = _swapper({word: path for word, path in words.items() if word and path})
+        words = {self.directory: paths.directory, self.root: paths.root}
+        swap = _make_swap({word: path for word, path in words.items() if word and path})
         return self if swap is None else _map_answer(self, swap)
 
 
@@ -183,7 +183,7 @@ class TimedEvent(NamedTuple):
     event: ModelEvent
 
 
-def pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
+def play_pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
     """Yield the events of an answer but the last, with the pauses before them. `number` makes call ids distinct."""
     for index, block in enumerate(answer.blocks()):
         match block:
@@ -221,9 +221,9 @@ def read_answers(path: Path) -> list[ScriptedAnswer]:
     return answers
 
 
-def replace_paths(answer: ScriptedAnswer, places: dict[str, str]) -> ScriptedAnswer:
-    """Return a recorded answer with each path of `places` replaced by its placeholder."""
-    swap = _swapper(places, is_whole=True)
+def replace_paths(answer: ScriptedAnswer, placeholders: dict[str, str]) -> ScriptedAnswer:
+    """Return a recorded answer with each path (a key of `placeholders`) replaced."""
+    swap = _make_swap(placeholders, only_full_names=True)
     return answer if swap is None else _map_answer(answer, swap)
 
 
@@ -251,12 +251,12 @@ class _Swap(NamedTuple):
         return self.pattern.sub(lambda match: self.words[match[0]], text)
 
 
-def _swapper(words: dict[str, str], *, is_whole: bool = False) -> _Swap | None:
-    """One pass over a text that swaps all words, the longest first; `is_whole`: only whole names of a path."""
+def _make_swap(words: dict[str, str], *, only_full_names: bool = False) -> _Swap | None:
+    """Make a function that swaps all words in one pass. `only_full_names`: no parts of the names in a path."""
     if not words:
         return None
     body = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    return _Swap(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if is_whole else body), words)
+    return _Swap(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if only_full_names else body), words)
 
 
 def _map_answer(answer: ScriptedAnswer, swap: _Swap) -> ScriptedAnswer:

@@ -12,39 +12,39 @@ from codeloop.model.quirks import Quirks
 from codeloop.model.wire.response import is_json_object
 from codeloop.schema.wire import JSON
 
-Encoded = TypeVar("Encoded")
+MessageForm = TypeVar("MessageForm")
 SESSIONS = 8
-"""Conversations whose encoded messages are kept at a time: a session, its subagents, its title."""
-OURS = frozenset({"messages", "stream", "system", "tools", "model"})
+"""Conversations whose encoded messages are cached: a session, its subagents, its title."""
+RESERVED_FIELDS = frozenset({"messages", "stream", "system", "tools", "model"})
 """Body fields that options never change."""
 
 
-class EncodingCache(Generic[Encoded]):
-    """The encoded form of messages and tools that were sent before, so that a long conversation costs no more a step.
+class EncodingCache(Generic[MessageForm]):
+    """Encoded messages and tools of earlier requests, so that each step of a long conversation encodes only what is new.
 
-    Only what the latest request of a conversation held is kept, and only of the conversations used last; a session's
-    requests all offer the same tools.
+    It holds the turns of the latest request of each conversation that was used lately; a session's requests all offer
+    the same tools.
     """
 
     def __init__(
-        self, encode_message: Callable[[ModelMessage], Encoded], encode_tool: Callable[[ToolSpec], JSON]
+        self, encode_message: Callable[[ModelMessage], MessageForm], encode_tool: Callable[[ToolSpec], JSON]
     ) -> None:
         self._encode_message = encode_message
         self._encode_tool = encode_tool
-        self._messages: OrderedDict[tuple[str, str], tuple[tuple[ModelMessage, ...], list[Encoded]]] = OrderedDict()
+        self._messages: OrderedDict[tuple[str, str], tuple[tuple[ModelMessage, ...], list[MessageForm]]] = OrderedDict()
         self._tools: tuple[tuple[ToolSpec, ...], list[JSON]] = ((), [])
 
-    def messages(self, request: ModelRequest) -> list[Encoded]:
+    def messages(self, request: ModelRequest) -> list[MessageForm]:
         """Return the encoded form of every message of the request."""
         key, messages = (request.session_id, request.system), request.messages
-        before, known = self._messages.pop(key, ((), []))
-        same = _common(before, messages)
-        encoded = known[:same]
-        encoded.extend(map(self._encode_message, messages[same:]))
-        self._messages[key] = (messages, encoded)
+        before, forms_before = self._messages.pop(key, ((), []))
+        same = _count_common(before, messages)
+        forms = forms_before[:same]
+        forms.extend(map(self._encode_message, messages[same:]))
+        self._messages[key] = (messages, forms)
         if len(self._messages) > SESSIONS:
             self._messages.popitem(last=False)
-        return encoded
+        return forms
 
     def tools(self, specs: tuple[ToolSpec, ...]) -> list[JSON]:
         """Return the encoded tools; the same objects as before when the specs are."""
@@ -62,11 +62,11 @@ class EncodedMessage(NamedTuple):
 
 
 def encode_message(role: str, blocks: list[bytes]) -> EncodedMessage:
-    """Put the blocks together."""
+    """Join the blocks to a message."""
     return EncodedMessage(role, blocks, b'{"role":"%b","content":[%b]}' % (role.encode(), b",".join(blocks)))
 
 
-def _common(before: tuple[ModelMessage, ...], now: tuple[ModelMessage, ...]) -> int:
+def _count_common(before: tuple[ModelMessage, ...], now: tuple[ModelMessage, ...]) -> int:
     """Count the equal messages at the start; comparing tuples looks at identity first, without Python code."""
     if now[: len(before)] == before:
         return len(before)
@@ -93,18 +93,18 @@ def _scrub(value: Any) -> Any:
 
 
 def options_of(info: ModelInfo, request: ModelRequest, quirks: Quirks) -> JSON:
-    """Return the further body fields of model and request under the wire's names, sorted, without our own."""
-    merged = {**_rename_keys(info.options, quirks.names), **_rename_keys(request.options, quirks.names)}
-    return {name: merged[name] for name in sorted(merged) if name not in OURS}
+    """Return the options of model and request as body fields: in the protocol's names, sorted, none reserved."""
+    fields = {**_rename_keys(info.options, quirks.names), **_rename_keys(request.options, quirks.names)}
+    return {name: fields[name] for name in sorted(fields) if name not in RESERVED_FIELDS}
 
 
 def with_body(head: JSON, request: ModelRequest) -> JSON:
-    """Return the head of a body with the fields that the request has in the wire's own names, merged into objects."""
-    merged = {**head}
+    """Merge the request's `body` (fields in the protocol's own names) into the head of a body, objects key by key."""
+    fields = {**head}
     for name, value in request.body.items():
-        before = merged.get(name)
-        merged[name] = {**before, **value} if is_json_object(before) and is_json_object(value) else value
-    return merged
+        before = fields.get(name)
+        fields[name] = {**before, **value} if is_json_object(before) and is_json_object(value) else value
+    return fields
 
 
 def _rename_keys(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:
@@ -116,7 +116,7 @@ def _rename_keys(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:
 
 
 def tool_name(name: str) -> str:
-    """Return a name that every service accepts in a history, whatever the model once called."""
+    """Return a name that every service accepts in a history, whatever name the model called."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
 
 
@@ -132,5 +132,5 @@ def call_id(name: str, length: int = 0) -> str:
 
 
 def lower_names(headers: dict[str, str]) -> dict[str, str]:
-    """Return the headers with lower-case names, so that one set replaces another."""
+    """Return the headers with lower-case names, so that later ones replace earlier ones."""
     return {name.lower(): value for name, value in headers.items()}

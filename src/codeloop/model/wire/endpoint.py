@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.model.origin import bare_url
+from codeloop.model.origin import displayable_url
 from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Hints(Protocol):
         ...
 
     async def suggest_models(self) -> str:
-        """Return which models may be meant where the one that was asked for does not exist, as ` Did you mean ...?`."""
+        """Return models with similar names, as ` Did you mean ...?`, for a request whose model does not exist."""
         ...
 
 
@@ -48,11 +48,11 @@ class Endpoint(Struct, frozen=True):
     signer: "Signer | None" = None
     """Authorises each request where no fixed key does."""
     client: Any = None
-    """A `RequestClient` that sends requests instead of a connection of ours: a plugin that signs in does.
+    """A `RequestClient` that sends the requests instead of a connection of ours: a plugin's.
 
     Its type is in `net.client`, which is not loaded before a request is sent.
     """
 
     def __repr__(self) -> str:
-        """Return the text that may be shown: without key and headers."""
-        return f"Endpoint({bare_url(self.base_url)!r})"
+        """Return the URL only, since the headers may hold a key."""
+        return f"Endpoint({displayable_url(self.base_url)!r})"

@@ -1,4 +1,4 @@
-"""Patterns for recognising services' errors."""
+"""Recognises what a service's error means: rows of patterns, and the functions that apply them. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ STATUS_OF_TYPE = {
 }
 TAG = r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
 TITLE = r"<title[^>]*>(.*?)</title"
-LOOSE = re.IGNORECASE | re.DOTALL
+FLAGS = re.IGNORECASE | re.DOTALL
 
 KEY_TEXT = r"api[ _]key not valid|API_KEY_INVALID|api key expired|security token included in the request is"
 REMEDIES = (
@@ -104,17 +104,17 @@ REMEDIES = (
 )
 """Patterns of services' messages -> the remedy; the first match counts."""
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
-"""Headers that name a request to who supports the service, the most telling first."""
+"""Headers with an id by which the service's support finds the request, the most specific first."""
 
 
-def remedy_of(text: str) -> str:
+def find_remedy(text: str) -> str:
     """Return the remedy for a service's message, a sentence; empty when none is known."""
-    remedies = (words for pattern, words in REMEDIES if re.search(pattern, text[:4_000], LOOSE))
+    remedies = (words for pattern, words in REMEDIES if re.search(pattern, text[:4_000], FLAGS))
     return next(remedies, "")
 
 
-def request_id(headers: Mapping[str, str], payload: Any) -> str:
-    """Return the id under which a service has kept a request; empty when it names none."""
+def find_request_id(headers: Mapping[str, str], payload: Any) -> str:
+    """Return the id that a service has given a request; empty if it names none."""
     match payload:
         case {"request_id": str(name)} | {"error": {"request_id": str(name)}} if name:
             return name[:100]
@@ -122,9 +122,9 @@ def request_id(headers: Mapping[str, str], payload: Any) -> str:
             return next((headers[name][:100] for name in REQUEST_IDS if headers.get(name)), "")
 
 
-def status_of(payload: Any) -> int | None:
+def find_status(payload: Any) -> int | None:
     """Return the HTTP status that an error object inside a stream stands for; None when it does not say."""
-    for code in _codes(payload):
+    for code in _list_codes(payload):
         if isinstance(code, int) and 400 <= code < 600:
             return code
         if isinstance(code, str):
@@ -141,8 +141,8 @@ def is_overflow(status: int | None, payload: Any, text: str) -> bool:
         return True
     if status not in OVERFLOW_STATUS:
         return False
-    return any(code in OVERFLOW_CODES for code in _codes(payload)) or bool(
-        re.search(OVERFLOW_TEXT, text[:4_000], LOOSE)
+    return any(code in OVERFLOW_CODES for code in _list_codes(payload)) or bool(
+        re.search(OVERFLOW_TEXT, text[:4_000], FLAGS)
     )
 
 
@@ -152,16 +152,16 @@ def asks_for_money(status: int | None, payload: Any, text: str) -> bool:
         return True
     if status not in {None, 400, 403, 429} or (status == 429 and '"retryDelay"' in text):
         return False  # a service that says when to try again means its rate, whatever it says of billing
-    return any(code in MONEY_CODES for code in _codes(payload)) or bool(re.search(MONEY_TEXT, text[:4_000], LOOSE))
+    return any(code in MONEY_CODES for code in _list_codes(payload)) or bool(re.search(MONEY_TEXT, text[:4_000], FLAGS))
 
 
 def refuses_key(status: int | None, text: str) -> bool:
     """Return whether the error is about the key despite its status, or about an expired token."""
-    return status in {400, 403} and bool(re.search(KEY_TEXT, text[:4_000], LOOSE))
+    return status in {400, 403} and bool(re.search(KEY_TEXT, text[:4_000], FLAGS))
 
 
-def retry_after(payload: Any) -> dict[str, str]:
-    """Return the header that says when to try again, where a service says so in the body (`RetryInfo` of Google's)."""
+def find_retry_after(payload: Any) -> dict[str, str]:
+    """Return when to try again as a `retry-after` header, if the body says so (Google's `RetryInfo`)."""
     match payload:
         case {"error": {"details": [*details]}} | [{"error": {"details": [*details]}}, *_]:
             for detail in details:
@@ -175,31 +175,31 @@ def retry_after(payload: Any) -> dict[str, str]:
     return {}
 
 
-def missing_model(status: int | None, payload: Any, text: str, model: str) -> bool:
+def is_missing_model(status: int | None, payload: Any, text: str, model: str) -> bool:
     """Return whether the service does not know the model: it says so, or answers 404 and names the model."""
-    if any(code in MODEL_CODES for code in _codes(payload)):
+    if any(code in MODEL_CODES for code in _list_codes(payload)):
         return True
-    if status not in {400, 404} or re.search(PATH_TEXT, text[:2_000], LOOSE):
+    if status not in {400, 404} or re.search(PATH_TEXT, text[:2_000], FLAGS):
         return False
-    if re.search(MODEL_TEXT, text[:2_000], LOOSE):
+    if re.search(MODEL_TEXT, text[:2_000], FLAGS):
         return True
     return status == 404 and bool(re.search(rf"(?<![\w/.-]){re.escape(model)}(?![\w/-])", text[:2_000]))
 
 
-def wrong_path(status: int | None, text: str) -> bool:
+def is_wrong_path(status: int | None, text: str) -> bool:
     """Return whether the service has nothing at the path of the request, so that the base URL is wrong."""
-    return status in {404, 405, 501} or (status in {None, 400} and bool(re.search(PATH_TEXT, text[:2_000], LOOSE)))
+    return status in {404, 405, 501} or (status in {None, 400} and bool(re.search(PATH_TEXT, text[:2_000], FLAGS)))
 
 
-def readable(text: str, payload: Any = None) -> str:
-    """Return the readable part of an error's body: its message, or the text of its HTML, on one line."""
+def extract_message(text: str, payload: Any = None) -> str:
+    """Return the message of an error's body, or the text of its HTML, on one line."""
     if (message := _message(payload)) is not None:
         return " ".join(message.split())
     sample = text[:20_000]
-    if "<" in sample and (title := re.search(TITLE, sample, LOOSE)):
+    if "<" in sample and (title := re.search(TITLE, sample, FLAGS)):
         sample = title[1]
     elif sample.lstrip().startswith("<"):
-        sample = re.sub(TAG, " ", sample, flags=LOOSE)
+        sample = re.sub(TAG, " ", sample, flags=FLAGS)
     return " ".join(sample.split())[:300] or "no reason given"
 
 
@@ -221,14 +221,14 @@ def _message(payload: Any) -> str | None:
             return None
 
 
-def _codes(payload: Any) -> list[Any]:
-    """Every code, type and status of an error object, the most telling first; values of any type."""
+def _list_codes(payload: Any) -> list[Any]:
+    """Return every code, type and status of an error object, the most specific first; values of any type."""
     match payload:
         case {"error": {} as inner}:
-            return [*_codes(inner), payload.get("code"), payload.get("type")]
+            return [*_list_codes(inner), payload.get("code"), payload.get("type")]
         case {}:
             return [payload.get("code"), payload.get("type"), payload.get("status")]
         case [first, *_]:
-            return _codes(first)
+            return _list_codes(first)
         case _:
             return []

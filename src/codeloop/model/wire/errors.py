@@ -7,22 +7,22 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import Struct
 
-from codeloop.model.catalog.vendors import DEPLOYED
+from codeloop.model.catalog.vendors import NEEDS_DEPLOYMENT
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.cloud_chain import KeySigner
-from codeloop.model.origin import bare_url, likely_base
+from codeloop.model.origin import displayable_url, likely_base
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.model.wire.error_patterns import (
     asks_for_money,
+    extract_message,
+    find_remedy,
+    find_request_id,
+    find_retry_after,
+    find_status,
+    is_missing_model,
     is_overflow,
-    missing_model,
-    readable,
+    is_wrong_path,
     refuses_key,
-    remedy_of,
-    request_id,
-    retry_after,
-    status_of,
-    wrong_path,
 )
 from codeloop.net.http1 import NetworkError
 from codeloop.schema.errors import (
@@ -37,8 +37,8 @@ from codeloop.schema.errors import (
 from codeloop.schema.limits import MODEL_ERROR_BODY
 
 RETRYABLE = frozenset({408, 409, 425, 429, 529})
-KEPT_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"})
-KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
+USEFUL_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"})
+USEFUL_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
 
 class ServiceErrors(Struct, frozen=True):
@@ -48,24 +48,24 @@ class ServiceErrors(Struct, frozen=True):
     endpoint: Endpoint
     path: str
 
-    async def of_response(self, status: int, headers: Mapping[str, str], body: bytes) -> MessageError:
+    async def from_response(self, status: int, headers: Mapping[str, str], body: bytes) -> MessageError:
         """Return the error for an answer whose status is not 200; a local server is asked which models it has."""
         text = body.decode("utf-8", "replace")
         payload, hints = _parse_json(text), self.endpoint.hints
-        is_missing = hints is not None and missing_model(status, payload, text, self._model)
-        return self._error(
-            status, headers, text, payload, near=await hints.suggest_models() if hints and is_missing else ""
+        is_missing = hints is not None and is_missing_model(status, payload, text, self._model)
+        return self._make_error(
+            status, headers, text, payload, suggestion=await hints.suggest_models() if hints and is_missing else ""
         )
 
-    def of_event(self, payload: Any) -> MessageError:
+    def from_event(self, payload: Any) -> MessageError:
         """Return the error for an error object inside a stream."""
         text = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
-        return self._error(status_of(payload), {}, text, payload)
+        return self._make_error(find_status(payload), {}, text, payload)
 
-    def of_network(self, failure: NetworkError) -> APIError:
+    def from_network(self, failure: NetworkError) -> APIError:
         """Return the error for a connection that failed, hung or was cut."""
-        provider, host = self.info.provider_id, _host(self.endpoint.base_url)
-        reason = f" ({detail})" if (detail := self._without_key(str(failure))) else ""
+        provider, host = self.info.provider_id, _format_host(self.endpoint.base_url)
+        reason = f" ({detail})" if (detail := self._hide_key(str(failure))) else ""
         match failure.kind:
             case "connect" | "refused":
                 is_remote = self.endpoint.base_url.startswith("https:")
@@ -96,65 +96,65 @@ class ServiceErrors(Struct, frozen=True):
         metadata = {"url": self._url(), "kind": failure.kind}
         return APIError(data=APIErrorData(message=message, is_retryable=retryable, metadata=metadata))
 
-    def of_signing(self, failure: Exception) -> ProviderAuthError:
-        """Return the error for credentials that can't be had; its message says what to do."""
-        message = self._without_key(str(failure))
+    def from_signing(self, failure: Exception) -> ProviderAuthError:
+        """Return the error for credentials that can't be obtained; its message says what to do."""
+        message = self._hide_key(str(failure))
         return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
 
-    def of_body(self, sample: bytes, what: str) -> APIError:
+    def from_body(self, sample: bytes, what: str) -> APIError:
         """Return the error for an answer that is neither a stream nor JSON; `what` says what was expected."""
-        text = self._without_key(readable(sample.decode("utf-8", "replace")))
-        host = _host(self.endpoint.base_url)
-        message = f"{host} sent {what}: {text[:200]!r}. {self._other_address()}"
+        text = self._hide_key(extract_message(sample.decode("utf-8", "replace")))
+        host = _format_host(self.endpoint.base_url)
+        message = f"{host} sent {what}: {text[:200]!r}. {self._advise_address()}"
         return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"url": self._url()}))
 
-    def _error(
-        self, status: int | None, headers: Mapping[str, str], text: str, payload: Any, *, near: str = ""
+    def _make_error(
+        self, status: int | None, headers: Mapping[str, str], text: str, payload: Any, *, suggestion: str = ""
     ) -> MessageError:
-        provider, body = self.info.provider_id, self._without_key(text)[: MODEL_ERROR_BODY.value]
-        said = self._without_key(readable(text, payload))[:600]
-        number, remedy = request_id(headers, payload), remedy_of(text)
-        code = (f"HTTP {status}" if status else "an error") + (f", request {number}" if number else "")
+        provider, body = self.info.provider_id, self._hide_key(text)[: MODEL_ERROR_BODY.value]
+        reason = self._hide_key(extract_message(text, payload))[:600]
+        request_number, remedy = find_request_id(headers, payload), find_remedy(text)
+        code = (f"HTTP {status}" if status else "an error") + (f", request {request_number}" if request_number else "")
         if is_overflow(status, payload, text):
-            what = f"The conversation is longer than {self.info.ref} can read ({said})."
+            what = f"The conversation is longer than {self.info.ref} can read ({reason})."
             message = f"{what} Compact it with /compact, or start a new session."
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
-        money = asks_for_money(status, payload, text)
-        headers = {**retry_after(payload), **headers}
-        is_key, is_missing = refuses_key(status, text), missing_model(status, payload, text, self._model)
+        money, address = asks_for_money(status, payload, text), displayable_url(self.endpoint.base_url)
+        headers = {**find_retry_after(payload), **headers}
+        is_key, is_missing = refuses_key(status, text), is_missing_model(status, payload, text, self._model)
         if (is_key or status in {401, 403}) and not money and (is_key or not remedy):
-            message = self._describe_key_error(status, code, said)
+            message = self._describe_key_error(status, code, reason)
             return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=message))
         if money:
             account = self.endpoint.hints.account() if self.endpoint.hints else ""
             message = (
-                f"{provider} has no credit left ({code}: {said}).{account} Add credit there, or choose another model."
+                f"{provider} has no credit left ({code}: {reason}).{account} Add credit there, or choose another model."
             )
         elif remedy and status not in {404, 429}:
-            message = f"{provider} refused the request ({code}: {said}). {remedy}"
-        elif is_missing and provider in DEPLOYED:
+            message = f"{provider} refused the request ({code}: {reason}). {remedy}"
+        elif is_missing and provider in NEEDS_DEPLOYMENT:
             message = (
-                f"{provider} has no deployment {self._model} at {bare_url(self.endpoint.base_url)} ({code}: {said}). "
+                f"{provider} has no deployment {self._model} at {address} ({code}: {reason}). "
                 f"Deploy it there, or name one that is deployed: `codeloop auth login {provider} --deployment NAME`, "
                 f"{provider} in /connect, or `id` at provider.{provider}.models.{self.info.id} in codeloop.json."
             )
         elif is_missing:
             message = (
-                f"{provider} has no model {self._model} at {bare_url(self.endpoint.base_url)} ({code}: {said}).{near} "
+                f"{provider} has no model {self._model} at {address} ({code}: {reason}).{suggestion} "
                 f"`codeloop models {provider}` lists what there is."
             )
-        elif wrong_path(status, text):
-            message = f"{provider} has nothing at {self._url()} ({code}: {said}). {self._other_address()}"
+        elif is_wrong_path(status, text):
+            message = f"{provider} has nothing at {self._url()} ({code}: {reason}). {self._advise_address()}"
         elif status == 429:
-            message = f"{provider} limits the rate of requests ({code}: {said}). Wait, or choose another model."
+            message = f"{provider} limits the rate of requests ({code}: {reason}). Wait, or choose another model."
         elif status is not None and status >= 500:
-            message = f"{provider} failed ({code}: {said}). Try again later, or choose another model."
+            message = f"{provider} failed ({code}: {reason}). Try again later, or choose another model."
         elif status is not None and 300 <= status < 400:
             message = (
                 f"{provider} redirects elsewhere ({code}), which is not followed with a key. Correct its base URL."
             )
         else:
-            message = f"{provider} refused the request ({code}: {said})."
+            message = f"{provider} refused the request ({code}: {reason})."
         kind = "credit" if money else "model" if is_missing else ""
         retryable = not money and (status is None or status in RETRYABLE or status >= 500)
         return APIError(
@@ -179,11 +179,11 @@ class ServiceErrors(Struct, frozen=True):
         remedy = hints.key() if hints else f"Run `codeloop auth login {provider}`."
         return f"{provider} {what} ({code}: {message}). {remedy}"
 
-    def _other_address(self) -> str:
-        """Return which base URL is probably meant, or where the present one is set."""
+    def _advise_address(self) -> str:
+        """Return advice on the base URL: the one that is probably meant, or the setting to check."""
         provider, hints = self.info.provider_id, self.endpoint.hints
         setting = hints.url() if hints else f"provider.{provider}.options.baseURL"
-        better = likely_base(bare_url(self.endpoint.base_url))
+        better = likely_base(displayable_url(self.endpoint.base_url))
         if better is None:
             return f"Check the base URL of {provider}: {setting}."
         return f"Its base URL is probably {better}: correct {setting}."
@@ -192,7 +192,7 @@ class ServiceErrors(Struct, frozen=True):
     def _model(self) -> str:
         return self.info.api_id or self.info.id
 
-    def _without_key(self, text: str) -> str:
+    def _hide_key(self, text: str) -> str:
         """Remove the key, which some services repeat in their errors."""
         query = parse_qsl(urlsplit(self.endpoint.base_url).query)
         values = (value for _, value in query)
@@ -211,7 +211,7 @@ class ServiceErrors(Struct, frozen=True):
         return text
 
     def _url(self) -> str:
-        return self._without_key(bare_url(self.endpoint.base_url) + self.path)
+        return self._hide_key(displayable_url(self.endpoint.base_url) + self.path)
 
 
 def _parse_json(text: str) -> Any:
@@ -221,14 +221,14 @@ def _parse_json(text: str) -> Any:
         return None
 
 
-def _host(url: str) -> str:
+def _format_host(url: str) -> str:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return f"{parts.hostname}:{port}"
 
 
 def _select_headers(headers: Mapping[str, str]) -> dict[str, str] | None:
-    headers_kept = {
-        name: value for name, value in headers.items() if name in KEPT_HEADERS or name.startswith(KEPT_PREFIXES)
+    selection = {
+        name: value for name, value in headers.items() if name in USEFUL_HEADERS or name.startswith(USEFUL_PREFIXES)
     }
-    return headers_kept or None
+    return selection or None

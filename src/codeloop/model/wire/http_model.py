@@ -25,7 +25,7 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
 
 _KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
-LEFT = (
+LIMIT_HEADERS = (
     *((f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}") for kind in _KINDS[:2]),
     *((f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset") for kind in _KINDS),
 )
@@ -34,18 +34,22 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
 
 
-def pause_of(headers: Mapping[str, str], now: float) -> float:
-    """Return the seconds until the exhausted limit resets; 0 otherwise.
+def read_pause(headers: Mapping[str, str], now: float) -> float:
+    """Return the seconds until an exhausted rate limit resets; 0: none is exhausted.
 
     `now`: seconds since the epoch.
     """
     return max(
-        (_seconds(headers.get(reset, ""), now) for remaining, reset in LEFT if headers.get(remaining) == "0"),
+        (
+            _read_seconds(headers.get(reset, ""), now)
+            for remaining, reset in LIMIT_HEADERS
+            if headers.get(remaining) == "0"
+        ),
         default=0.0,
     )
 
 
-def _seconds(text: str, now: float) -> float:
+def _read_seconds(text: str, now: float) -> float:
     """Read a time: `6m0s`, `20ms`, seconds, or a date. 0 for anything else."""
     if durations := _DURATION.findall(text):
         return sum(float(number) * _UNITS[unit] for number, unit in durations)
@@ -58,11 +62,11 @@ def _seconds(text: str, now: float) -> float:
 
 
 _FRAMING = frozenset(("host", "content-length", "transfer-encoding", "connection"))
-"""Headers that say where a request ends and whom it is for."""
+"""Headers that a request can't set: they say where it ends and which host it is for."""
 
 
-class Framing(Protocol):
-    """Takes events out of bytes that come in pieces."""
+class EventParser(Protocol):
+    """Parses events from bytes that come in pieces."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take more bytes; return the payloads of the events that they complete. Raises EventTooLong."""
@@ -70,7 +74,7 @@ class Framing(Protocol):
 
 
 class HttpModel:
-    """A ChatModel behind HTTP. Each protocol derives its own: path, headers, how a request is written and read."""
+    """A ChatModel behind HTTP. Each protocol has a subclass with its path, headers, request body and answer reader."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks, path: str, headers: dict[str, str]) -> None:
         self._info = info
@@ -97,16 +101,16 @@ class HttpModel:
         """What is known of the model."""
         return self._info
 
-    def _framing(self) -> Framing:
-        """Return the parser that takes an answer's events out of its bytes."""
+    def _make_parser(self) -> EventParser:
+        """Make the parser of an answer's bytes."""
         return SseParser(MODEL_ANSWER.value)
 
     async def aclose(self) -> None:
-        """Close kept connections."""
+        """Close idle connections."""
         await self._http.aclose()
 
-    def _own_headers(self, request: ModelRequest) -> dict[str, str]:
-        """Return the headers of one request, with who begins it where the service counts by that."""
+    def _request_headers(self, request: ModelRequest) -> dict[str, str]:
+        """Return the headers of one request, with who caused it if the service bills by that."""
         name = self._quirks.initiator_header
         if not name:
             return request.headers
@@ -132,61 +136,63 @@ class HttpModel:
                 headers = {**headers, **await self._endpoint.signer.sign(url, headers, body)}
             answer = await self._http.post(self._errors.path, headers, body)
         except ModelUnavailable as error:
-            yield Finished("error", error=self._errors.of_signing(error))
+            yield Finished("error", error=self._errors.from_signing(error))
             return
         except NetworkError as error:
-            yield Finished("error", error=self._errors.of_network(error))
+            yield Finished("error", error=self._errors.from_network(error))
             return
         try:
             if answer.status != 200:
                 idle = min(self._endpoint.idle, MODEL_TAIL.seconds)
                 text = await answer.read_some(16 * MODEL_ERROR_BODY.value, idle)
-                yield Finished("error", error=await self._errors.of_response(answer.status, answer.headers, text))
+                yield Finished("error", error=await self._errors.from_response(answer.status, answer.headers, text))
                 return
-            self._free_at = time.monotonic() + pause_of(answer.headers, time.time())
-            async with aclosing(self._events(answer, reader)) as batches:
+            self._free_at = time.monotonic() + read_pause(answer.headers, time.time())
+            async with aclosing(self._read_events(answer, reader)) as batches:
                 async for events in batches:
                     for event in events:
                         yield event
         finally:
             answer.close()
 
-    async def _events(self, answer: HttpResponse, reader: ResponseReader) -> AsyncGenerator[list[ModelEvent], None]:
+    async def _read_events(
+        self, answer: HttpResponse, reader: ResponseReader
+    ) -> AsyncGenerator[list[ModelEvent], None]:
         """Yield the events of a 200 in batches, one for each piece read from the network; the last holds Finished."""
         error: MessageError | None = None
         idle = self._endpoint.idle
         try:
-            first = await self._first_piece(answer)
+            first = await self._read_first_piece(answer)
             match first[:1]:
                 case b"{" | b"[":
-                    yield reader.read_whole(first + await self._read_rest(answer))
+                    yield reader.read_document(first + await self._read_rest(answer))
                 case b"<":
-                    error = self._errors.of_body(first, "a web page, not a model's answer")
+                    error = self._errors.from_body(first, "a web page, not a model's answer")
                 case _:
-                    parser = self._framing()
+                    parser = self._make_parser()
                     chunk = first
                     while chunk:
                         if events := reader.feed(parser.feed(chunk)):
                             yield events
-                        if reader.done:
+                        if reader.is_done:
                             await answer.finish()
                             break
-                        chunk = await answer.read(min(idle, MODEL_TAIL.seconds) if reader.ended else idle)
+                        chunk = await answer.read(min(idle, MODEL_TAIL.seconds) if reader.has_ended else idle)
         except NetworkError as failure:
-            error = None if reader.ended else self._errors.of_network(failure)
+            error = None if reader.has_ended else self._errors.from_network(failure)
         except EventTooLong:
-            error = self._errors.of_body(b"", f"an event of more than {MODEL_ANSWER.value} bytes")
+            error = self._errors.from_body(b"", f"an event of more than {MODEL_ANSWER.value} bytes")
         if reader.error is not None:
-            error = self._errors.of_event(reader.error)
-        elif error is None and not reader.ended:
-            error = self._errors.of_network(NetworkError("cut"))
+            error = self._errors.from_event(reader.error)
+        elif error is None and not reader.has_ended:
+            error = self._errors.from_network(NetworkError("cut"))
         yield reader.finish() if error is None else [Finished("error", reader.tokens, error)]
 
-    async def _first_piece(self, answer: HttpResponse) -> bytes:
-        """Return the beginning of the body: what it is shows in its first byte that is no blank."""
+    async def _read_first_piece(self, answer: HttpResponse) -> bytes:
+        """Read the beginning of the body: the first byte that is no blank tells JSON, HTML and streams apart."""
         first = b""
         while not first:
-            chunk = await answer.read(self._endpoint.first_byte, late="first-byte")
+            chunk = await answer.read(self._endpoint.first_byte, kind="first-byte")
             if not chunk:
                 return b""
             first = chunk.lstrip()

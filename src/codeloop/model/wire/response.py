@@ -1,4 +1,4 @@
-"""Shared reading of answers: state, ending, and JSON of uncertain types."""
+"""What the answer readers of all protocols share: open blocks, the end of an answer, JSON of uncertain types."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeGuard
@@ -10,7 +10,7 @@ from codeloop.schema.wire import JSON
 
 
 class AnswerBlocks:
-    """What a reader has begun: `kind` and `number` of the block whose text waits in `pieces`, and our `events`.
+    """The open blocks of an answer: `kind` and `number` of the one whose text is in `pieces`, and the `events` so far.
 
     Pieces of one block become one delta; `number` tells the blocks of an answer apart, -1 before the first.
     """
@@ -23,16 +23,16 @@ class AnswerBlocks:
         self.number: int = -1
         self._open: dict[int, OpenCall] = {}
 
-    def say(self, kind: str, number: int, words: str) -> None:
-        """Add words to a block of text (`text`) or thinking (`reasoning`)."""
+    def add_text(self, kind: str, number: int, text: str) -> None:
+        """Add text to a block of the kind `text` or `reasoning` (thinking)."""
         if kind != self.kind or number != self.number:
             self.flush()
             self.kind, self.number = kind, number
-        if words:
-            self.pieces.append(words)
+        if text:
+            self.pieces.append(text)
 
-    def sign(self, number: int, metadata: dict[str, Any]) -> None:
-        """Add what the service wants back with a block of thinking: its signature, or the thinking encrypted."""
+    def add_metadata(self, number: int, metadata: dict[str, Any]) -> None:
+        """Add what has to go back to the service with a block of thinking: its signature, or the encrypted thinking."""
         self.flush()
         self.events.append(ReasoningDelta("", number, metadata))
 
@@ -42,19 +42,19 @@ class AnswerBlocks:
         self._open[number], events = self.calls.open(call_id, name)
         self.events += events
 
-    def add_arguments(self, number: int, words: str) -> None:
-        """Add a piece to the arguments of a call that was begun; one of no such call is dropped."""
-        if words and (call := self._open.get(number)) is not None:
-            self.events += self.calls.add(call, words)
+    def add_arguments(self, number: int, text: str) -> None:
+        """Add a piece to the arguments of an open call; without such a call it is dropped."""
+        if text and (call := self._open.get(number)) is not None:
+            self.events += self.calls.add(call, text)
 
     def end(self, number: int) -> None:
-        """End a block. One that the output limit cut ends alike: a call is ready if its arguments are whole."""
+        """End a block. A call is ready if its arguments are complete; the output limit may have cut them."""
         self.flush()
         if (call := self._open.pop(number, None)) is not None:
             self.events += self.calls.complete(call)
 
     def flush(self) -> None:
-        """Make a delta of the pieces that wait."""
+        """Make a delta of the pieces so far."""
         text = "".join(self.pieces)
         self.pieces.clear()
         if text:
@@ -69,17 +69,17 @@ class AnswerBlocks:
 
 
 class ResponseReader:
-    """Turns the events of one answer into ours; each protocol derives its own.
+    """Turns a service's events of one answer into ModelEvents; each protocol has a subclass.
 
-    `done`: nothing more is needed. `ended`: the service said why it stopped. `error`: what it said went wrong.
+    `is_done`: nothing more has to be read. `has_ended`: the service said why it stopped. `error`: the service's error.
     """
 
     reasons: ClassVar[Mapping[str, FinishReason]] = {}
     """Services' finish reasons -> ours; others count as "stop"."""
 
     def __init__(self) -> None:
-        self.done = False
-        self.ended = False
+        self.is_done = False
+        self.has_ended = False
         self.error: Any = None
         self.tokens: Tokens = NO_TOKENS
         self._blocks = AnswerBlocks()
@@ -89,22 +89,22 @@ class ResponseReader:
         """Take the data of the next events; text that belongs together becomes one delta."""
         for payload in payloads:
             self._take(payload)
-            if self.done:
+            if self.is_done:
                 break
         return self._blocks.take_events()
 
-    def read_whole(self, body: bytes) -> list[ModelEvent]:
-        """Take an answer that did not stream: one JSON document."""
+    def read_document(self, body: bytes) -> list[ModelEvent]:
+        """Take an answer that was not streamed: one JSON document."""
         raise NotImplementedError
 
     def finish(self) -> list[ModelEvent]:
-        """Return the events that are still open, and Finished. Only after `ended`."""
+        """Return the remaining events and Finished. Only after `has_ended`."""
         reason = self.reasons.get(self._reason, "stop")
         events = self._blocks.take_events() + self._blocks.calls.finish(
             complete=reason not in {"length", "content-filter"}
         )
         if reason in {"stop", "tool-calls"}:
-            reason = "tool-calls" if self._blocks.calls.any_ready else "stop"
+            reason = "tool-calls" if self._blocks.calls.has_ready_call else "stop"
         return [*events, Finished(reason, self.tokens)]
 
     def _take(self, payload: bytes) -> None:
@@ -113,7 +113,7 @@ class ResponseReader:
     def _fail(self, error: JSON) -> None:
         if self.error is None:
             self.error = error
-        self.done = True
+        self.is_done = True
 
 
 def is_json_object(value: Any) -> TypeGuard[JSON]:
@@ -147,5 +147,5 @@ def text(value: Any) -> str:
 
 
 def tier_of(value: Any) -> str:
-    """Return the tier of a request that costs other than the standard one; "": it does not."""
+    """Return the service tier of a request if its price differs from the standard; "": it does not."""
     return value if value in ("flex", "priority") else ""

@@ -9,8 +9,8 @@ from msgspec import field as struct_field
 from codeloop.model.chat import CallDelta, CallReady, CallStarted, ModelEvent
 
 
-def is_object(text: str) -> bool:
-    """Return whether the text is a whole JSON object."""
+def is_object_text(text: str) -> bool:
+    """Return whether the text is a complete JSON object."""
     if not text.rstrip().endswith("}"):
         return False
     try:
@@ -27,13 +27,13 @@ def arguments_text(value: Any) -> str:
 
 
 class OpenCall(Struct):
-    """A call of which more may come."""
+    """A call that may not be complete yet."""
 
     id: str
     name: str = ""
     pieces: list[str] = struct_field(default_factory=list[str])
-    started: bool = False
-    ready: bool = False
+    is_started: bool = False
+    is_ready: bool = False
 
     @property
     def arguments(self) -> str:
@@ -43,9 +43,9 @@ class OpenCall(Struct):
         return self.pieces[0] if self.pieces else ""
 
     @property
-    def is_whole(self) -> bool:
-        """Whether the arguments so far are a whole JSON object, which nothing can be added to."""
-        return is_object(self.arguments)
+    def is_complete(self) -> bool:
+        """Whether the arguments so far are a complete JSON object."""
+        return is_object_text(self.arguments)
 
 
 class ToolCallAssembler:
@@ -62,12 +62,12 @@ class ToolCallAssembler:
         self._last: OpenCall | None = None
 
     def take(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
-        """Take a piece of a call; return its events, and those of the calls before it when it begins another."""
+        """Take a piece of a call. Return its events, after those of the earlier calls if it begins a new one."""
         open_call = self._find_call(index, call_id)
         if open_call is None or self._is_another(open_call, call_id, name, text):
             events = [event for call in self.all for event in self.complete(call)]
-            open_call, begun = self.open(call_id, name)
-            events += begun
+            open_call, events_of_start = self.open(call_id, name)
+            events += events_of_start
             self._ids.setdefault(call_id or open_call.id, open_call)
         else:
             events = self.add_name(open_call, name)
@@ -90,47 +90,47 @@ class ToolCallAssembler:
 
     def add_name(self, call: OpenCall, name: str) -> list[ModelEvent]:
         """Take a name, or a further piece of one; repeated names and empty ones change nothing."""
-        if not name or call.name == name or call.ready:
+        if not name or call.name == name or call.is_ready:
             return []
         if not call.pieces:
             call.name = name if name.startswith(call.name) else call.name + name
         elif not call.name:
             call.name = name
-        if call.started:
+        if call.is_started:
             return []
-        call.started = True
-        waiting = call.arguments
-        return [CallStarted(call.id, call.name), *([CallDelta(call.id, waiting)] if waiting else [])]
+        call.is_started = True
+        arguments = call.arguments
+        return [CallStarted(call.id, call.name), *([CallDelta(call.id, arguments)] if arguments else [])]
 
     def add(self, call: OpenCall, text: str) -> list[ModelEvent]:
         """Take more arguments."""
-        if not text or call.ready:
+        if not text or call.is_ready:
             return []
         call.pieces.append(text)
-        return [CallDelta(call.id, text)] if call.started else []
+        return [CallDelta(call.id, text)] if call.is_started else []
 
     def complete(self, call: OpenCall) -> list[ModelEvent]:
-        """Make the call ready if its arguments are whole beyond doubt: the service goes on to something else."""
-        return self._ready(call) if call.name and call.is_whole else []
+        """Make the call ready if its arguments are complete, now that the service goes on to something else."""
+        return self._make_ready(call) if call.name and call.is_complete else []
 
     def finish(self, *, complete: bool) -> list[ModelEvent]:
-        """Close all calls. `complete`: the service said that they are; else only whole ones become ready."""
+        """Close all calls. `complete`: the service says that all are; else only those that are become ready."""
         events: list[ModelEvent] = []
         for call in self.all:
-            if complete or call.is_whole:
-                events += self._ready(call)
+            if complete or call.is_complete:
+                events += self._make_ready(call)
         return events
 
     @property
-    def any_ready(self) -> bool:
-        """Whether a complete call has come."""
-        return any(call.ready for call in self.all)
+    def has_ready_call(self) -> bool:
+        """Whether at least one call is complete."""
+        return any(call.is_ready for call in self.all)
 
-    def _ready(self, call: OpenCall) -> list[ModelEvent]:
-        if call.ready:
+    def _make_ready(self, call: OpenCall) -> list[ModelEvent]:
+        if call.is_ready:
             return []
-        events: list[ModelEvent] = [] if call.started else [CallStarted(call.id, call.name)]
-        call.ready = call.started = True
+        events: list[ModelEvent] = [] if call.is_started else [CallStarted(call.id, call.name)]
+        call.is_ready = call.is_started = True
         return [*events, CallReady(call.id, call.name, call.arguments.strip() or "{}")]
 
     def _find_call(self, index: Any, call_id: str) -> OpenCall | None:
@@ -143,5 +143,5 @@ class ToolCallAssembler:
         if not name and not text.strip():
             return False
         if call_id and self._ids.get(call_id) is not open_call:
-            return (bool(name) and name != open_call.name and bool(open_call.name)) or open_call.is_whole
-        return bool(name) and bool(text.strip()) and open_call.is_whole
+            return (bool(name) and name != open_call.name and bool(open_call.name)) or open_call.is_complete
+        return bool(name) and bool(text.strip()) and open_call.is_complete

@@ -23,7 +23,7 @@ from codeloop.schema.limits import (
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.events.cursor import Position, format_cursor
 from codeloop.server.events.subscriber import Reader, frame, wrap_event
-from codeloop.store.follow import read_stored
+from codeloop.store.followers import read_range
 from codeloop.store.store import Store
 
 log = logging.getLogger("codeloop.server")
@@ -196,7 +196,7 @@ class Hub:
         frames: list[bytes] = []
         size = 0
         try:
-            for event in read_stored(source.store, reader.at[project], until + 1):
+            for event in read_range(source.store, reader.at[project], until + 1):
                 reader.at[project] = event.seq or until
                 directory = self._directories.of(source.store, event)
                 if reader.directory not in {None, directory}:

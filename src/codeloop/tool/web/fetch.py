@@ -14,7 +14,7 @@ from msgspec import field as struct_field
 
 from codeloop import __version__
 from codeloop.net.address import HOSTS, has_own_address, look_up, same, why_not_public
-from codeloop.net.offline import HINT, is_offline, is_reached_offline
+from codeloop.net.offline import HINT, is_offline, is_reachable_offline
 from codeloop.net.origin import add_brackets, is_local_name
 from codeloop.net.tls import tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
@@ -154,7 +154,7 @@ class _Fetch:
 
     async def _ask_url(self, place: WebUrl, spelled: str) -> None:
         """Ask for a URL as it was given and, where that differs, as it will be requested. Raises ToolFailure."""
-        if is_offline(self._network.environment) and not is_reached_offline(place.host):
+        if is_offline(self._network.environment) and not is_reachable_offline(place.host):
             raise ToolFailure(f"{place.host} can't be reached: {HINT}.", advice="Work with what is on this machine.")
         usual = place.url if place.target != "/" or spelled.endswith("/") else place.url.removesuffix("/")
         patterns = dict.fromkeys((spelled.partition("#")[0], usual))
@@ -178,7 +178,7 @@ class _Fetch:
 
     def _is_looked_up_here(self, place: WebUrl) -> bool:
         """Return whether a host is resolved on this machine, without a name server."""
-        return place.literal or is_reached_offline(place.host) or has_own_address(place.host, self._network.hosts)
+        return place.literal or is_reachable_offline(place.host) or has_own_address(place.host, self._network.hosts)
 
     async def _open(self, place: WebUrl) -> tuple[WebUrl, "Response"]:
         """Return the response's head and its URL: HTTPS is tried first for public hosts."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.net.offline import HINT, is_offline, is_reached_offline
+from codeloop.net.offline import HINT, is_offline, is_reachable_offline
 from codeloop.net.origin import is_loopback
 from codeloop.net.tls import tls_context
 from codeloop.schema.limits import (
@@ -117,7 +117,7 @@ async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator
     import httpx2
 
     base = _check_url(service)
-    if is_offline(service.environment) and not is_reached_offline(base.host):
+    if is_offline(service.environment) and not is_reachable_offline(base.host):
         raise ToolFailure(f"{service.name} can't be reached: {HINT}.", advice="Work with what is on this machine.")
     url = base.url.rstrip("/") + request.path
     headers = {

@@ -16,9 +16,9 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
-from codeloop.config.edit_file import NotPlain, edit_text, find_changed_settings
+from codeloop.config.edit_file import NotEditable, edit_text, find_changed_settings
 from codeloop.config.redact import permission_form
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
@@ -277,7 +277,7 @@ def test_what_is_so_already_is_no_news() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", "5", '{"a": NaN}', ""])
 async def test_a_file_that_would_lose_something_is_left_to_its_owner(tmp_path: Path, text: str) -> None:
-    with pytest.raises(NotPlain):
+    with pytest.raises(NotEditable):
         edit_text(text, {"model": "a/b"})
     async with opened(tmp_path) as it:
         it.file.write_text(text)

@@ -135,7 +135,7 @@ async def test_a_token_that_runs_out_is_renewed_once_for_requests_at_a_time(tmp_
         assert {request.headers["authorization"] for request in server.requests} == {"Bearer ghu_1"}
         (file,) = (tmp_path / "home").rglob("auth.json")
         late = {**stored(tmp_path)[COPILOT], "expires": int(time.time() * 1000), "refresh": "ghr_gone"}
-        Credentials(file).put_signed_in(COPILOT, late)
+        Credentials(file).put_sign_in(COPILOT, late)
         found = await ask(models[0])
         assert "codeloop auth login github-copilot" in found.message
         assert "The refresh token is invalid." in found.message

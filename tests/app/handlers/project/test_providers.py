@@ -19,7 +19,7 @@ from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.providers import (
     ApiAuth,
     KnownProviders,

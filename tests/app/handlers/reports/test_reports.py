@@ -7,7 +7,7 @@ import pytest
 from codeloop.client.slash.reports import context_lines, cost_lines, permission_lines
 from codeloop.model.chat import Prices, PriceTier
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
@@ -46,7 +46,7 @@ async def test_the_window_is_told_by_part_and_adds_up(tmp_path: Path) -> None:
 async def test_cost_is_told_by_model_and_free_ones_are_no_unknown_ones(
     tmp_path: Path, prices: Prices, shown: str
 ) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")], info=replace(SCRIPTED, prices=prices)) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")], info=replace(SCRIPT_INFO, prices=prices)) as it:
         empty = await it.client.call(SESSION_COST, SessionId(session_id=it.session_id))
         assert cost_lines(empty) == ["Nothing was used yet."]
         await it.prompt("hello")

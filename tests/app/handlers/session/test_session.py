@@ -13,7 +13,7 @@ from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelRequest, RetryScheduled
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import (
     ArchiveTime,
@@ -199,7 +199,7 @@ async def test_only_what_is_not_idle_has_a_status(tmp_path: Path) -> None:
 class Overloaded:
     """A model whose service asks to wait, for ever."""
 
-    info = SCRIPTED
+    info = SCRIPT_INFO
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         yield RetryScheduled(attempt=1, message="overloaded", at=123)

@@ -10,7 +10,7 @@ import pytest
 from codeloop.app.app import App
 from codeloop.app.models.open_models import OneModel
 from codeloop.client.local import LocalClient
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtySize, UpdatePty
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated

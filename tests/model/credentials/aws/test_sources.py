@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.aws.places import find, region_of, settings
+from codeloop.model.credentials.aws.discovery import find, region_of, settings
 from codeloop.model.credentials.aws.signature import AwsKeys, sign
 from codeloop.model.credentials.aws.signer import AwsSigner
 from codeloop.model.credentials.aws.sources import fetch_keys

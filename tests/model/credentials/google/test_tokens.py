@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.google.places import find, host_of, settings
+from codeloop.model.credentials.google.discovery import find, host_of, settings
 from codeloop.model.credentials.google.tokens import GoogleSigner, sign_rs256
 from codeloop.model.errors import ModelUnavailable
 from tests.support.cloud import Asked, Reply, serve_cloud

@@ -15,7 +15,7 @@ from codeloop.model.chat import (
     ToolModelMessage,
     UserModelMessage,
 )
-from codeloop.model.protocols.google.request import UNSIGNED, GoogleBody
+from codeloop.model.protocols.google.request import SKIP_SIGNATURE, GoogleBody
 from codeloop.model.protocols.google_interactions.response import InteractionReader
 from codeloop.model.quirks import GOOGLE
 from tests.support.answers import Answer
@@ -46,7 +46,7 @@ def test_calls_of_another_model_are_marked_as_unsigned() -> None:
     parts = parts_of(
         AssistantModelMessage((ReasoningPiece("hm", {"anthropic": {"signature": "x"}}), *CALLS), "anthropic/c")
     )
-    assert [part.get("thoughtSignature") for part in parts] == [UNSIGNED, None]
+    assert [part.get("thoughtSignature") for part in parts] == [SKIP_SIGNATURE, None]
 
 
 async def test_claude_on_vertex_has_its_version_in_the_body_and_its_name_in_the_path() -> None:
@@ -66,7 +66,7 @@ async def test_claude_on_vertex_has_its_version_in_the_body_and_its_name_in_the_
 def test_an_interaction_that_stops_at_the_services_own_limit_was_cut() -> None:
     reader = InteractionReader()
     step = b'{"type":"model_output","content":[{"type":"text","text":"One"}]}'
-    reader.read_whole(b'{"status":"requires_continuation","continuation_token":"t","steps":[' + step + b"]}")
+    reader.read_document(b'{"status":"requires_continuation","continuation_token":"t","steps":[' + step + b"]}")
     end = reader.finish()[-1]
     assert isinstance(end, Finished)
     assert (end.reason, end.error) == ("length", None)

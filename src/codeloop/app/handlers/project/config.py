@@ -9,11 +9,11 @@ from pathlib import Path
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
-from codeloop.config.edit_file import NotPlain, edit_text, find_changed_settings
+from codeloop.config.edit_file import NotEditable, edit_text, find_changed_settings
 from codeloop.config.files import reason
 from codeloop.config.known_keys import find_unknown_keys
 from codeloop.config.normalise import normalise
-from codeloop.config.redact import redact_config, redact_whole_config
+from codeloop.config.redact import redact_config, redact_full_config
 from codeloop.config.sources import PROJECT_FILES, Layer, format_keys
 from codeloop.config.trust.filter import filter_layer
 from codeloop.config.trust.store import amend
@@ -80,7 +80,7 @@ def check_settings(config: JSON) -> None:
     unknown = next((each for each in find_unknown_keys(config) if each.is_dropped), None)
     if unknown is not None:
         raise OperationError(
-            "BadRequest", f"There is no setting {format_keys(unknown.keys)}.{suggest_names(unknown.near)}"
+            "BadRequest", f"There is no setting {format_keys(unknown.keys)}.{suggest_names(unknown.suggestions)}"
         )
 
 
@@ -99,7 +99,7 @@ def _redact(project: Project, settings: ProjectSettings) -> JSON:
 
 
 def _whole(project: Project, settings: ProjectSettings) -> JSON:
-    return redact_whole_config(settings.loaded, _user(project))
+    return redact_full_config(settings.loaded, _user(project))
 
 
 def _user(project: Project) -> str:
@@ -126,7 +126,7 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
         replace_file(Replacement(file, before, text.encode()))
         if settings.trusted:  # it is the user's own change
             amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
-    except NotPlain as error:
+    except NotEditable as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
     except UnicodeError as error:
         raise OperationError("BadRequest", f"{file} or the new settings are not UTF-8 text.") from error

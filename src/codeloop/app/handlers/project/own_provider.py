@@ -9,7 +9,7 @@ from codeloop.config.entry import entry_file, write_entry
 from codeloop.model.catalog.server_models import ask_models
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.origin import bare_url, origin
+from codeloop.model.origin import displayable_url, origin
 from codeloop.schema import operation
 from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerModels
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -38,7 +38,7 @@ async def add(project: Project, args: AddProvider) -> bool:
     can't be written.
     """
     entry = _entry(args)
-    if any(provider.id == args.provider_id for provider in project.providers.all_with_disabled()):
+    if any(provider.id == args.provider_id for provider in project.providers.list_all()):
         raise OperationError("BadRequest", f"There is a provider `{args.provider_id}` already. Choose another name.")
     file = entry_file(project.settings.paths, None)
     try:
@@ -63,7 +63,7 @@ def _entry(args: AddProvider) -> JSON:
         origin(args.base_url)
     except ModelUnavailable as error:
         raise OperationError("BadRequest", str(error)) from error
-    address = bare_url(args.base_url).rstrip("/")
+    address = displayable_url(args.base_url).rstrip("/")
     return {"name": args.name, "options": {"baseURL": address}, "models": {model: {} for model in args.models}}
 
 

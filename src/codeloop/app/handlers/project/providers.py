@@ -111,7 +111,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
         if sign_ins is None or args.provider_id not in sign_ins.methods():
             raise OperationError("BadRequest", f"No plugin signs in at {args.provider_id}; only keys are stored.")
         entry = msgspec.to_builtins(args.auth)
-        await asyncio.to_thread(project.providers.credentials.put_signed_in, args.provider_id, entry)
+        await asyncio.to_thread(project.providers.credentials.put_sign_in, args.provider_id, entry)
         return True
     if not isinstance(args.auth, ApiAuth):
         raise OperationError("BadRequest", "Only keys are stored, and what plugins sign in with.")

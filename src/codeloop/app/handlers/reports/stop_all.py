@@ -39,7 +39,7 @@ def _list_working(databases: list[Path]) -> list[StoppedSession]:
     stopped_sessions: list[StoppedSession] = []
     for path in databases:
         with suppress(StoreError), closing(open_queries(path)) as queries:
-            for session_id in queries.list_working():
+            for session_id in queries.list_busy_sessions():
                 session = queries.session(session_id)
                 if session is not None:
                     stopped_sessions.append(

@@ -8,11 +8,11 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.config import check_settings
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, find_settings
-from codeloop.config.edit_file import NotPlain, edit_text, find_changed_settings
+from codeloop.config.edit_file import NotEditable, edit_text, find_changed_settings
 from codeloop.config.files import reason
 from codeloop.config.load import Loaded, load
 from codeloop.config.project_root import GLOBAL, ProjectRoot
-from codeloop.config.redact import redact_config, redact_whole_config
+from codeloop.config.redact import redact_config, redact_full_config
 from codeloop.config.sources import OWN_FILES, Layer
 from codeloop.kit.jsonc import parse
 from codeloop.schema import server_operation as operation
@@ -42,7 +42,7 @@ async def update(project: Project, args: UpdateGlobalConfig) -> JSON:
     file = _own_file(settings.paths.config)
     async with project.workspace.read_log.lock(file):
         before = await asyncio.to_thread(_load, settings)
-        change = find_changed_settings(args.config, redact_whole_config(before, ""))
+        change = find_changed_settings(args.config, redact_full_config(before, ""))
         if change:
             await asyncio.to_thread(_write, settings, file, change)
     if change and project.renew is not None:
@@ -81,7 +81,7 @@ def _write(settings: ProjectSettings, file: Path, change: JSON) -> None:
             settings.startup, (Layer("global", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value)),)
         )
         replace_file(Replacement(file, before, text.encode()))
-    except NotPlain as error:
+    except NotEditable as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
     except ValueError as error:
         raise OperationError("BadRequest", f"The settings can't be stored in {file}: {error}.") from error

@@ -21,7 +21,7 @@ from codeloop.schema.message import MOVED, Message, Session
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry, order
+from codeloop.store.conversation import Entry, sort_key
 
 KINDS: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(Part))
 NAMES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(MessageError))
@@ -105,7 +105,7 @@ def _entries(messages: Any, session: Session, notes: list[str]) -> list[Entry]:
     if len(set(ids)) < len(ids):
         twice = next(number for number, each in enumerate(ids) if each in ids[:number])
         raise _format_error(f"$.messages[{twice}].info.id", "this id is there twice")
-    return sorted(entries, key=lambda entry: order(entry.info))
+    return sorted(entries, key=lambda entry: sort_key(entry.info))
 
 
 def _message(info: JSON, session: Session, location: str) -> Message:

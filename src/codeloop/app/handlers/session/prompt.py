@@ -39,7 +39,7 @@ from codeloop.schema.message import AssistantMessage, Message, ModelRef, Session
 from codeloop.schema.part import TOLD, CompactionPart, Part, TextPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry, next_created
+from codeloop.store.conversation import Entry, next_creation_time
 
 CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -170,7 +170,7 @@ def user_message(
     project: Project, session_id: str, agent: str, model: ModelRef, message_id: str | None = None
 ) -> UserMessage:
     """Return a message of the user's, to be stored behind all that the session holds."""
-    created = next_created(project.store.context_view(session_id), now_ms())
+    created = next_creation_time(project.store.context_view(session_id), now_ms())
     return UserMessage(
         id=message_id or new_id("msg"),
         session_id=session_id,

@@ -14,7 +14,7 @@ from codeloop.schema.api.session_requests import BudgetUse
 from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import Session, UserMessage
-from codeloop.store.subagent_state import lineage
+from codeloop.store.subagent_state import walk_ancestors
 
 
 async def make_policy(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
@@ -47,7 +47,7 @@ def _find_budget(project: Project, session: Session, limits: RunLimits) -> Share
     most = project.settings.config.subagents.cost
     if most is None:
         return shared
-    *_, root = lineage(project.store, session.id)
+    *_, root = walk_ancestors(project.store, session.id)
     trees = project.services.tree_budgets
     tree = trees.setdefault(root.id, SharedBudget(most, name="limit of a session with its subagents (subagents.cost)"))
     tree.spent = max(tree.spent, root.cost or 0.0)  # stored, so that a restart spends no more

@@ -9,7 +9,7 @@ from codeloop.app.settings import ProjectSettings, newest_model, providers_of
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON
 from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.project import open_settings
+from codeloop.cli.target.project import redact_settings
 from codeloop.config.sources import format_keys
 from codeloop.config.trust.store import amend
 from codeloop.extend.agents import NATIVES
@@ -33,7 +33,7 @@ def agent() -> None:
 @click.option("--all", "with_hidden", is_flag=True, help="Include internal agents, such as those for titles.")
 def list_agents(*, as_json: bool, with_hidden: bool) -> None:
     """List agents, and where each is defined."""
-    settings = open_settings()
+    settings = redact_settings()
     scratch = settings.project_root.scratch(settings.paths.project(settings.project_root.project_id))
     newest = partial(newest_model, settings, providers_of(settings))
     agents = Rulebook(settings.loaded, scratch, settings.skills.readable).agents(newest)
@@ -66,7 +66,7 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     """
     if not is_name(name) or name.endswith(".md"):
         raise UsageProblem(f"{name!r} can't be an agent's name: use letters, digits, `-`, `_`, and `/` between words.")
-    settings = open_settings()
+    settings = redact_settings()
     top = settings.paths.config if for_all else settings.project_root.root / ".codeloop"
     file = top / "agent" / f"{name}.md"
     try:
@@ -95,7 +95,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the templates.")
 def list_commands(*, as_json: bool) -> None:
     """List commands, and where each is defined."""
-    settings = open_settings()
+    settings = redact_settings()
     commands = commands_of(settings.config, settings.skills)
     shown = [commands[name] for name in sorted(commands)]
     if as_json:
@@ -123,7 +123,7 @@ def skill() -> None:
 @JSON
 def list_skills(*, as_json: bool) -> None:
     """List skills, and where each is defined."""
-    settings = open_settings()
+    settings = redact_settings()
     skill_files = list(settings.skills.found.values())
     if as_json:
         print_json(

@@ -14,7 +14,7 @@ from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.project import open_settings
+from codeloop.cli.target.project import redact_settings
 from codeloop.kit.processes import find_program
 from codeloop.kit.small_files import make_private
 from codeloop.kit.terminal_text import escape_controls, one_line
@@ -46,7 +46,7 @@ def lsp() -> None:
 @AS_JSON
 def list_servers(*, as_json: bool, is_quick: bool) -> None:
     """List the language servers, those that can run here first. Starts each that was found, to see whether it can."""
-    settings = open_settings()
+    settings = redact_settings()
     servers = choose_servers(settings)
     chosen_servers = [each for each in servers if each.state == "found"]
     trials = asyncio.run(try_servers(settings, chosen_servers)) if chosen_servers and not is_quick else {}
@@ -94,7 +94,7 @@ def _row(server: ServerChoice, trial: Trial | None) -> JSON:
 @click.argument("name")
 def install(name: str) -> None:
     """Install a language server for yourself, with pip, npm, go, gem or dotnet. Shows what is run."""
-    settings = open_settings()
+    settings = redact_settings()
     server = _server(settings, name)
     with_what, *packages = server.row.install or [""]
     folder = install_folder(settings)
@@ -144,7 +144,7 @@ def _run(command: list[str], settings: ProjectSettings) -> None:
 @click.argument("name")
 def restart(name: str) -> None:
     """Start a language server anew at the next edit, also one that was given up, in whatever process it runs."""
-    settings = open_settings()
+    settings = redact_settings()
     _server(settings, name)
     file = restart_file(settings, name)
     make_private(file.parent)
@@ -156,7 +156,7 @@ def restart(name: str) -> None:
 @click.argument("name")
 def log(name: str) -> None:
     """Show what a language server wrote in this project, and what became of it."""
-    settings = open_settings()
+    settings = redact_settings()
     _server(settings, name)
     text = log_of(settings, name).read()
     if text:

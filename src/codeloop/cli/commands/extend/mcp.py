@@ -19,7 +19,7 @@ from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.project import open_settings
+from codeloop.cli.target.project import redact_settings
 from codeloop.config.entry import entry_file, resolve_entry, write_entry
 from codeloop.config.trust.store import amend
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
@@ -99,7 +99,7 @@ def _add(name: str, entry: JSON, options: AddOptions) -> None:
     definition = definition_of(name, entry)
     if definition.problem:
         raise UsageProblem(f"{escape_controls(definition.problem)}.")
-    settings = open_settings()
+    settings = redact_settings()
     if name in settings.config.mcp:
         raise UsageProblem(
             f"There is a server {escape_controls(name)!r} already. Remove it first: codeloop mcp remove {name}"
@@ -232,7 +232,7 @@ def _describe_launch(definition: ServerDefinition) -> str:
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove a server from the configuration file that it is written in."""
-    settings = open_settings()
+    settings = redact_settings()
     file = _file_of(settings, name)
     write_entry(file, "mcp", name, None)
     if file.is_relative_to(settings.project_root.root) and settings.trusted:
@@ -256,7 +256,7 @@ def _names(settings: ProjectSettings) -> str:
 @click.argument("name")
 def debug(name: str) -> None:
     """Start a server, and show what it offers, what has changed since it was agreed to, and its log."""
-    settings = open_settings()
+    settings = redact_settings()
     if name not in settings.config.mcp:
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_names(settings)}")
     _in_project(lambda project: _show_server(servers_in(project).by_name[name]))

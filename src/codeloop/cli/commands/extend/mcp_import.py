@@ -4,7 +4,7 @@ import click
 
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.streams import has_terminal
-from codeloop.cli.target.project import open_settings
+from codeloop.cli.target.project import redact_settings
 from codeloop.config.entry import entry_file, write_entry
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, definition_of
 from codeloop.extend.mcp.cache.importing import FoundServer, resolve_paths, servers_of_others
@@ -21,7 +21,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
 
     Names the servers that it finds, and asks about each; NAMES and --all answer for you. Nothing is started.
     """
-    settings = open_settings()
+    settings = redact_settings()
     found_servers, problems = servers_of_others(
         settings.paths, settings.project_root.root, settings.project_root.directory
     )

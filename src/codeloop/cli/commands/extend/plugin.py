@@ -10,8 +10,8 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installing import run_shown
 from codeloop.cli.commands.extend.plugin_show import debug, list_plugins
 from codeloop.cli.group import Group
-from codeloop.cli.target.project import open_settings
-from codeloop.config.edit_file import NotPlain, with_listed, without_listed
+from codeloop.cli.target.project import redact_settings
+from codeloop.config.edit_file import NotEditable, add_to_list, remove_from_list
 from codeloop.config.entry import entry_file
 from codeloop.config.files import read_text, reason, write_private
 from codeloop.config.paths import plugin_name, plugin_path
@@ -44,7 +44,7 @@ plugin.add_command(debug)
 @click.option("--project", "for_project", is_flag=True, help="Write it to this project's file instead of your own.")
 def add(name: str, *, for_project: bool) -> None:
     """Add a plugin: a package of npm (NAME), of PyPI (pypi:NAME), with @VERSION if you like, or a folder (./NAME)."""
-    settings = open_settings()
+    settings = redact_settings()
     if (path := plugin_path(name, Path.cwd(), settings.paths)) is not None:
         entry = _entry_for(path, name, settings, for_project=for_project)
         versions = {""}
@@ -64,7 +64,7 @@ def add(name: str, *, for_project: bool) -> None:
         package = package_name(plugin_name(entry) or "")
         return is_meant(entry) and (package is None or package.version in versions)
 
-    _store(settings, file, lambda: with_listed(text, _KEY, entry, is_there), for_project=for_project)
+    _store(settings, file, lambda: add_to_list(text, _KEY, entry, is_there), for_project=for_project)
     click.echo(f"Written to {file}.")
     if for_project and not settings.trusted:
         click.echo("This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust")
@@ -88,7 +88,7 @@ _ENTRIES = ("package.json", "__init__.py", "plugin.py", "extension.py")
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove a plugin: from the file that names it, and what was installed of it."""
-    settings = open_settings()
+    settings = redact_settings()
     package = package_name(name)
     files = [_file(settings, for_project=True), _file(settings, for_project=False)]
     changed = [file for file in files if _take_out(settings, file, name, is_project=file == files[0])]
@@ -108,8 +108,8 @@ def _take_out(settings: ProjectSettings, file: Path, name: str, *, is_project: b
     if text is None:
         return False
     try:
-        after = without_listed(text, _KEY, _meaning(settings, file, name))
-    except (JsoncError, NotPlain) as error:
+        after = remove_from_list(text, _KEY, _meaning(settings, file, name))
+    except (JsoncError, NotEditable) as error:
         raise CodeloopError(f"{file} is not changed: {error}. Edit `{_KEY}` in it by hand.") from error
     if after == text:
         return False
@@ -159,7 +159,7 @@ def _store(settings: ProjectSettings, file: Path, after: Callable[[], str], *, f
         write_private(file, text)
         if mode is not None:
             file.chmod(mode)
-    except (JsoncError, NotPlain) as error:
+    except (JsoncError, NotEditable) as error:
         raise CodeloopError(f"{file} is not changed: {error}. Edit `{_KEY}` in it by hand.") from error
     except OSError as error:
         raise CodeloopError(f"{file} can't be written: {reason(error)}. Nothing was changed.") from error

@@ -15,7 +15,7 @@ from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
-from codeloop.cli.target.project import open_settings
+from codeloop.cli.target.project import redact_settings
 from codeloop.config.paths import plugin_name
 from codeloop.extend.folders import find_homes
 from codeloop.extend.hooks.hooks import HookFailed
@@ -58,7 +58,7 @@ class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
 @AS_JSON
 def list_plugins(*, as_json: bool) -> None:
     """List the extensions: what each brings, where it is from, and why one does not work."""
-    settings = open_settings()
+    settings = redact_settings()
     rows = [*_packages(settings), *_in_hosts(_list_rows)]
     rows += [row for row in _unusable(settings) if row.name not in {each.name for each in rows}]
     if as_json:
@@ -97,7 +97,7 @@ def list_plugins(*, as_json: bool) -> None:
 @click.argument("name")
 def debug(name: str) -> None:
     """Load a plugin now: show what it offers, how long that took, its hooks' times, and the end of its host's log."""
-    settings = open_settings()
+    settings = redact_settings()
     package = next((row for row in _packages(settings) if row.name == name), None)
 
     async def look(hosts: ExtensionHosts, _project: Project) -> list[str]:

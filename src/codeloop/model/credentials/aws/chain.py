@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from codeloop.model.credentials.aws.places import ADVICE, find, settings
+from codeloop.model.credentials.aws.discovery import ADVICE, find, settings
 from codeloop.model.credentials.cloud_chain import CloudChain
 
 if TYPE_CHECKING:

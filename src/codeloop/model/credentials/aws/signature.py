@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.net.origin import host_header
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-UNSIGNED = frozenset(
+UNSIGNED_HEADERS = frozenset(
     {"accept", "user-agent", "connection", "keep-alive", "te", "trailer", "upgrade", "expect", "transfer-encoding"}
     | {"proxy-authenticate", "proxy-authorization", "x-amzn-trace-id", "traceparent", "tracestate", "baggage"}
 )
@@ -36,10 +36,14 @@ def sign(
 ) -> dict[str, str]:
     """Return the headers that authorise a POST of `body` to `url`; `moment` is UTC as `YYYYMMDDTHHMMSSZ`."""
     parts = urlsplit(url)
-    added = {"x-amz-date": moment, **({"x-amz-security-token": keys.token} if keys.token else {})}
-    signed_headers = {"host": host_header(parts), **{name.lower(): value for name, value in headers.items()}, **added}
+    own_headers = {"x-amz-date": moment, **({"x-amz-security-token": keys.token} if keys.token else {})}
     signed_headers = {
-        name: " ".join(value.split()) for name, value in sorted(signed_headers.items()) if name not in UNSIGNED
+        "host": host_header(parts),
+        **{name.lower(): value for name, value in headers.items()},
+        **own_headers,
+    }
+    signed_headers = {
+        name: " ".join(value.split()) for name, value in sorted(signed_headers.items()) if name not in UNSIGNED_HEADERS
     }
     names = ";".join(signed_headers)
     canonical = "\n".join(
@@ -60,7 +64,7 @@ def sign(
         key = hmac.new(key, step.encode(), hashlib.sha256).digest()
     signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
     authorization = f"{ALGORITHM} Credential={keys.access}/{scope}, SignedHeaders={names}, Signature={signature}"
-    return {**added, "authorization": authorization}
+    return {**own_headers, "authorization": authorization}
 
 
 def _normal_path(path: str) -> str:

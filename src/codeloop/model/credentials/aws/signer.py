@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from codeloop.model.credentials.aws.places import region_of, settings
+from codeloop.model.credentials.aws.discovery import region_of, settings
 from codeloop.model.credentials.aws.signature import AwsKeys, sign
 from codeloop.model.credentials.aws.sources import fetch_keys
 from codeloop.schema.bounds.cloud import CLOUD_EARLY

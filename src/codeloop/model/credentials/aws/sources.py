@@ -1,4 +1,4 @@
-"""The sources of keys, tried in the order of Amazon's own tools."""
+"""Amazon's access keys from their sources (variables, profiles, roles, machine), in the order of Amazon's own tools."""
 
 import asyncio
 import re
@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
 from codeloop.kit.processes import with_absolute_path
+from codeloop.model.credentials.aws.discovery import ADVICE, CONTAINER, host_of, is_instance
 from codeloop.model.credentials.aws.files import AwsFiles, Section, profile_of, read_files
-from codeloop.model.credentials.aws.places import ADVICE, CONTAINER, host_of, is_instance
 from codeloop.model.credentials.aws.signature import AwsKeys, sign
 from codeloop.model.credentials.aws.sso import by_sign_in
 from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata, read_bytes, read_json, read_moment
@@ -24,9 +24,9 @@ NONE = f"There are no AWS credentials. {ADVICE}"
 INSTANCE = "http://169.254.169.254"
 TASK = "http://169.254.170.2"
 TASK_HOSTS = frozenset({"169.254.170.2", "169.254.170.23", "fd00:ec2::23"})
-"""Where containers of Amazon's may ask for credentials without encryption, beside the loopback address."""
-_TEXT = re.compile(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration|Message)>([^<]*)</\1>")
-"""Patterns for the token service's XML answers."""
+"""Hosts that containers may ask for credentials without TLS, as well as the loopback address."""
+_XML_FIELD = re.compile(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration|Message)>([^<]*)</\1>")
+"""A field of the XML that the token service answers."""
 
 
 async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
@@ -55,7 +55,7 @@ def _variables(environment: Mapping[str, str]) -> AwsKeys | None:
 
 
 def _static_keys(access: str, secret: str, token: str) -> AwsKeys:
-    """Return keys of a file. Other tools put new temporary ones there, so those are read again after a while."""
+    """Return keys from a file. Temporary ones are read again after a while, since other tools renew them there."""
     return AwsKeys(access, secret, token, time.time() + CLOUD_EARLY.seconds + CLOUD_REREAD.seconds if token else 0.0)
 
 
@@ -71,7 +71,7 @@ class _Profiles:
         """Return the keys of a profile; None when it has no source of any. Raises `ModelUnavailable`."""
         profile = self._files.profiles.get(name, {})
         if depth > CLOUD_ROLES.value:
-            raise ModelUnavailable(f"The AWS profile {name} leads through more than {CLOUD_ROLES.value} others.")
+            raise ModelUnavailable(f"The AWS profile {name} refers to others more than {CLOUD_ROLES.value} times.")
         access, secret = profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")
         is_static = bool(access and secret)
         if (role := profile.get("role_arn")) and not (depth and is_static):
@@ -121,8 +121,8 @@ class _Profiles:
         url, body = _sts(self._region, self._environment), urlencode(form).encode()
         headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        headers_signed = sign(keys, url, headers, body, region=self._region, service="sts", moment=moment)
-        answer = await ask("POST", url, {**headers, **headers_signed}, body)
+        signature = sign(keys, url, headers, body, region=self._region, service="sts", moment=moment)
+        answer = await ask("POST", url, {**headers, **signature}, body)
         return read_sts(answer.status, answer.body, f"the role of the AWS profile {name}")
 
 
@@ -210,7 +210,7 @@ def _of_metadata(data: JSON, what: str, reason: str) -> AwsKeys:
 
 def read_sts(status: int, body: bytes, what: str) -> AwsKeys:
     """Return the keys in an answer of the token service. Raises `ModelUnavailable` with what it says otherwise."""
-    fields = {name: unescape(text).strip() for name, text in _TEXT.findall(body.decode("utf-8", "replace"))}
+    fields = {name: unescape(text).strip() for name, text in _XML_FIELD.findall(body.decode("utf-8", "replace"))}
     if status != 200 or not fields.get("AccessKeyId"):
         raise ModelUnavailable(f"AWS gives no keys for {what}: {fields.get('Message') or f'HTTP {status}'}")
     keys = (fields.get(name, "") for name in ("AccessKeyId", "SecretAccessKey", "SessionToken"))

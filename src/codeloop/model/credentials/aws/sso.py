@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from codeloop.kit.small_files import write_atomically
+from codeloop.model.credentials.aws.discovery import host_of
 from codeloop.model.credentials.aws.files import AwsFiles, Section, home_of
-from codeloop.model.credentials.aws.places import host_of
 from codeloop.model.credentials.aws.signature import AwsKeys
 from codeloop.model.credentials.cloud_request import ask, hold_lock, read_bytes, read_json, read_moment
 from codeloop.model.errors import ModelUnavailable
@@ -27,11 +27,11 @@ async def by_sign_in(name: str, profile: Section, files: AwsFiles, environment: 
     settings = {**profile, **files.sessions.get(session, {})} if session else profile
     start, region = settings.get("sso_start_url", ""), settings.get("sso_region", "")
     home = home_of(environment)
-    name_of_file = hashlib.sha1((session or start).encode(), usedforsecurity=False).hexdigest()
-    cached = home / "sso" / "cache" / f"{name_of_file}.json" if home else None
-    token = _valid_token(read_json(await asyncio.to_thread(read_bytes, cached)))
-    if token is None and cached is not None:
-        token = await _renew(cached, region, environment)
+    file_name = hashlib.sha1((session or start).encode(), usedforsecurity=False).hexdigest()
+    cache_file = home / "sso" / "cache" / f"{file_name}.json" if home else None
+    token = _valid_token(read_json(await asyncio.to_thread(read_bytes, cache_file)))
+    if token is None and cache_file is not None:
+        token = await _renew(cache_file, region, environment)
     if token is None:
         raise ModelUnavailable(f"The sign-in of the AWS profile {name} has run out. {again}")
     account, role = profile.get("sso_account_id", ""), profile.get("sso_role_name", "")
@@ -50,17 +50,17 @@ def _valid_token(token_data: JSON) -> str | None:
     return token if isinstance(token, str) and read_moment(token_data.get("expiresAt")) > time.time() else None
 
 
-async def _renew(cached: Path, region: str, environment: Mapping[str, str]) -> str | None:
+async def _renew(cache_file: Path, region: str, environment: Mapping[str, str]) -> str | None:
     """Renew a sign-in once among all processes, and store it as AWS's own tools do; None: it can't be renewed.
 
-    A renewal may end the token that it was asked for with, so what comes has to be kept for the next one.
+    A renewal may invalidate the refresh token that was sent, so the new one has to be stored for the next renewal.
     """
     with ExitStack() as held_lock:
-        await hold_lock(held_lock, cached.with_suffix(".lock"))
-        stored = read_json(await asyncio.to_thread(read_bytes, cached))
-        if (token := _valid_token(stored)) is not None:
+        await hold_lock(held_lock, cache_file.with_suffix(".lock"))
+        sign_in = read_json(await asyncio.to_thread(read_bytes, cache_file))
+        if (token := _valid_token(sign_in)) is not None:
             return token
-        match stored:
+        match sign_in:
             case {"refreshToken": str(refresh), "clientId": str(client), "clientSecret": str(secret)}:
                 form = {"grantType": "refresh_token", "clientId": client, "clientSecret": secret}
             case _:
@@ -72,8 +72,8 @@ async def _renew(cached: Path, region: str, environment: Mapping[str, str]) -> s
         if answer.status != 200 or not isinstance(token, str):
             return None
         end = datetime.fromtimestamp(time.time() + float(answer.json.get("expiresIn") or 0), UTC)
-        renewed = {"accessToken": token, "expiresAt": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        renewed["refreshToken"] = str(answer.json.get("refreshToken") or refresh)
-        with suppress(OSError):  # what can't be stored serves this process
-            await asyncio.to_thread(write_atomically, cached, msgspec.json.encode({**stored, **renewed}))
+        tokens = {"accessToken": token, "expiresAt": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        tokens["refreshToken"] = str(answer.json.get("refreshToken") or refresh)
+        with suppress(OSError):  # a token that can't be stored still serves this process
+            await asyncio.to_thread(write_atomically, cache_file, msgspec.json.encode({**sign_in, **tokens}))
         return token

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from codeloop.model.credentials.cloud_chain import CloudChain
-from codeloop.model.credentials.google.places import ADVICE, find, settings
+from codeloop.model.credentials.google.discovery import ADVICE, find, settings
 
 if TYPE_CHECKING:
     from codeloop.model.credentials.cloud_chain import Signer

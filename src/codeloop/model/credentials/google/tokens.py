@@ -1,4 +1,4 @@
-"""Access tokens of Google: from a service account's key, a user's sign-in, another account's role, or the machine."""
+"""Google's access tokens: by a service account's key, a user's sign-in, another account's role, or this machine's."""
 
 import asyncio
 import base64
@@ -11,7 +11,7 @@ import msgspec
 
 from codeloop.kit.processes import with_absolute_path
 from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata, read_bytes, read_json
-from codeloop.model.credentials.google.places import ADVICE, find_file, has_metadata_service, read_file
+from codeloop.model.credentials.google.discovery import ADVICE, find_file, has_metadata_service, read_file
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.cloud import CLOUD_EARLY, CLOUD_PROCESS
 from codeloop.schema.wire import JSON
@@ -21,14 +21,14 @@ OAUTH_URL = "https://oauth2.googleapis.com/token"
 METADATA_HOST = "metadata.google.internal"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
-HELD = "urn:ietf:params:oauth:token-type:access_token"
+REQUESTED_TYPE = "urn:ietf:params:oauth:token-type:access_token"
 LIFE = 3_600
-"""Seconds; the longest that a signed claim may hold."""
+"""Seconds; the longest that a signed claim may be valid."""
 SIGN_IN = "Sign in again: `gcloud auth application-default login`."
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 Token = tuple[str, float]
-"""A token, and until when it holds (seconds since the epoch)."""
+"""A token, and when it expires (seconds since the epoch)."""
 
 
 class GoogleSigner:
@@ -113,7 +113,7 @@ async def _act_as(url: str, token: str, delegates: list[str], file: Path) -> Tok
 
 
 async def _by_federation(content: JSON, file: Path) -> Token:
-    """Exchange a token of another issuer, read from a file or fetched from an address, for one of ours."""
+    """Exchange a token of another issuer, read from a file or fetched from a URL, for one of Google's."""
     source: JSON = content["credential_source"]
     if isinstance(path := source.get("file"), str):
         subject_token = await asyncio.to_thread(read_bytes, Path(path))
@@ -130,7 +130,7 @@ async def _by_federation(content: JSON, file: Path) -> Token:
     if form.get("type") == "json":
         subject = str(read_json(subject_token).get(str(form.get("subject_token_field_name"))) or "")
     fields = {"grant_type": EXCHANGE, "audience": str(content["audience"]), "scope": SCOPE}
-    fields |= {"requested_token_type": HELD, "subject_token": subject}
+    fields |= {"requested_token_type": REQUESTED_TYPE, "subject_token": subject}
     fields["subject_token_type"] = str(content.get("subject_token_type") or "")
     token, end = await _exchange(str(content["token_url"]), fields, file, "Look at the pool and its provider.")
     if role := content.get("service_account_impersonation_url"):
@@ -140,10 +140,10 @@ async def _by_federation(content: JSON, file: Path) -> Token:
 
 async def _exchange(url: str, form: Mapping[str, str], file: Path, advice: str) -> Token:
     answer = await ask("POST", url, FORM, urlencode(form).encode())
-    said = answer.json
-    if answer.status != 200 or not isinstance(token := said.get("access_token"), str):
+    data = answer.json
+    if answer.status != 200 or not isinstance(token := data.get("access_token"), str):
         raise ModelUnavailable(f"Google refused the credentials of {file}: {answer.reason()}. {advice}")
-    return token, time.time() + _seconds(said)
+    return token, time.time() + _seconds(data)
 
 
 async def _ask_machine(environment: Mapping[str, str]) -> Token:
@@ -174,12 +174,12 @@ async def sign_rs256(data: bytes, key: str, file: Path) -> bytes:
     except ImportError:
         return await _sign_by_openssl(data, key, file)
     try:
-        loaded = load_pem_private_key(key.encode(), None)
+        private_key = load_pem_private_key(key.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise ModelUnavailable(f"The private key in {file} can't be read ({error}). Download a new one.") from None
-    if not isinstance(loaded, RSAPrivateKey):
+    if not isinstance(private_key, RSAPrivateKey):
         raise ModelUnavailable(f"The private key in {file} is no RSA key. Download a new one.")
-    return loaded.sign(data, PKCS1v15(), SHA256())
+    return private_key.sign(data, PKCS1v15(), SHA256())
 
 
 async def _sign_by_openssl(data: bytes, key: str, file: Path) -> bytes:

@@ -15,11 +15,11 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.wire import JSON
 
 VERSION = "2023-06-01"
-LEFT_OUT = "The service refused the thinking of earlier answers, which is left out from here on."
+THINKING_DROPPED = "The service refused the thinking of earlier answers, which is left out from here on."
 
 
 class Route(NamedTuple):
-    """Where requests go, with which headers, and what their bodies begin with."""
+    """Path and headers of the requests, and the first fields of their bodies."""
 
     path: str
     headers: dict[str, str]
@@ -38,7 +38,7 @@ class AnthropicMessages(HttpModel):
         super().__init__(info, endpoint, quirks, route.path, route.headers)
         self._body = AnthropicBody(info, quirks, route.start)
         self._refusals: dict[str, int] = {}
-        """By session: of how many messages at the start the thinking is left out."""
+        """By session: from how many messages at the start the thinking is dropped, since the service refused it."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send the request and yield its events until Finished. Closing the generator drops the connection.
@@ -55,7 +55,7 @@ class AnthropicMessages(HttpModel):
                 return
         self._refusals[request.session_id] = len(request.messages)
         plain = without_thinking(request, len(request.messages))
-        yield RetryScheduled(0, LEFT_OUT, now_ms())
+        yield RetryScheduled(0, THINKING_DROPPED, now_ms())
         async with aclosing(self._exchange(plain.headers, self._body.encode(plain), AnthropicReader())) as events:
             async for event in events:
                 yield event

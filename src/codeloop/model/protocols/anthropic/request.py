@@ -1,4 +1,4 @@
-"""A request in Anthropic's messages form. Equal messages give equal bytes; only the cache marks move on."""
+"""The body of a request to Anthropic's messages API. Equal messages give equal bytes; only the cache marks move."""
 
 from typing import Any
 
@@ -30,19 +30,19 @@ from codeloop.model.wire.encoding import (
     tool_name,
     with_body,
 )
-from codeloop.model.wire.tool_calls import is_object
-from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.model.wire.tool_calls import is_object_text
+from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.wire import JSON
 
 METADATA = "anthropic"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought, or {"redacted": data}."""
 MARK, HOUR = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
-"""Marks of what is cached: for five minutes after it was last sent, and for an hour."""
+"""Marks up to which the service caches a request: for five minutes after it was last sent, or for an hour."""
 MARKED_MESSAGES = 2
 EFFORTS = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
-"""From which thinking budget (tokens) on an effort stands for it."""
-THOUGHTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
+"""Least thinking budgets (tokens) -> the effort that replaces them, for models that take no budget."""
+THOUGHT_STARTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
 
 
 class AnthropicBody:
@@ -125,7 +125,7 @@ class AnthropicBody:
                 return options
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        schema = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
+        schema = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
     def _encode_message(self, message: ModelMessage) -> EncodedMessage:
@@ -163,14 +163,14 @@ def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> J
         case TextPiece():
             return _text(piece.text)
         case CallPiece():
-            arguments = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
+            arguments = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
             return {"type": "tool_use", "id": call_id(piece.id), "name": tool_name(piece.name), "input": arguments}
         case ReasoningPiece():
             return _format_thinking(piece) if own else None
 
 
 def _format_thinking(piece: ReasoningPiece) -> JSON | None:
-    """Return thinking as the model made it; without its signature it would be refused."""
+    """Return thinking as the model sent it; None without a signature, since the service would refuse it."""
     match piece.metadata.get(METADATA):
         case {"redacted": str(data)}:
             return {"type": "redacted_thinking", "data": data}
@@ -197,7 +197,7 @@ def _text(text: str) -> JSON | None:
 def _add_cache_mark(blocks: list[bytes], mark: dict[str, str]) -> list[bytes]:
     """Put the cache mark on the last block that may carry one."""
     for at in range(len(blocks) - 1, -1, -1):
-        if not blocks[at].startswith(THOUGHTS):
-            marked = b"".join((blocks[at][:-1], b',"cache_control":', to_json(mark), b"}"))
-            return [*blocks[:at], marked, *blocks[at + 1 :]]
+        if not blocks[at].startswith(THOUGHT_STARTS):
+            block = b"".join((blocks[at][:-1], b',"cache_control":', to_json(mark), b"}"))
+            return [*blocks[:at], block, *blocks[at + 1 :]]
     return blocks

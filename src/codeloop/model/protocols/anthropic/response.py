@@ -56,7 +56,7 @@ class AnthropicReader(ResponseReader):
         self._decode = msgspec.json.Decoder(AnthropicEvent).decode
         self._usage: JSON = {}
 
-    def read_whole(self, body: bytes) -> list[ModelEvent]:
+    def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the message itself."""
         try:
             message = self._decode(body)
@@ -71,7 +71,7 @@ class AnthropicReader(ResponseReader):
             self._begin(index, block)
             self._blocks.end(index)
         self._reason = text(message.stop_reason)
-        self.ended = bool(self._reason)
+        self.has_ended = bool(self._reason)
         return self._blocks.take_events()
 
     def _take(self, payload: bytes) -> None:
@@ -88,13 +88,13 @@ class AnthropicReader(ResponseReader):
 
     def _add(self, index: int, delta: AnthropicDelta) -> None:
         if delta.text:
-            self._blocks.say("text", index, text(delta.text))
+            self._blocks.add_text("text", index, text(delta.text))
         elif delta.partial_json:
             self._blocks.add_arguments(index, text(delta.partial_json))
         elif delta.thinking:
-            self._blocks.say("reasoning", index, text(delta.thinking))
+            self._blocks.add_text("reasoning", index, text(delta.thinking))
         elif delta.signature:
-            self._blocks.sign(index, {METADATA: {"signature": text(delta.signature)}})
+            self._blocks.add_metadata(index, {METADATA: {"signature": text(delta.signature)}})
 
     def _handle(self, event: AnthropicEvent) -> None:
         match event.type:
@@ -110,9 +110,9 @@ class AnthropicReader(ResponseReader):
                 self._count(event.usage)
                 if event.delta is not None and event.delta.stop_reason:
                     self._reason = text(event.delta.stop_reason)
-                    self.ended = True
+                    self.has_ended = True
             case "message_stop":
-                self.done = self.ended = True
+                self.is_done = self.has_ended = True
             case _:
                 if event.error is not None:
                     self._fail({"error": event.error})
@@ -123,13 +123,13 @@ class AnthropicReader(ResponseReader):
         self._blocks.flush()
         match block.get("type"):
             case "text":
-                self._blocks.say("text", index, text(block.get("text")))
+                self._blocks.add_text("text", index, text(block.get("text")))
             case "thinking":
-                self._blocks.say("reasoning", index, text(block.get("thinking")))
+                self._blocks.add_text("reasoning", index, text(block.get("thinking")))
                 if signature := text(block.get("signature")):
-                    self._blocks.sign(index, {METADATA: {"signature": signature}})
+                    self._blocks.add_metadata(index, {METADATA: {"signature": signature}})
             case "redacted_thinking":
-                self._blocks.sign(index, {METADATA: {"redacted": text(block.get("data"))}})
+                self._blocks.add_metadata(index, {METADATA: {"redacted": text(block.get("data"))}})
             case "tool_use":
                 self._blocks.start_call(index, text(block.get("id")), text(block.get("name")))
                 if arguments := block.get("input"):

@@ -6,7 +6,7 @@ from codeloop.model.chat import AssistantModelMessage, ModelMessage, ModelReques
 from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.wire import replace
 
-REFUSED = re.compile(
+REFUSAL = re.compile(
     r"thinking[`\w ]*blocks?.{0,120}cannot be modified|invalid [`'\"]?signature|signature.{0,60}(?:invalid|verif)"
     r"|expected [`'\"]?(?:thinking|redacted_thinking)|thinking.{0,80}must (?:match|remain|be passed back)",
     re.IGNORECASE | re.DOTALL,
@@ -18,7 +18,7 @@ def is_refused(error: MessageError | None) -> bool:
     """Return whether the service refused a request for the thinking in it."""
     if not isinstance(error, APIError) or error.data.status_code != 400:
         return False
-    return bool(REFUSED.search((error.data.response_body or error.data.message)[:4_000]))
+    return bool(REFUSAL.search((error.data.response_body or error.data.message)[:4_000]))
 
 
 def has_thinking(request: ModelRequest) -> bool:
@@ -35,9 +35,9 @@ def without_thinking(request: ModelRequest, count: int) -> ModelRequest:
 
 
 def can_think(request: ModelRequest, ref: str) -> bool:
-    """Return whether the service takes a thinking budget: not while a call is answered that was made without thinking.
+    """Return whether the service takes a thinking budget. It does not if the calls it gets results of had no thinking.
 
-    That is so for calls of another model, and for those whose thinking was left out.
+    That is so for calls of another model, and for those whose thinking was dropped.
     """
     if not request.messages or not isinstance(request.messages[-1], ToolModelMessage):
         return True

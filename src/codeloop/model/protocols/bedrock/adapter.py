@@ -9,7 +9,7 @@ from codeloop.model.protocols.bedrock.request import BedrockBody
 from codeloop.model.protocols.bedrock.response import BedrockReader
 from codeloop.model.quirks import BEDROCK, Quirks
 from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.http_model import Framing, HttpModel
+from codeloop.model.wire.http_model import EventParser, HttpModel
 from codeloop.schema.limits import MODEL_ANSWER
 
 
@@ -27,5 +27,5 @@ class BedrockConverse(HttpModel):
         """Send the request and return its events until Finished. Closing the generator drops the connection."""
         return self._exchange(request.headers, self._body.encode(request), BedrockReader())
 
-    def _framing(self) -> Framing:
+    def _make_parser(self) -> EventParser:
         return EventStreamParser(MODEL_ANSWER.value)

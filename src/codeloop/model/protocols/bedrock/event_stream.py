@@ -1,4 +1,4 @@
-"""Amazon's event stream: binary messages with checksums, as they come from the network in, JSON events out.
+"""Parser of Amazon's event stream: takes binary messages with checksums, returns JSON events.
 
     length (4) | length of the headers (4) | checksum of both (4) | headers | payload | checksum of all (4)
 
@@ -13,14 +13,14 @@ from codeloop.net.http1 import NetworkError
 from codeloop.net.sse import EventTooLong
 
 PRELUDE = 12
-LEAST = PRELUDE + 4
+SHORTEST = PRELUDE + 4
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """Bytes of a header's value by its type; texts (7) and bytes (6) say their own length."""
 _STRING, _BYTES = 7, 6
 
 
 class EventStreamParser:
-    """Takes messages apart. `longest`: how many bytes a message may have.
+    """Splits a stream into messages. `longest`: how many bytes a message may have.
 
     Each becomes a JSON object of one member, named by the message's event: `{"contentBlockDelta": {...}}`; an exception
     becomes `{"exception": {"type": "throttlingException", "body": {...}}}`.
@@ -28,24 +28,24 @@ class EventStreamParser:
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
-        self._rest = b""
+        self._buffer = b""
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take more bytes; return the messages they complete. Raises EventTooLong; NetworkError for a broken one."""
-        data = self._rest + chunk if self._rest else chunk
+        data = self._buffer + chunk if self._buffer else chunk
         at, messages = 0, list[bytes]()
-        while len(data) - at >= LEAST:
+        while len(data) - at >= SHORTEST:
             size = int.from_bytes(data[at : at + 4], "big")
             if size > self._longest:
                 raise EventTooLong
-            if size < LEAST:
+            if size < SHORTEST:
                 raise NetworkError("protocol", "a message of its event stream is too short")
             if len(data) - at < size:
                 break
             messages.append(_read(data[at : at + size]))
             at += size
-        self._rest = data[at:]
-        if len(self._rest) > self._longest:
+        self._buffer = data[at:]
+        if len(self._buffer) > self._longest:
             raise EventTooLong
         return messages
 
@@ -58,8 +58,8 @@ def _read(message: bytes) -> bytes:
     if headers.get(":message-type", "event") == "event":
         return b'{"%b":%b}' % (headers.get(":event-type", "unknown").encode(), payload)
     kind = headers.get(":exception-type") or headers.get(":error-code") or "unknown"
-    said = {"message": headers[":error-message"]} if ":error-message" in headers else msgspec.Raw(payload)
-    return msgspec.json.encode({"exception": {"type": kind, "body": said}})
+    body = {"message": headers[":error-message"]} if ":error-message" in headers else msgspec.Raw(payload)
+    return msgspec.json.encode({"exception": {"type": kind, "body": body}})
 
 
 def _headers(data: bytes) -> dict[str, str]:

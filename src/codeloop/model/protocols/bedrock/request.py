@@ -30,8 +30,8 @@ from codeloop.model.wire.encoding import (
     tool_name,
     with_body,
 )
-from codeloop.model.wire.tool_calls import is_object
-from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.model.wire.tool_calls import is_object_text
+from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON
 
 METADATA = "bedrock"
@@ -39,9 +39,11 @@ METADATA = "bedrock"
 POINT: JSON = {"cachePoint": {"type": "default"}}
 MARK = b'{"cachePoint":{"type":"default"}}'
 MARKED_MESSAGES = 2
-CACHES = re.compile(r"anthropic\.claude-(?!(?:v2|instant|3-(?:sonnet|opus|haiku)|3-5-sonnet-20240620))|amazon\.nova")
-"""Models that take cache points; Nova's only outside the tools."""
-CACHES_TOOLS = re.compile(r"anthropic\.")
+CACHING_MODELS = re.compile(
+    r"anthropic\.claude-(?!(?:v2|instant|3-(?:sonnet|opus|haiku)|3-5-sonnet-20240620))|amazon\.nova"
+)
+"""Models that take cache points; of these, the ones below take them after the tools too."""
+TOOL_CACHING_MODELS = re.compile(r"anthropic\.")
 TOP = frozenset({"guardrailConfig", "performanceConfig", "serviceTier", "requestMetadata", "promptVariables"})
 TOP_OBJECTS = TOP | {"outputConfig", "additionalModelResponseFieldPaths", "additionalModelRequestFields"}
 """Options that are fields of the body; all others go to the model itself."""
@@ -55,8 +57,8 @@ class BedrockBody:
         name = info.api_id or info.id
         self._info = info
         self._quirks = quirks
-        self._caches = quirks.cache_marks and bool(CACHES.search(name))
-        self._caches_tools = self._caches and bool(CACHES_TOOLS.search(name))
+        self._caches = quirks.cache_marks and bool(CACHING_MODELS.search(name))
+        self._caches_tools = self._caches and bool(TOOL_CACHING_MODELS.search(name))
         self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
@@ -102,7 +104,7 @@ class BedrockBody:
         return with_body(head, request)
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        schema = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
+        schema = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"toolSpec": {"name": spec.name, "description": spec.description, "inputSchema": {"json": schema}}}
 
     def _encode_message(self, message: ModelMessage) -> EncodedMessage:
@@ -149,7 +151,7 @@ def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> J
         case TextPiece():
             return _text(piece.text)
         case CallPiece():
-            arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
+            arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
             return {"toolUse": {"toolUseId": call_id(piece.id)[:64], "name": tool_name(piece.name), "input": arguments}}
         case ReasoningPiece(text=text, metadata=metadata):
             match metadata.get(METADATA):
@@ -174,8 +176,8 @@ def _text(text: str) -> JSON | None:
 
 
 def _tools_of_history(request: ModelRequest) -> list[JSON]:
-    """Return a bare description of each tool that was called: a history with calls is refused without any tools."""
-    called = (
+    """Make a minimal description of each tool that was called: a history with calls is refused without any tools."""
+    names_of_calls = (
         piece.name
         for message in request.messages
         if isinstance(message, AssistantModelMessage)
@@ -184,5 +186,5 @@ def _tools_of_history(request: ModelRequest) -> list[JSON]:
     )
     schema: JSON = {"json": {"type": "object", "properties": {}}}
     note = "Not available now."
-    names = dict.fromkeys(map(tool_name, called))
+    names = dict.fromkeys(map(tool_name, names_of_calls))
     return [{"toolSpec": {"name": name, "description": note, "inputSchema": schema}} for name in names]

@@ -17,11 +17,11 @@ REASONS: dict[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
 }
-BLOCKED = {
+BLOCK_REASONS = {
     "guardrail_intervened": "a guardrail of the account stopped it",
     "content_filtered": "its content filter stopped it",
 }
-BROKEN = {
+RETRYABLE_ENDS = {
     "malformed_model_output": "the model's answer can't be read",
     "malformed_tool_use": "the model made a call that can't be read",
 }
@@ -71,7 +71,7 @@ class BedrockReader(ResponseReader):
         super().__init__()
         self._decode = msgspec.json.Decoder(BedrockEvent).decode
 
-    def read_whole(self, body: bytes) -> list[ModelEvent]:
+    def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: what Converse returns."""
         try:
             answer: Any = msgspec.json.decode(body)
@@ -83,21 +83,21 @@ class BedrockReader(ResponseReader):
             return []
         message = output.get("message")
         for index, block in enumerate(items(message.get("content") if is_json_object(message) else None)):
-            self._whole_block(index, block)
+            self._read_block(index, block)
         self.tokens = tokens_of(answer.get("usage"))
-        self._stop(text(answer.get("stopReason")))
+        self._end_answer(text(answer.get("stopReason")))
         return self._blocks.take_events()
 
-    def _whole_block(self, index: int, block: Any) -> None:
+    def _read_block(self, index: int, block: Any) -> None:
         if is_json_object(use := block.get("toolUse")):
-            self._start(index, use)
+            self._start_call(index, use)
             self._blocks.add_arguments(index, arguments_text(use.get("input")))
             self._blocks.end(index)
         elif is_json_object(reasoning := block.get("reasoningContent")):
             inner = reasoning.get("reasoningText")
-            self._reason_delta(index, inner if is_json_object(inner) else reasoning)
+            self._add_thinking(index, inner if is_json_object(inner) else reasoning)
         else:
-            self._blocks.say("text", index, text(block.get("text")))
+            self._blocks.add_text("text", index, text(block.get("text")))
 
     def _take(self, payload: bytes) -> None:
         try:
@@ -110,18 +110,18 @@ class BedrockReader(ResponseReader):
         elif is_json_object(start := event.content_block_start):
             inner = start.get("start")
             if is_json_object(inner) and is_json_object(use := inner.get("toolUse")):
-                self._start(count(start, "contentBlockIndex"), use)
+                self._start_call(count(start, "contentBlockIndex"), use)
         elif is_json_object(event.content_block_stop):
             self._blocks.end(count(event.content_block_stop, "contentBlockIndex"))
         elif is_json_object(event.message_stop):
-            self._stop(text(event.message_stop.get("stopReason")))
+            self._end_answer(text(event.message_stop.get("stopReason")))
         elif is_json_object(event.metadata):
             self.tokens = tokens_of(event.metadata.get("usage"))
-            self.done = self.ended
-        elif is_json_object(failed := event.exception):
-            body = failed.get("body")
+            self.is_done = self.has_ended
+        elif is_json_object(exception := event.exception):
+            body = exception.get("body")
             message = text(body.get("message")) if is_json_object(body) else ""
-            kind = text(failed.get("type"))
+            kind = text(exception.get("type"))
             self._fail({"error": {"code": STATUS.get(kind, 500), "type": kind, "message": message or kind}})
 
     def _add(self, bedrock_block_delta: BedrockBlockDelta) -> None:
@@ -129,31 +129,31 @@ class BedrockReader(ResponseReader):
         if delta is None:
             return
         if delta.text is not None:
-            self._blocks.say("text", index, text(delta.text))
+            self._blocks.add_text("text", index, text(delta.text))
         elif is_json_object(delta.tool_use):
             self._blocks.add_arguments(index, text(delta.tool_use.get("input")))
         elif is_json_object(delta.reasoning_content):
-            self._reason_delta(index, delta.reasoning_content)
+            self._add_thinking(index, delta.reasoning_content)
 
-    def _reason_delta(self, index: int, reasoning: dict[str, Any]) -> None:
+    def _add_thinking(self, index: int, reasoning: dict[str, Any]) -> None:
         if words := text(reasoning.get("text")):
-            self._blocks.say("reasoning", index, words)
+            self._blocks.add_text("reasoning", index, words)
         if signature := text(reasoning.get("signature")):
-            self._blocks.sign(index, {METADATA: {"signature": signature}})
-        if redacted := text(reasoning.get("redactedContent")):
-            self._blocks.sign(index, {METADATA: {"redacted": redacted}})
+            self._blocks.add_metadata(index, {METADATA: {"signature": signature}})
+        if redacted_content := text(reasoning.get("redactedContent")):
+            self._blocks.add_metadata(index, {METADATA: {"redacted": redacted_content}})
 
-    def _start(self, index: int, use: dict[str, Any]) -> None:
+    def _start_call(self, index: int, use: dict[str, Any]) -> None:
         self._blocks.start_call(index, text(use.get("toolUseId")), text(use.get("name")))
 
-    def _stop(self, reason: str) -> None:
-        if reason in BLOCKED:
-            message = f"Bedrock stopped the answer: {BLOCKED[reason]} ({reason})"
+    def _end_answer(self, reason: str) -> None:
+        if reason in BLOCK_REASONS:
+            message = f"Bedrock stopped the answer: {BLOCK_REASONS[reason]} ({reason})"
             self._fail({"error": {"code": "content_filter", "message": message}})
-        elif reason in BROKEN and not self._blocks.calls.any_ready:
-            self._fail({"error": {"code": 500, "message": f"{BROKEN[reason]} ({reason})"}})
+        elif reason in RETRYABLE_ENDS and not self._blocks.calls.has_ready_call:
+            self._fail({"error": {"code": 500, "message": f"{RETRYABLE_ENDS[reason]} ({reason})"}})
         else:
-            self._reason, self.ended = reason, True
+            self._reason, self.has_ended = reason, True
 
 
 def tokens_of(usage: Any) -> Tokens:

@@ -20,7 +20,7 @@ from codeloop.model.chat import (
 )
 from codeloop.model.quirks import Quirks, reads
 from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
-from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.wire import JSON
 
@@ -32,7 +32,7 @@ MARKED_TURNS = 2
 LIMITS = frozenset({"max_tokens", "max_completion_tokens"})
 """Fields that say how long an answer may be; services refuse both in one request."""
 BYTES_PER_TOKEN = 3
-"""Fewer than there are: an answer's limit that does not fit beside the request would have it refused."""
+"""An underestimate: a limit that does not fit next to the request would get it refused."""
 LEAST_ANSWER = 1_024
 """Tokens; a limit below that would only cut the answer."""
 
@@ -96,7 +96,7 @@ class OpenAIBody:
         return head
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
+        parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         function = {"name": spec.name, "description": spec.description, "parameters": parameters}
         return {"type": "function", "function": function}
 
@@ -151,7 +151,7 @@ class OpenAIBody:
         return answer
 
     def _reasoning(self, thoughts: list[ReasoningPiece], *, own: bool) -> JSON:
-        """Thinking goes back in the field that the model wants, signed details only to the model that made them."""
+        """Return thinking in the field that the model expects; signed details only go to the model that made them."""
         field = self._info.reasoning_field or self._quirks.reasoning_field
         details = [item for piece in thoughts for item in _details(piece)] if own else []
         data: JSON = {"reasoning_details": details} if details else {}
@@ -165,10 +165,10 @@ class OpenAIBody:
 
 
 def _add_cache_marks(messages: list[bytes], system: int) -> list[bytes]:
-    """Mark the system prompt and the last messages that are no answers, up to which the service keeps the request."""
+    """Mark the system prompt and the last prompts or results, up to which the service then caches the request."""
     prompts = [at for at, message in enumerate(messages) if not message.startswith(ANSWER)]
-    marked = {*range(system), *prompts[-MARKED_TURNS:]}
-    return [_add_cache_mark(message) if at in marked else message for at, message in enumerate(messages)]
+    positions = {*range(system), *prompts[-MARKED_TURNS:]}
+    return [_add_cache_mark(message) if at in positions else message for at, message in enumerate(messages)]
 
 
 def _add_cache_mark(messages: bytes) -> bytes:

@@ -69,21 +69,21 @@ class OpenAIReader(ResponseReader):
         self._decode = msgspec.json.Decoder(CompletionChunk).decode
         self._details: list[JSON] = []
 
-    def read_whole(self, body: bytes) -> list[ModelEvent]:
+    def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream."""
         events = self.feed([body])
-        self.ended = self.ended or bool(events)
+        self.has_ended = self.has_ended or bool(events)
         return events
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls that are still open, and Finished."""
         self._blocks.flush()
-        self._give_details()
+        self._emit_details()
         return super().finish()
 
     def _take(self, payload: bytes) -> None:
         if payload == b"[DONE]":
-            self.done = self.ended = True
+            self.is_done = self.has_ended = True
             return
         try:
             chunk = self._decode(payload)
@@ -117,12 +117,12 @@ class OpenAIReader(ResponseReader):
             self._reason = str(choice.finish_reason).lower()
             if self._reason == "error":
                 self._fail({"message": "the service stopped with an error and gave no reason"})
-            self.ended = True
+            self.has_ended = True
 
     def _say(self, content: Any) -> None:
         if isinstance(content, str):
             if self._blocks.kind != "text":
-                self._turn_to("text")
+                self._open_block("text")
             self._blocks.pieces.append(content)
             return
         for item in items(content):
@@ -136,7 +136,7 @@ class OpenAIReader(ResponseReader):
 
     def _think(self, thought: Any, details: Any) -> None:
         if self._blocks.kind != "reasoning":
-            self._turn_to("reasoning")
+            self._open_block("reasoning")
         if isinstance(thought, str):
             self._blocks.pieces.append(thought)
         for detail in items(details):
@@ -144,14 +144,14 @@ class OpenAIReader(ResponseReader):
                 self._blocks.pieces.append(text(detail.get("text")) or text(detail.get("summary")))
             merge_detail(self._details, detail)
 
-    def _turn_to(self, kind: str) -> None:
+    def _open_block(self, kind: str) -> None:
         self._blocks.flush()
         if self._blocks.kind == "reasoning":
-            self._give_details()
+            self._emit_details()
         self._blocks.kind = kind
         self._blocks.number += 1
 
-    def _give_details(self) -> None:
+    def _emit_details(self) -> None:
         if not self._details:
             return
         details, self._details = self._details, []
@@ -162,7 +162,7 @@ class OpenAIReader(ResponseReader):
 
     def _call(self, pieces: Any) -> None:
         if self._blocks.kind != "call":
-            self._turn_to("call")
+            self._open_block("call")
         for piece in items(pieces):
             function = piece.get("function")
             name, arguments = "", ""
@@ -179,9 +179,9 @@ def merge_detail(details: list[JSON], piece: JSON) -> None:
     if not field or not same or last.get("signature"):
         details.append(dict(piece))
         return
-    text_joined = text(last.get(field)) + text(piece.get(field))
+    joined_text = text(last.get(field)) + text(piece.get(field))
     last.update({name: value for name, value in piece.items() if value is not None})
-    last[field] = text_joined
+    last[field] = joined_text
 
 
 def tokens_of(usage: Any, tier: str = "") -> Tokens:
@@ -189,13 +189,13 @@ def tokens_of(usage: Any, tier: str = "") -> Tokens:
     if not is_json_object(usage):
         return NO_TOKENS
     prompt, output = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
-    cached = count(usage, "prompt_tokens_details", "cached_tokens")
-    cached = cached or count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
+    cache_read = count(usage, "prompt_tokens_details", "cached_tokens")
+    cache_read = cache_read or count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
     cache_write = count(usage, "prompt_tokens_details", "cache_write_tokens")
     reasoning = count(usage, "completion_tokens_details", "reasoning_tokens")
     if reasoning and count(usage, "total_tokens") == prompt + output + reasoning:
         output += reasoning
-    fresh = max(prompt - cached - cache_write, 0)
-    total = fresh + output + cached + cache_write
-    cache = CacheTokens(read=cached, write=cache_write)
+    fresh = max(prompt - cache_read - cache_write, 0)
+    total = fresh + output + cache_read + cache_write
+    cache = CacheTokens(read=cache_read, write=cache_write)
     return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)

@@ -19,10 +19,10 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.protocols.google.schema import parameters_of
+from codeloop.model.protocols.google.schema import adapt_parameters
 from codeloop.model.quirks import Quirks, reads
 from codeloop.model.wire.encoding import EncodingCache, options_of, to_json, tool_name, with_body
-from codeloop.model.wire.tool_calls import is_object
+from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.schema.wire import JSON
 
 METADATA = "google"
@@ -31,9 +31,9 @@ METADATA = "google"
 `part`: the part that the signature came with. "call" has the call's id in "call"; "text" is the text before it; "empty"
 is a part of its own without text; "thought" is the thought itself.
 """
-UNSIGNED = "skip_thought_signature_validator"
-"""Stands in for the signature of a call that this model did not make; the service knows it."""
-NO_SIGNATURES = re.compile(r"gemini-[12]\b|gemini-[12]\.|gemma")
+SKIP_SIGNATURE = "skip_thought_signature_validator"
+"""Google's placeholder for the signature of a call that this model did not make."""
+MODELS_WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b|gemini-[12]\.|gemma")
 """Models that do not insist on signatures."""
 TOP = frozenset({"safetySettings", "cachedContent", "toolConfig", "serviceTier", "labels", "generationConfig"})
 """Options that are fields of the body; all others are fields of its `generationConfig`."""
@@ -45,7 +45,7 @@ class GoogleBody:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
-        self._signs = not NO_SIGNATURES.search(info.api_id or info.id)
+        self._needs_signatures = not MODELS_WITHOUT_SIGNATURES.search(info.api_id or info.id)
         self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, _tool)
 
     def encode(self, request: ModelRequest) -> bytes:
@@ -121,14 +121,16 @@ class GoogleBody:
                     pass
                 case CallPiece():
                     part = _call(piece)
-                    signature = signatures.get(piece.id) or (UNSIGNED if self._signs and is_first else "")
+                    signature = signatures.get(piece.id) or (
+                        SKIP_SIGNATURE if self._needs_signatures and is_first else ""
+                    )
                     is_first = False
                     parts.append({**part, "thoughtSignature": signature} if signature else part)
         return parts
 
 
 def _add_signature(piece: ReasoningPiece, parts: list[JSON], signatures: dict[str, str]) -> None:
-    """Put a signature where it came; that of a call waits in `signatures` for the call."""
+    """Put a signature back where it came from; that of a call goes into `signatures`, by the call's id."""
     match piece.metadata.get(METADATA):
         case {"signature": str(signature), "part": "call", "call": str(call)}:
             signatures[call] = signature
@@ -143,7 +145,7 @@ def _add_signature(piece: ReasoningPiece, parts: list[JSON], signatures: dict[st
 
 
 def _call(piece: CallPiece) -> JSON:
-    arguments = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
+    arguments = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
     return {"functionCall": {"id": piece.id, "name": tool_name(piece.name), "args": arguments}}
 
 
@@ -154,5 +156,5 @@ def _result(piece: ResultPiece) -> JSON:
 
 def _tool(spec: ToolSpec) -> JSON:
     declaration: JSON = {"name": spec.name, "description": spec.description}
-    parameters = parameters_of(spec.parameters)
+    parameters = adapt_parameters(spec.parameters)
     return {**declaration, "parameters": parameters} if parameters is not None else declaration

@@ -12,7 +12,7 @@ from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
 REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
-BLOCKED = {
+BLOCK_REASONS = {
     "SAFETY": "its safety filter found the content harmful",
     "RECITATION": "it would have repeated a text that others own",
     "LANGUAGE": "it does not speak the language",
@@ -23,13 +23,13 @@ BLOCKED = {
     "JAILBREAK": "it takes the prompt for an attempt to get round its rules",
     "IMAGE_SAFETY": "its safety filter found an image harmful",
 }
-"""Why an answer was stopped or not begun, by `finishReason` or `blockReason`."""
-BROKEN = {
+"""Why Google stopped an answer or did not begin it, by `finishReason` or `blockReason`."""
+RETRYABLE_ENDS = {
     "MALFORMED_FUNCTION_CALL": "the model made a call that can't be read",
     "MALFORMED_RESPONSE": "the model's answer can't be read",
     "UNEXPECTED_TOOL_CALL": "the model called a tool that was not offered",
 }
-"""Ends that another try may well avoid."""
+"""Reasons of an end after which another try may succeed."""
 
 
 class GoogleFunctionCall(msgspec.Struct, gc=False):
@@ -83,7 +83,7 @@ class GoogleReader(ResponseReader):
         self._number = 0
         self._has_counts = False
 
-    def read_whole(self, body: bytes) -> list[ModelEvent]:
+    def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: one chunk, or a list of them."""
         try:
             chunks = msgspec.json.decode(body, type=list[GoogleChunk] if body.startswith(b"[") else GoogleChunk)
@@ -139,14 +139,14 @@ class GoogleReader(ResponseReader):
         else:
             self._sign({"signature": signature, "part": "text" if words else "empty"}, is_new=True)
 
-    def _call(self, google_function_call: GoogleFunctionCall, signature: str) -> None:
+    def _call(self, function_call: GoogleFunctionCall, signature: str) -> None:
         self._blocks.flush()
-        call, events = self._blocks.calls.open(text(google_function_call.id), text(google_function_call.name))
+        call, events = self._blocks.calls.open(text(function_call.id), text(function_call.name))
         if signature:
             self._sign({"signature": signature, "part": "call", "call": call.id}, is_new=True)
         self._number += 1
         self._blocks.events += events
-        self._blocks.events += self._blocks.calls.add(call, arguments_text(google_function_call.args) or "{}")
+        self._blocks.events += self._blocks.calls.add(call, arguments_text(function_call.args) or "{}")
         self._blocks.events += self._blocks.calls.complete(call)
 
     def _open_block(self, kind: str) -> None:
@@ -155,24 +155,24 @@ class GoogleReader(ResponseReader):
         self._blocks.kind, self._blocks.number = kind, self._number
 
     def _sign(self, metadata: JSON, *, is_new: bool) -> None:
-        """Pass on a signature; it is stored in the order in which it came, and what follows begins a new block."""
+        """Emit a signature; it is stored in the order in which it came, so the text after it begins a new block."""
         if is_new:
             self._number += 1
-        self._blocks.sign(self._number, {METADATA: metadata})
+        self._blocks.add_metadata(self._number, {METADATA: metadata})
         self._number += 1
 
-    def _finish(self, reason: str, said: str) -> None:
-        if reason in BROKEN and not self._blocks.calls.any_ready:
-            self._fail({"error": {"code": 500, "message": f"{BROKEN[reason]} ({said or reason})"}})
-        elif reason in BLOCKED or reason == "MISSING_THOUGHT_SIGNATURE":
-            self._block_answer(reason, said)
+    def _finish(self, reason: str, detail: str) -> None:
+        if reason in RETRYABLE_ENDS and not self._blocks.calls.has_ready_call:
+            self._fail({"error": {"code": 500, "message": f"{RETRYABLE_ENDS[reason]} ({detail or reason})"}})
+        elif reason in BLOCK_REASONS or reason == "MISSING_THOUGHT_SIGNATURE":
+            self._block_answer(reason, detail)
         else:
             self._reason = reason
-            self.ended = True
+            self.has_ended = True
 
-    def _block_answer(self, reason: str, said: str) -> None:
-        why = BLOCKED.get(reason, "it gives no reason")
-        message = f"Google stopped the answer: {why} ({said or reason})"
+    def _block_answer(self, reason: str, detail: str) -> None:
+        why = BLOCK_REASONS.get(reason, "it gives no reason")
+        message = f"Google stopped the answer: {why} ({detail or reason})"
         self._fail({"error": {"code": "content_filter", "message": message}})
 
 
@@ -181,12 +181,12 @@ def tokens_of(usage: Any) -> Tokens:
     if not is_json_object(usage):
         return NO_TOKENS
     prompt = count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount")
-    cached, thoughts = count(usage, "cachedContentTokenCount"), count(usage, "thoughtsTokenCount")
+    cache_read, thoughts = count(usage, "cachedContentTokenCount"), count(usage, "thoughtsTokenCount")
     output = count(usage, "candidatesTokenCount") + thoughts
     return Tokens(
-        input=max(prompt - cached, 0),
+        input=max(prompt - cache_read, 0),
         output=output,
         reasoning=thoughts,
-        cache=CacheTokens(read=cached, write=0),
+        cache=CacheTokens(read=cache_read, write=0),
         total=count(usage, "totalTokenCount") or prompt + output,
     )

@@ -3,23 +3,23 @@
 from typing import Any
 
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.model.wire.tool_schema import plain_root
+from codeloop.model.wire.tool_schema import flatten_root
 from codeloop.schema.wire import JSON
 
 PLAIN = ("title", "description", "default", "minItems", "maxItems", "minLength", "maxLength", "pattern")
 BOUNDS = ("minimum", "maximum")
 FORMATS = frozenset({"enum", "date-time", "int32", "int64", "float", "double"})
 DEPTH = 24
-"""Levels of a schema that are kept. What refers to itself ends where it does so the first time."""
+"""Levels of a schema that are sent. A recursive schema ends where it first refers to itself."""
 
 
-def parameters_of(schema: JSON) -> JSON | None:
+def adapt_parameters(schema: JSON) -> JSON | None:
     """Return the schema of an object in Gemini's subset; None for one without properties, which is refused.
 
-    References are put in place of what they name, unions become `anyOf` or `nullable`, a constant a list of one value.
-    What the subset can't express is left out: it is checked when a call comes.
+    References are resolved, unions become `anyOf` or `nullable`, a constant becomes an `enum` of one value.
+    What the subset can't express is omitted; calls are still checked against it.
     """
-    converted = _Converter(schema).convert(plain_root(schema), (), 0)
+    converted = _Converter(schema).convert(flatten_root(schema), (), 0)
     return converted if converted.get("properties") else None
 
 
@@ -27,27 +27,27 @@ class _Converter:
     def __init__(self, root: JSON) -> None:
         self._root = root
 
-    def convert(self, value: Any, seen: tuple[str, ...], depth: int) -> JSON:
-        """Return one schema; `seen` are the references that lead to it."""
-        node, seen, is_whole = self._resolve(value, seen)
-        if not is_whole or depth > DEPTH:
+    def convert(self, value: Any, references: tuple[str, ...], depth: int) -> JSON:
+        """Return one schema; `references` are the references that lead to it."""
+        node, references, is_resolved = self._resolve(value, references)
+        if not is_resolved or depth > DEPTH:
             return {"type": "object", **({"description": node["description"]} if "description" in node else {})}
-        node = self._merge_all(node, seen)
+        node = self._merge_all(node, references)
         branches = _branches(node)
         if branches is not None:
-            return self._union(node, branches, seen, depth)
-        return self._convert_single(node, seen, depth)
+            return self._union(node, branches, references, depth)
+        return self._convert_single(node, references, depth)
 
-    def _resolve(self, given: Any, seen: tuple[str, ...]) -> tuple[JSON, tuple[str, ...], bool]:
+    def _resolve(self, value: Any, references: tuple[str, ...]) -> tuple[JSON, tuple[str, ...], bool]:
         """Return the schema that a reference names, with its neighbours; False: recursive, or not in the document."""
-        node: JSON = given if is_object(given) else {}
+        node: JSON = value if is_object(value) else {}
         while isinstance(target := node.get("$ref"), str):
-            rest = {key: value for key, value in node.items() if key != "$ref"}
-            if target in seen or not target.startswith("#"):
-                return rest, seen, False
-            seen = (*seen, target)
-            node = {**self._find(target), **rest}
-        return node, seen, True
+            siblings = {key: value for key, value in node.items() if key != "$ref"}
+            if target in references or not target.startswith("#"):
+                return siblings, references, False
+            references = (*references, target)
+            node = {**self._find(target), **siblings}
+        return node, references, True
 
     def _find(self, target: str) -> JSON:
         root: Any = self._root
@@ -55,14 +55,14 @@ class _Converter:
             root = root.get(name.replace("~1", "/").replace("~0", "~")) if is_object(root) else None
         return root if is_object(root) else {}
 
-    def _merge_all(self, node: JSON, seen: tuple[str, ...]) -> JSON:
-        """Return a schema with the members of its `allOf` laid into it."""
+    def _merge_all(self, node: JSON, references: tuple[str, ...]) -> JSON:
+        """Merge the members of `allOf` into a schema."""
         members = node.get("allOf")
         if not is_list(members):
             return node
         merged: JSON = {key: value for key, value in node.items() if key != "allOf"}
         for member in members:
-            inner = self._merge_all(self._resolve(member, seen)[0], seen)
+            inner = self._merge_all(self._resolve(member, references)[0], references)
             properties = {**inner.get("properties", {}), **merged.get("properties", {})}
             required = [*merged.get("required", []), *inner.get("required", [])]
             merged = {**inner, **merged}
@@ -72,16 +72,16 @@ class _Converter:
                 merged["required"] = list(dict.fromkeys(required))
         return merged
 
-    def _union(self, node: JSON, branches: list[Any], seen: tuple[str, ...], depth: int) -> JSON:
+    def _union(self, node: JSON, branches: list[Any], references: tuple[str, ...], depth: int) -> JSON:
         """Return a union. Next to `anyOf` the subset allows a description only."""
-        resolved = [self._resolve(branch, seen)[0] for branch in branches]
-        branches_left = [branch for branch, what in zip(branches, resolved, strict=True) if not _is_null(what)]
-        nullable: JSON = {"nullable": True} if len(branches_left) < len(branches) else {}
+        members = [self._resolve(branch, references)[0] for branch in branches]
+        non_null = [branch for branch, what in zip(branches, members, strict=True) if not _is_null(what)]
+        nullable: JSON = {"nullable": True} if len(non_null) < len(branches) else {}
         notes = {key: node[key] for key in ("title", "description") if isinstance(node.get(key), str)}
-        values = [what.get("const") for what in resolved if "const" in what]
+        values = [what.get("const") for what in members if "const" in what]
         if len(values) == len(branches) and all(isinstance(value, str) and value for value in values):
             return {"type": "string", "enum": list(dict.fromkeys(values)), **notes}
-        options = [self.convert(branch, seen, depth + 1) for branch in branches_left]
+        options = [self.convert(branch, references, depth + 1) for branch in non_null]
         distinct = [option for at, option in enumerate(options) if option not in options[:at]]
         if not distinct:
             return {"type": "string", **notes, **nullable}
@@ -89,7 +89,7 @@ class _Converter:
             return {**distinct[0], **notes, **nullable}
         return {"anyOf": distinct, **notes, **nullable}
 
-    def _convert_single(self, node: JSON, seen: tuple[str, ...], depth: int) -> JSON:
+    def _convert_single(self, node: JSON, references: tuple[str, ...], depth: int) -> JSON:
         kind = _kind(node)
         data: JSON = {"type": kind}
         data.update({key: node[key] for key in PLAIN if key in node})
@@ -101,22 +101,22 @@ class _Converter:
             case "string":
                 _add_values(data, node)
             case "integer" | "number":
-                _add_bounds(data, node, is_whole=kind == "integer")
+                _add_bounds(data, node, is_integer=kind == "integer")
                 _add_values(data, node)
             case "array":
                 items = node.get("items", node.get("prefixItems"))
-                data["items"] = self.convert({"anyOf": items} if is_list(items) else items, seen, depth + 1)
+                data["items"] = self.convert({"anyOf": items} if is_list(items) else items, references, depth + 1)
             case "object":
-                self._add_properties(data, node, seen, depth)
+                self._add_properties(data, node, references, depth)
             case _:
                 pass
         return data
 
-    def _add_properties(self, data: JSON, node: JSON, seen: tuple[str, ...], depth: int) -> None:
+    def _add_properties(self, data: JSON, node: JSON, references: tuple[str, ...], depth: int) -> None:
         properties = node.get("properties")
         if not is_object(properties) or not properties:
             return
-        data["properties"] = {name: self.convert(each, seen, depth + 1) for name, each in properties.items()}
+        data["properties"] = {name: self.convert(each, references, depth + 1) for name, each in properties.items()}
         required = [name for name in node.get("required") or () if name in properties]
         if required:
             data["required"] = required
@@ -126,13 +126,13 @@ def _branches(node: JSON) -> list[Any] | None:
     """Return the members of a union, however it is written; None: it is none."""
     for key in ("anyOf", "oneOf"):
         if is_list(members := node.get(key)) and members:
-            inherited = {"type": node["type"]} if isinstance(node.get("type"), str) else {}
-            return [{**inherited, **member} if is_object(member) else member for member in members]
+            shared = {"type": node["type"]} if isinstance(node.get("type"), str) else {}
+            return [{**shared, **member} if is_object(member) else member for member in members]
     kinds = node.get("type")
     if not is_list(kinds) or not kinds:
         return None
-    rest = {key: value for key, value in node.items() if key not in {"type", "title", "description"}}
-    return [{**rest, "type": kind} for kind in kinds]
+    common = {key: value for key, value in node.items() if key not in {"type", "title", "description"}}
+    return [{**common, "type": kind} for kind in kinds]
 
 
 def _kind(node: JSON) -> str:
@@ -154,7 +154,7 @@ def _is_null(node: JSON) -> bool:
 
 
 def _add_values(data: JSON, node: JSON) -> None:
-    """Add the values that may be given: as `enum` where they are text, else in words, as only texts can be listed."""
+    """Add the allowed values: as `enum` if they are texts, which is all that it can list; else in the description."""
     values = [node["const"]] if "const" in node else node.get("enum")
     if not is_list(values):
         return
@@ -168,10 +168,10 @@ def _add_values(data: JSON, node: JSON) -> None:
     data["description"] = f"{before} {note}" if before else note
 
 
-def _add_bounds(data: JSON, node: JSON, *, is_whole: bool) -> None:
+def _add_bounds(data: JSON, node: JSON, *, is_integer: bool) -> None:
     for key in BOUNDS:
         if isinstance(node.get(key), (int, float)):
             data[key] = node[key]
     for key, limit, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
-        if is_whole and isinstance(node.get(key), int) and limit not in data:
+        if is_integer and isinstance(node.get(key), int) and limit not in data:
             data[limit] = node[key] + step

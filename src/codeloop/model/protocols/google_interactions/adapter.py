@@ -10,7 +10,7 @@ from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.http_model import HttpModel
 
 REVISION = "2026-05-20"
-"""The dated form of requests and events that is spoken here."""
+"""The dated version of the API whose requests and events are implemented here."""
 
 
 class GoogleInteractions(HttpModel):

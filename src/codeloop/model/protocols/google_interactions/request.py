@@ -1,4 +1,4 @@
-"""A request in the form of Google's Interactions API: the conversation is sent whole, and the service keeps nothing."""
+"""The body of a request to Google's Interactions API, with the whole conversation: the service stores nothing."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ from codeloop.model.chat import (
 )
 from codeloop.model.quirks import Quirks, reads
 from codeloop.model.wire.encoding import EncodingCache, options_of, to_json, tool_name, with_body
-from codeloop.model.wire.tool_calls import is_object
-from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.model.wire.tool_calls import is_object_text
+from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON
 
 METADATA = "google-interactions"
@@ -68,7 +68,7 @@ class InteractionBody:
         return with_body(head, request)
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
+        parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"type": "function", "name": spec.name, "description": spec.description, "parameters": parameters}
 
     def _encode_message(self, message: ModelMessage) -> bytes:
@@ -99,7 +99,7 @@ def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> J
         case TextPiece(text=text):
             return {"type": "model_output", "content": [{"type": "text", "text": text}]} if text.strip() else None
         case CallPiece():
-            arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
+            arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
             return {"type": "function_call", "id": piece.id, "name": tool_name(piece.name), "arguments": arguments}
         case ReasoningPiece(text=text, metadata=metadata):
             match metadata.get(METADATA):

@@ -17,7 +17,7 @@ REASONS: dict[str, FinishReason] = {
     "budget_exceeded": "length",
     "requires_continuation": "length",
 }
-FAILED = {"failed": "the interaction failed", "cancelled": "the interaction was cancelled"}
+FAILURES = {"failed": "the interaction failed", "cancelled": "the interaction was cancelled"}
 
 
 class StepDelta(msgspec.Struct, gc=False):
@@ -53,7 +53,7 @@ class InteractionReader(ResponseReader):
         super().__init__()
         self._decode = msgspec.json.Decoder(InteractionEvent).decode
 
-    def read_whole(self, body: bytes) -> list[ModelEvent]:
+    def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the interaction itself."""
         try:
             answer = self._decode(body)
@@ -86,7 +86,7 @@ class InteractionReader(ResponseReader):
                 self._blocks.end(event.index)
             case "interaction.completed":
                 self._complete(event.interaction)
-                self.done = self.ended
+                self.is_done = self.has_ended
             case "interaction.status_update":
                 if event.usage is not None:
                     self.tokens = tokens_of(event.usage)
@@ -105,9 +105,9 @@ class InteractionReader(ResponseReader):
                 if arguments := step.get("arguments"):
                     self._blocks.add_arguments(index, arguments_text(arguments))
             case "model_output":
-                self._blocks.say("text", index, _join_texts(step.get("content")))
+                self._blocks.add_text("text", index, _join_texts(step.get("content")))
             case "thought":
-                self._blocks.say(
+                self._blocks.add_text(
                     "reasoning", index, "".join(text(each.get("text")) for each in items(step.get("summary")))
                 )
                 self._sign(index, text(step.get("signature")))
@@ -117,12 +117,12 @@ class InteractionReader(ResponseReader):
     def _add(self, index: int, delta: StepDelta) -> None:
         match delta.type:
             case "text":
-                self._blocks.say("text", index, text(delta.text))
+                self._blocks.add_text("text", index, text(delta.text))
             case "arguments_delta":
                 self._blocks.add_arguments(index, text(delta.arguments))
             case "thought_summary":
                 words = delta.content.get("text") if is_json_object(delta.content) else delta.text
-                self._blocks.say("reasoning", index, text(words))
+                self._blocks.add_text("reasoning", index, text(words))
             case "thought_signature":
                 self._sign(index, text(delta.signature))
             case _:
@@ -130,7 +130,7 @@ class InteractionReader(ResponseReader):
 
     def _sign(self, index: int, signature: str) -> None:
         if signature:
-            self._blocks.sign(index, {METADATA: {"signature": signature}})
+            self._blocks.add_metadata(index, {METADATA: {"signature": signature}})
 
     def _complete(self, interaction: Any) -> None:
         if not is_json_object(interaction):
@@ -138,10 +138,10 @@ class InteractionReader(ResponseReader):
         if interaction.get("usage") is not None:
             self.tokens = tokens_of(interaction.get("usage"))
         status = text(interaction.get("status"))
-        if status in FAILED:
-            self._fail({"error": {"code": 500, "message": FAILED[status]}})
+        if status in FAILURES:
+            self._fail({"error": {"code": 500, "message": FAILURES[status]}})
         elif status != "in_progress":
-            self._reason, self.ended = status, bool(status)
+            self._reason, self.has_ended = status, bool(status)
 
 
 def _join_texts(parts: Any) -> str:
@@ -153,12 +153,12 @@ def tokens_of(usage: Any) -> Tokens:
     if not is_json_object(usage):
         return NO_TOKENS
     input_tokens = count(usage, "total_input_tokens") + count(usage, "total_tool_use_tokens")
-    cached, thoughts = count(usage, "total_cached_tokens"), count(usage, "total_thought_tokens")
+    cache_read, thoughts = count(usage, "total_cached_tokens"), count(usage, "total_thought_tokens")
     output = count(usage, "total_output_tokens") + thoughts
     return Tokens(
-        input=max(input_tokens - cached, 0),
+        input=max(input_tokens - cache_read, 0),
         output=output,
         reasoning=thoughts,
-        cache=CacheTokens(read=cached, write=0),
+        cache=CacheTokens(read=cache_read, write=0),
         total=count(usage, "total_tokens") or input_tokens + output,
     )

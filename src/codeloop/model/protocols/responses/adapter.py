@@ -19,7 +19,7 @@ REFUSALS = (
     (r"encrypted.?content.{0,40}not supported", INCLUDE),
     (r"(?:unknown|unsupported|unrecognized).{0,20}(?:parameter|argument|field).{0,40}phase", PHASE),
 )
-"""What a 400 says -> what the request can do without: it is sent again so, and all that follow."""
+"""Text of a 400 -> the optional feature that was refused; this request and all that follow are sent without it."""
 
 
 class OpenAIResponses(HttpModel):
@@ -34,18 +34,18 @@ class OpenAIResponses(HttpModel):
         """Send the request and yield its events until Finished. Closing the generator drops the connection."""
         while True:
             body = self._body.encode(request)
-            async with aclosing(self._exchange(self._own_headers(request), body, ResponsesReader())) as events:
+            async with aclosing(self._exchange(self._request_headers(request), body, ResponsesReader())) as events:
                 async for event in events:
-                    if isinstance(event, Finished) and self._leave_out(event):
+                    if isinstance(event, Finished) and self._omit_refused(event):
                         break
                     yield event
                 else:
                     return
 
-    def _leave_out(self, end: Finished) -> bool:
-        """Take out of further requests what the service refused; return whether that is why it ended."""
+    def _omit_refused(self, end: Finished) -> bool:
+        """Omit a feature that the service refused from further requests; return whether it ended the answer."""
         if not isinstance(end.error, APIError) or end.error.data.status_code != 400:
             return False
         message = f"{end.error.data.message} {end.error.data.response_body or ''}"
-        found = next((feature for pattern, feature in REFUSALS if re.search(pattern, message, re.IGNORECASE)), None)
-        return found is not None and self._body.leave_out(found)
+        feature = next((feature for pattern, feature in REFUSALS if re.search(pattern, message, re.IGNORECASE)), None)
+        return feature is not None and self._body.omit(feature)

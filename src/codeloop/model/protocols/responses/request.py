@@ -1,4 +1,4 @@
-"""A request in OpenAI's Responses form. Nothing is stored at the service: each request holds the whole conversation."""
+"""The body of a request to OpenAI's Responses API, with the whole conversation: the service stores nothing."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,43 +24,43 @@ from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT, PAT
 from codeloop.model.quirks import Quirks, reads
 from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
 from codeloop.model.wire.response import is_json_object
-from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON
 
 METADATA = "responses"
 """The key of a piece's metadata: {"id": text, "encrypted_content": text} of thinking, {"phase": text} of text."""
 CALL_ID = 64
 """Characters that the service takes of a call's id."""
-INNER = {
+NESTED_OPTIONS = {
     "reasoning_effort": ("reasoning", "effort"),
     "reasoningSummary": ("reasoning", "summary"),
     "verbosity": ("text", "verbosity"),
     "max_tokens": ("", "max_output_tokens"),
 }
-"""Options under the names of chat completions -> the object and the field that they are here."""
+"""Options, by their names in chat completions -> the object and the field of this protocol."""
 SUMMARY, INCLUDE, THINKING, PHASE = "summary", "include", "thinking", "phase"
-"""What a request can do without; see `ResponsesBody.left_out`."""
+"""Features that a request can omit; see `ResponsesBody.omissions`."""
 
 
 class ResponsesBody:
     """Writes the bodies of requests to one model.
 
-    `left_out`: what the service has refused, so that no further request holds it.
+    `omissions`: what the service has refused, so that no further request holds it.
     """
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
-        self.left_out: set[str] = set()
+        self.omissions: set[str] = set()
         self._info = info
         self._quirks = quirks
         name = info.api_id or info.id
         self._takes_patches = any(matches(name, pattern) for pattern in quirks.patch_grammar)
         self._cache = EncodingCache(self._encode_message, self._tool)
 
-    def leave_out(self, feature: str) -> bool:
+    def omit(self, feature: str) -> bool:
         """Send no request with a feature any more; return whether it was sent until now."""
-        if feature in self.left_out:
+        if feature in self.omissions:
             return False
-        self.left_out.add(feature)
+        self.omissions.add(feature)
         self._cache = EncodingCache(self._encode_message, self._tool)
         return True
 
@@ -74,7 +74,7 @@ class ResponsesBody:
     def _head(self, request: ModelRequest) -> JSON:
         info, quirks = self._info, self._quirks
         head: JSON = {"model": info.api_id or info.id, "stream": True, "store": False}
-        if info.reasoning and INCLUDE not in self.left_out:
+        if info.reasoning and INCLUDE not in self.omissions:
             head["include"] = ["reasoning.encrypted_content"]
         if request.max_tokens is not None:
             head["max_output_tokens"] = request.max_tokens
@@ -86,7 +86,7 @@ class ResponsesBody:
             head[quirks.session_field] = request.session_id
         if request.tools and quirks.parallel_tool_calls is not None:
             head["parallel_tool_calls"] = quirks.parallel_tool_calls
-        if info.reasoning and quirks.reasoning_summary and SUMMARY not in self.left_out:
+        if info.reasoning and quirks.reasoning_summary and SUMMARY not in self.omissions:
             head["reasoning"] = {"summary": quirks.reasoning_summary}
         for name, value in options_of(info, request, quirks).items():
             _put_option(head, name, value)
@@ -97,7 +97,7 @@ class ResponsesBody:
     def _tool(self, spec: ToolSpec) -> JSON:
         if spec.name == PATCH_TOOL and self._takes_patches:
             return patch_tool(spec)
-        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
+        parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {
             "type": "function",
             "name": spec.name,
@@ -131,19 +131,19 @@ class ResponsesBody:
     def _assistant(self, message: AssistantModelMessage) -> Iterator[JSON]:
         """Yield the items of an answer. Thinking goes back to the model that made it, and never as the last item."""
         own = message.origin == self._info.ref
-        waiting: list[JSON] = []
+        thoughts: list[JSON] = []
         for piece in message.content:
             match piece:
                 case ReasoningPiece():
-                    data = self._write_thought(piece) if own and THINKING not in self.left_out else None
-                    waiting += [data] if data else []
+                    data = self._write_thought(piece) if own and THINKING not in self.omissions else None
+                    thoughts += [data] if data else []
                     continue
                 case TextPiece():
                     item = self._message(piece, own=own)
                 case CallPiece():
                     item = self._call(piece)
-            yield from waiting
-            waiting = []
+            yield from thoughts
+            thoughts = []
             yield item
 
     def _write_thought(self, piece: ReasoningPiece) -> JSON | None:
@@ -159,18 +159,18 @@ class ResponsesBody:
         item: JSON = {"type": "message", "role": "assistant"}
         item["content"] = [{"type": "output_text", "text": piece.text}]
         match piece.metadata.get(METADATA):
-            case {"phase": str(phase)} if own and PHASE not in self.left_out:
+            case {"phase": str(phase)} if own and PHASE not in self.omissions:
                 item["phase"] = phase
             case _:
                 pass
         return item
 
     def _call(self, piece: CallPiece) -> JSON:
-        name, same = tool_name(piece.name), _id(piece.id)
+        name, call = tool_name(piece.name), _id(piece.id)
         patch = self._patch(piece)
         if patch is not None:
-            return {"type": "custom_tool_call", "call_id": same, "name": name, "input": patch}
-        return {"type": "function_call", "call_id": same, "name": name, "arguments": piece.arguments}
+            return {"type": "custom_tool_call", "call_id": call, "name": name, "input": patch}
+        return {"type": "function_call", "call_id": call, "name": name, "arguments": piece.arguments}
 
     def _result(self, piece: ResultPiece) -> JSON:
         is_patch = piece.name == PATCH_TOOL and self._takes_patches
@@ -187,8 +187,8 @@ class ResponsesBody:
 
 
 def _put_option(head: JSON, name: str, value: Any) -> None:
-    """Put an option where this protocol has it; objects are merged into those that are there."""
-    group, field = INNER.get(name, ("", name))
+    """Set an option where this protocol has it; an object is merged with the present one."""
+    group, field = NESTED_OPTIONS.get(name, ("", name))
     if group:
         head[group] = {**head.get(group, {}), field: value}
     elif is_json_object(value) and is_json_object(head.get(field)):
@@ -198,7 +198,7 @@ def _put_option(head: JSON, name: str, value: Any) -> None:
 
 
 def _translate(head: JSON) -> JSON:
-    """Return the head with the fields of chat completions that have another place here."""
+    """Move fields of chat completions to where this protocol has them."""
     match head.get("response_format"):
         case {"type": "json_schema", "json_schema": {} as schema}:
             head["text"] = {**head.get("text", {}), "format": {"type": "json_schema", **schema}}

@@ -40,7 +40,7 @@ class ResponsesEvent(msgspec.Struct, gc=False):
 
 
 class OpenItem(msgspec.Struct):
-    """An output item that has begun. `has_text`: something of it has come."""
+    """An output item that has begun. `has_text`: a part of it was streamed."""
 
     kind: str
     call: OpenCall | None = None
@@ -58,7 +58,7 @@ class ResponsesReader(ResponseReader):
         self._decode = msgspec.json.Decoder(ResponsesEvent).decode
         self._open: dict[int, OpenItem] = {}
 
-    def read_whole(self, body: bytes) -> list[ModelEvent]:
+    def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the response itself."""
         try:
             event = self._decode(body)
@@ -113,7 +113,7 @@ class ResponsesReader(ResponseReader):
         self._reason = text(reason or response.get("status"))
         if self._reason in {"failed", "cancelled"}:
             self._fail({"message": f"the service ended the answer ({self._reason}) and gave no reason"})
-        self.done = self.ended = True
+        self.is_done = self.has_ended = True
 
     def _begin(self, index: int, item: Any) -> None:
         if not is_json_object(item):
@@ -128,7 +128,7 @@ class ResponsesReader(ResponseReader):
                 self._blocks.events += self._blocks.calls.add(open_item.call, f'{{"{PATCH_ARGUMENT}":"')
 
     def _end(self, index: int, item: Any) -> None:
-        """End an item; what it says as a whole is taken where no part of it came before."""
+        """End an item; its full content is used only if no part of it was streamed."""
         open_item = self._open.get(index)
         if open_item is None or not is_json_object(item):
             return
@@ -202,10 +202,10 @@ def tokens_of(usage: Any, tier: str = "") -> Tokens:
     if not is_json_object(usage):
         return NO_TOKENS
     prompt, output = count(usage, "input_tokens"), count(usage, "output_tokens")
-    cached = count(usage, "input_tokens_details", "cached_tokens")
+    cache_read = count(usage, "input_tokens_details", "cached_tokens")
     cache_write = count(usage, "input_tokens_details", "cache_write_tokens")
     reasoning = count(usage, "output_tokens_details", "reasoning_tokens")
-    fresh = max(prompt - cached - cache_write, 0)
-    total = fresh + output + cached + cache_write
-    cache = CacheTokens(read=cached, write=cache_write)
+    fresh = max(prompt - cache_read - cache_write, 0)
+    total = fresh + output + cache_read + cache_write
+    cache = CacheTokens(read=cache_read, write=cache_write)
     return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)

@@ -20,7 +20,7 @@ from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.part import MODEL_NOTES, SHELL_NOTES
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.store.permission_records import PLACE
+from codeloop.store.permission_records import WORKDIR
 from codeloop.tool.builtin.shell.denied_paths import deny_paths, has_denials, set_denied_aside
 from codeloop.tool.builtin.shell.editor_terminal import TERMINAL, run_in_editor
 from codeloop.tool.builtin.shell.facts import facts_of
@@ -208,7 +208,7 @@ async def _ask(
         needs = line.all(ctx.workspace, ctx.session.judge, is_asked=is_asked)
         if leaves:
             said: JSON = {"command": params.command, "reason": params.outside}
-            said |= {PLACE: str(directory)} if directory != ctx.workspace.directory else {}
+            said |= {WORKDIR: str(directory)} if directory != ctx.workspace.directory else {}
             need = make_need(params.command, line.analysis)
             if not need.unproven:
                 work = ctx.workspace

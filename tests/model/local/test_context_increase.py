@@ -14,7 +14,7 @@ from codeloop.model.catalog.local_servers import discover
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import RetryScheduled
 from codeloop.model.credentials.store import Credentials
-from codeloop.model.local.raising import derived_name, raise_of
+from codeloop.model.local.context_increase import find_increase, name_derived_model
 from codeloop.model.providers import Providers
 from codeloop.schema.config import Config
 from codeloop.schema.errors import APIError
@@ -123,9 +123,9 @@ async def test_models_that_were_derived_are_not_offered(tmp_path: Path) -> None:
     ],
 )
 def test_a_derived_model_has_a_name_that_says_of_what(model: str, derived: str) -> None:
-    assert derived_name(model, 9) == derived
+    assert name_derived_model(model, 9) == derived
 
 
 def test_other_servers_have_the_context_that_they_were_started_with() -> None:
-    assert raise_of("llama.cpp", "http://127.0.0.1:8080/v1") is None
-    assert raise_of("vllm", "http://127.0.0.1:8000/v1") is None
+    assert find_increase("llama.cpp", "http://127.0.0.1:8080/v1") is None
+    assert find_increase("vllm", "http://127.0.0.1:8000/v1") is None

@@ -1,4 +1,4 @@
-"""Locates Amazon's credentials and their region. Sends nothing."""
+"""Finds out where Amazon's credentials are, and for which region. Sends nothing."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _HYPERVISOR = (Path("/sys/devices/virtual/dmi/id/sys_vendor"), Path("/sys/class/
 
 
 def find(environment: Mapping[str, str]) -> str:
-    """Return a description of the credentials' source; empty without any."""
+    """Return where the credentials come from, in words for the user; empty if there are none."""
     is_named = bool(environment.get("AWS_PROFILE"))
     if environment.get("AWS_ACCESS_KEY_ID") and environment.get("AWS_SECRET_ACCESS_KEY") and not is_named:
         return "AWS_ACCESS_KEY_ID"
@@ -48,7 +48,7 @@ def is_instance(environment: Mapping[str, str]) -> bool:
 
 
 def settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return region and address of Bedrock: of the variables, else of the profile's region, else of the default one."""
+    """Return region and address of Bedrock by variable: as set, else by the profile's region, or the default one."""
     region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
     if not region:
         region = read_files(environment).profiles.get(profile_of(environment), {}).get("region")

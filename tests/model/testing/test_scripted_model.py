@@ -24,8 +24,8 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.testing.script import Places, ScriptedAnswer, ScriptedCall, pieces, read_answers
-from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, ScriptedCall, play_pieces, read_answers
+from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import error_message
 
 ASK = UserModelMessage((TextPiece("go"),))
@@ -65,7 +65,7 @@ async def test_text_reasoning_and_calls_come_in_order_and_in_pieces() -> None:
 @given(st.text(), st.integers(1, 50))
 def test_cutting_into_pieces_loses_no_character(text: str, deltas: int) -> None:
     answer = ScriptedAnswer(text=text, calls=(ScriptedCall("t", {"a": text}),), deltas=deltas)
-    events = [piece.event for piece in pieces(answer, 1)]
+    events = [piece.event for piece in play_pieces(answer, 1)]
     deltas_of_text = [event.text for event in events if isinstance(event, TextDelta)]
     assert "".join(deltas_of_text) == text
     assert len(deltas_of_text) == min(deltas, len(text))
@@ -106,7 +106,7 @@ async def test_places_are_filled_in_everywhere_and_only_there() -> None:
         '{"text": "In {directory} of {root}.", "calls": [{"name": "bash", "arguments":'
         ' {"command": "ls {directory}/x", "env": [{"{root}": 1}], "brace": "{other}"}}]}'
     )
-    model = ScriptedModel(answer, places=Places("/w/p/sub", "/w/p"))
+    model = ScriptedModel(answer, paths=ProjectPaths("/w/p/sub", "/w/p"))
     events = await said(model)
     assert events[0] == TextDelta("In /w/p/sub of /w/p.", 0)
     ready = next(event for event in events if isinstance(event, CallReady))
@@ -118,7 +118,9 @@ async def test_places_are_filled_in_everywhere_and_only_there() -> None:
 
 
 async def test_a_script_can_choose_other_words_for_the_places() -> None:
-    model = ScriptedModel(from_json('{"text": "f\\"{directory}\\" @@", "directory": "@@"}'), places=Places("/w", "/w"))
+    model = ScriptedModel(
+        from_json('{"text": "f\\"{directory}\\" @@", "directory": "@@"}'), paths=ProjectPaths("/w", "/w")
+    )
     assert (await said(model))[0] == TextDelta('f"{directory}" /w', 0)
 
 

@@ -11,7 +11,7 @@ from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_QUIET, S
 from codeloop.schema.live_events import LiveEvent
 
 QUIET = 250
-"""How many empty polls slow the polling down."""
+"""Empty polls after which polling slows down."""
 
 
 class StoredEvents(Protocol):
@@ -34,7 +34,7 @@ class EventLog(StoredEvents, Protocol):
         ...
 
 
-def read_stored(stored_events: StoredEvents, after: int, until: int) -> Iterable[Stamped]:
+def read_range(stored_events: StoredEvents, after: int, until: int) -> Iterable[Stamped]:
     """Return the stored events with `after < seq < until`, in order, read in batches.
 
     Raises GapError when some of them are no longer kept.
@@ -115,7 +115,7 @@ class Followers:
                     if item.seq is not None:
                         if item.seq <= last:
                             continue
-                        for stamped_event in read_stored(self._log, last, item.seq):
+                        for stamped_event in read_range(self._log, last, item.seq):
                             if follower.is_followed(stamped_event):
                                 yield stamped_event
                         last = item.seq
@@ -124,7 +124,7 @@ class Followers:
                 if follower.behind:
                     follower.behind = False
                     # Up to what is stored now: later ones are in the queue, between the live ones.
-                    for stamped_event in read_stored(self._log, last, self._log.last_seq() + 1):
+                    for stamped_event in read_range(self._log, last, self._log.last_seq() + 1):
                         last = stamped_event.seq or last
                         if follower.is_followed(stamped_event):
                             yield stamped_event

@@ -1,4 +1,4 @@
-"""Locates Google's application default credentials, with project and location. Sends nothing."""
+"""Finds Google's application default credentials, and the project and location to use. Sends nothing."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,12 +22,12 @@ def find_file(environment: Mapping[str, str]) -> Path | None:
     """Return the credentials file: the configured one, else gcloud's; None without one."""
     if path := environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip():
         return Path(path).expanduser()
-    folder = environment.get("CLOUDSDK_CONFIG", "")
+    configured = environment.get("CLOUDSDK_CONFIG", "")
     home = environment.get("HOME") or environment.get("USERPROFILE") or ""
-    place = Path(folder) if folder else Path(home) / ".config" / "gcloud" if home else None
-    if place is None or not (found := place / "application_default_credentials.json").is_file():
+    folder = Path(configured) if configured else Path(home) / ".config" / "gcloud" if home else None
+    if folder is None or not (file := folder / "application_default_credentials.json").is_file():
         return None
-    return found
+    return file
 
 
 def has_metadata_service(environment: Mapping[str, str]) -> bool:
@@ -41,7 +41,7 @@ def has_metadata_service(environment: Mapping[str, str]) -> bool:
 
 
 def find(environment: Mapping[str, str]) -> str:
-    """Return a description of the credentials' source; empty without any."""
+    """Return where the credentials come from, in words for the user; empty if there are none."""
     if (file := find_file(environment)) is not None:
         return str(file)
     return "the metadata service of this machine" if has_metadata_service(environment) else ""
@@ -54,8 +54,8 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
     )
     location = _first(environment, "GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION") or GLOBAL
     host = environment.get("GOOGLE_VERTEX_ENDPOINT") or host_of(location)
-    settings_found = {"GOOGLE_VERTEX_LOCATION": location, "GOOGLE_VERTEX_ENDPOINT": host}
-    return {**settings_found, "GOOGLE_VERTEX_PROJECT": project} if project else settings_found
+    values = {"GOOGLE_VERTEX_LOCATION": location, "GOOGLE_VERTEX_ENDPOINT": host}
+    return {**values, "GOOGLE_VERTEX_PROJECT": project} if project else values
 
 
 def host_of(location: str) -> str:

@@ -3,31 +3,31 @@
 from collections.abc import AsyncGenerator, Sequence
 
 from codeloop.model.chat import Finished, Limits, ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.testing.script import NOWHERE, Kind, Places, ScriptedAnswer, pieces
+from codeloop.model.testing.script import NO_PATHS, Kind, ProjectPaths, ScriptedAnswer, play_pieces
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
 
-SCRIPTED = ModelInfo(
+SCRIPT_INFO = ModelInfo(
     provider_id="scripted", id="script", name="Script", limits=Limits(context=200_000, output=32_000), attachment=True
 )
-_BREATH = 50
-"""Pieces without a pause between two chances for other tasks to run."""
+_YIELD_EVERY = 50
+"""Pieces without pauses, after which other tasks get a chance to run."""
 
 
 class ScriptedModel:
     """Replies with `answers` in order: requests with tools get those of kind `main`, all others those of kind `side`.
 
-    A request too many ends with an error that says so.
+    When there is no answer left, a request ends with an error that says so.
     """
 
     def __init__(
         self,
         answers: Sequence[ScriptedAnswer],
-        info: ModelInfo = SCRIPTED,
-        places: Places = NOWHERE,
+        info: ModelInfo = SCRIPT_INFO,
+        paths: ProjectPaths = NO_PATHS,
         name: str = "The script",
     ) -> None:
         self._info = info
-        self._places = places
+        self._paths = paths
         self._name = name
         self._remaining: dict[Kind, list[ScriptedAnswer]] = {
             "main": [answer for answer in answers if answer.kind == "main"],
@@ -48,7 +48,7 @@ class ScriptedModel:
             yield Finished("error", error=failure(f"{self._name} has no further answer for a {kind} request."))
             return
         self._answer_count += 1
-        async for event in play(scripted_answers.pop(0).fill_places(self._places), self._answer_count):
+        async for event in play(scripted_answers.pop(0).fill_paths(self._paths), self._answer_count):
             yield event
 
 
@@ -58,16 +58,16 @@ def kind_of(request: ModelRequest) -> Kind:
 
 
 async def play(answer: ScriptedAnswer, number: int, speed: float = 1.0) -> AsyncGenerator[ModelEvent]:
-    """Yield an answer's events up to `Finished`, waiting `speed` times as long as it says."""
+    """Yield an answer's events up to `Finished`; its pauses are multiplied by `speed`."""
     import asyncio
 
-    for count, (wait, event) in enumerate(pieces(answer, number)):
-        if wait * speed or not count % _BREATH:
+    for count, (wait, event) in enumerate(play_pieces(answer, number)):
+        if wait * speed or not count % _YIELD_EVERY:
             await asyncio.sleep(wait * speed)
         yield event
     yield Finished(answer.reason(), answer.to_tokens(), answer.error)
 
 
 def failure(message: str) -> MessageError:
-    """Return the error that a stream ends with when the fault is the script's."""
+    """Return the error that ends a stream when the script does not fit the requests."""
     return UnknownError(data=UnknownData(message=message))

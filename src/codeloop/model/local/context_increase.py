@@ -1,0 +1,72 @@
+"""Gives a model of a local server more context, for the servers whose clients may ask for it."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from codeloop.model.catalog.local_servers import DERIVED_PREFIX, ask_json
+from codeloop.model.local.context import identify_server, read_loaded_context, strip_path
+from codeloop.model.wire.response import count, items, text
+from codeloop.schema.limits import LOCAL_ASK, LOCAL_LOAD
+
+
+class LoadResult(NamedTuple):
+    """The model's name in requests from now on, and the tokens that it has been loaded with; 0: loading failed."""
+
+    model: str
+    loaded: int
+
+
+ContextIncrease = Callable[[str, str, int], Awaitable[LoadResult]]
+"""Takes the base URL of the server, the name of the model, and the tokens that its context should have."""
+
+
+async def _increase_ollama(url: str, model: str, tokens: int) -> LoadResult:
+    """Create a model with that context and the files of `model`: requests of chat completions can't set a context."""
+    root, name = strip_path(url), name_derived_model(model, tokens)
+    body = {"model": name, "from": model, "parameters": {"num_ctx": tokens}, "stream": False}
+    if (await ask_json(f"{root}/api/create", body, LOCAL_ASK.seconds)).get("status") != "success":
+        return LoadResult(model, 0)
+    await ask_json(f"{root}/api/generate", {"model": name}, LOCAL_LOAD.seconds)
+    return LoadResult(name, await read_loaded_context(root, name))
+
+
+def name_derived_model(model: str, tokens: int) -> str:
+    """Return the name of Ollama's model that is `model` with another context, such as `codeloop/qwen3:8b-32768`."""
+    path, _, tag = model.rpartition(":") if re.search(r":[^/]*$", model) else (model, "", "latest")
+    return f"{DERIVED_PREFIX}{re.sub(r'[/:]', '-', path)}:{tag}-{tokens}"
+
+
+async def _increase_lmstudio(url: str, model: str, tokens: int) -> LoadResult:
+    """Load the model again with that context; if that fails, with the context that it had before."""
+    root = strip_path(url)
+    rows = items((await ask_json(f"{root}/api/v1/models", None, LOCAL_ASK.seconds)).get("models"))
+    row = next((each for each in rows if model in {text(each.get("key")), *_list_instances(each)}), None)
+    if row is None:
+        return LoadResult(model, 0)
+    before = [count(each, "config", "context_length") for each in items(row.get("loaded_instances"))]
+    for instance in _list_instances(row):
+        await ask_json(f"{root}/api/v1/models/unload", {"instance_id": instance}, LOCAL_LOAD.seconds)
+    result = await _load_lmstudio(root, text(row.get("key")), tokens)
+    if not result.loaded and before:
+        await _load_lmstudio(root, text(row.get("key")), max(before))
+    return result
+
+
+async def _load_lmstudio(root: str, key: str, context: int) -> LoadResult:
+    body = {"model": key, "context_length": context, "echo_load_config": True}
+    answer = await ask_json(f"{root}/api/v1/models/load", body, LOCAL_LOAD.seconds)
+    return LoadResult(text(answer.get("instance_id")) or key, count(answer, "load_config", "context_length"))
+
+
+def _list_instances(row: dict[str, object]) -> list[str]:
+    return [text(each.get("id")) for each in items(row.get("loaded_instances"))]
+
+
+INCREASES: dict[str, ContextIncrease] = {"ollama": _increase_ollama, "lmstudio": _increase_lmstudio}
+"""By provider id; other servers keep the context that they were started with."""
+
+
+def find_increase(provider_id: str, url: str) -> ContextIncrease | None:
+    """Return how a provider's local server gives a model more context; None: it can't."""
+    return INCREASES.get(identify_server(provider_id, url))
