@@ -20,7 +20,7 @@ RESERVED_FIELDS = frozenset({"messages", "stream", "system", "tools", "model"})
 
 
 class EncodingCache(Generic[MessageForm]):
-    """Encoded messages and tools of earlier requests, so that each step of a long conversation encodes only what is new.
+    """Encoded messages and tools of earlier requests, so that each step encodes only what is new.
 
     It holds the turns of the latest request of each conversation that was used lately; a session's requests all offer
     the same tools.
