@@ -16,7 +16,7 @@ from codeloop.tui.settings.launch import AskTrust, UiLaunch
 
 
 def show_terminal_ui(options: Options) -> int:
-    """Show the terminal UI until the person leaves; return the exit code. Raises CodeloopError if it can't begin."""
+    """Show the terminal UI until the user leaves; return the exit code. Raises CodeloopError if it can't begin."""
     gc.disable()  # until the project is open: what is made until then stays, and a look at it all delays the screen
     paths = find_paths(os.environ)
     directory = (options.directory or Path()).absolute()

@@ -22,7 +22,7 @@ from tests.support.project import Rig
 
 
 class Played:
-    """The UI, and ways to use it as a person does."""
+    """The UI, and ways to use it as a user does."""
 
     def __init__(self, ui: TerminalUI, pilot: Pilot[int]) -> None:
         self.ui = ui
@@ -87,7 +87,7 @@ async def played(
         return await client.call(SESSION_CREATE, CreateSession())
 
     patient = state.parent / "patient.json"
-    patient.write_text('{"leader_timeout": 60000}')  # a busy machine is slower than a person
+    patient.write_text('{"leader_timeout": 60000}')  # a busy machine is slower than a user
     ui = create_ui(
         UiLaunch(
             open_project=opened,

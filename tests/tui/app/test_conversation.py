@@ -1,4 +1,4 @@
-"""A conversation as a person has it: prompts, answers, questions, undo, tabs."""
+"""A conversation as a user has it: prompts, answers, questions, undo, tabs."""
 
 import time
 from pathlib import Path
@@ -132,7 +132,7 @@ async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_
     async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
         ui.ui.tab.panel._early._silence = lambda: (
             60.0
-        )  # three keys may take a busy machine longer than a person takes to read
+        )  # three keys may take a busy machine longer than a user takes to read
         await ui.type("write it", "enter")
         await ui.until(lambda: ui.ui.tab.panel.request is not None)
         await ui.type("yes")

@@ -1,4 +1,4 @@
-"""Prompts put aside, the person's own editor, and subagents, each by its command."""
+"""The stash of prompts, the user's own editor, and subagents, each by its command."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is wrong with a person's `keybinds` is told; what the reference has besides is let be."""
+"""Mistakes in a user's `keybinds` are reported; names that only the reference has are ignored."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a person is asked: a change, a command, for a subagent; edited, refused with words; several questions."""
+"""What a user is asked: a change, a command, for a subagent; edited, refused with words; several questions."""
 
 from pathlib import Path
 from typing import Any

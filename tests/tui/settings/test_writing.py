@@ -1,4 +1,4 @@
-"""Settings are written into a file of the person, whose comments stay, and taken out of it."""
+"""Settings are written into a file of the user, whose comments stay, and taken out of it."""
 
 from pathlib import Path
 

@@ -27,7 +27,7 @@ class Talk:
         self.messages: list[Said] = []
 
     def prompt(self, *given: Part, **changed: Any) -> Said:
-        """Let a person say something."""
+        """Let a user say something."""
         name, at = self._next()
         return self._add(replace(self._prompt, id=name, time=replace(self._prompt.time, created=at), **changed), given)
 

@@ -1,4 +1,4 @@
-"""Copies reach the person's desktop, and so do calls, by whatever way there is."""
+"""Copies reach the user's desktop, and so do calls, by whatever way there is."""
 
 import base64
 from pathlib import Path

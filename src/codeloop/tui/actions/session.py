@@ -33,8 +33,8 @@ async def interrupt(ui: Ui, _words: str) -> None:
     elif ui.repeated_key.confirm(f"{ui.keys.key_of('session_interrupt')} again to stop the turn"):
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.server_prompts]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
-        unanswered = [message for message in waiting if not view.log.turn(message.info.id)]
-        await prompt.queue.give_back(unanswered, to_editor=not prompt.entry.text)
+        prompts_without_answer = [message for message in waiting if not view.log.turn(message.info.id)]
+        await prompt.queue.give_back(prompts_without_answer, to_editor=not prompt.entry.text)
 
 
 async def take_over(ui: Ui, words: str) -> None:

@@ -52,9 +52,9 @@ class ModelPicker(Picker[ModelRef]):
         picks = {
             format_reference(pick.value): pick for provider in providers for pick in self._list_picks(provider, "")
         }
-        remembered = self._memory.read()
-        recent = [ref for ref in remembered.recent if ref not in remembered.favourites]
-        for group, refs in ((FAVOURITES, remembered.favourites), (RECENT, recent)):
+        memory = self._memory.read()
+        recent = [ref for ref in memory.recent if ref not in memory.favourites]
+        for group, refs in ((FAVOURITES, memory.favourites), (RECENT, recent)):
             for ref in refs:
                 pick = picks.pop(ref, None)
                 if pick is not None:

@@ -170,8 +170,8 @@ def _parse(setting: Setting, text: str) -> object:
 
 
 def _nest(keys: Sequence[str], value: object) -> JSON:
-    first, *rest = keys
-    return {first: _nest(rest, value) if rest else value}
+    first, *more_keys = keys
+    return {first: _nest(more_keys, value) if more_keys else value}
 
 
 def _read_value(values: JSON, keys: Sequence[str]) -> str:

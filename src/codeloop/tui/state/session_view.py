@@ -32,6 +32,7 @@ from codeloop.tui.state.message_log import MessageLog
 _FILE = re.compile(r"^Index: (.+)$", re.MULTILINE)
 """The line of a diff that names a file."""
 Request = PermissionRequest | QuestionRequest
+"""What the user is asked by a tool, or by the model."""
 
 
 class SessionView:

@@ -45,7 +45,7 @@ class InputQueue:
         self._parser = KeyParser()
         self._waiting: deque[tuple[float, Arrival]] = deque()
         """With the time at which each came (monotonic seconds)."""
-        self._sent = 0
+        self._in_flight = 0
         """Keys given to the app since it last had handled all."""
         self._pause: asyncio.Task[None] | None = None
         """The task that waits until the app has handled its keys."""
@@ -72,19 +72,19 @@ class InputQueue:
     def _feed(self) -> None:
         """Give the app its next keys, unless it has not handled the last ones."""
         while self._waiting and self._pause is None:
-            if self._sent >= AT_ONCE:
+            if self._in_flight >= AT_ONCE:
                 self._pause = asyncio.create_task(self._wait_for_app())
                 return
             came, arrival = self._waiting.popleft()
-            text, room = arrival.text, AT_ONCE - self._sent
+            text, room = arrival.text, AT_ONCE - self._in_flight
             if arrival.kind == "paste":
-                self._sent += 1
+                self._in_flight += 1
                 self._send(events.Paste(text))
                 continue
             if len(text) > room and not text.startswith("\x1b"):
                 self._waiting.appendleft((came, Arrival("keys", text[room:])))
                 text = text[:room]
-            self._sent += len(text)
+            self._in_flight += len(text)
             for message in [events.Key("escape", text)] if text == "\x1b" else self._parser.feed(text):
                 self._send(message)
 
@@ -101,7 +101,7 @@ class InputQueue:
             async with asyncio.timeout(HANDLING_TIMEOUT):
                 await event.wait()
                 await self._app.wait_for_keys()
-        self._sent, self._pause = 0, None
+        self._in_flight, self._pause = 0, None
         self._feed()
 
 

@@ -24,6 +24,7 @@ _FAINT = ("text_muted", "diff_line_number", "diff_context", "syntax_comment", "m
 _LEAST = 168
 """The RGB value of the darkest grey on them in dark mode."""
 _STEPS = (0, 95, 135, 175, 215, 255)
+"""The levels of red, green and blue in the palette's cube of 216 colours; 24 greys follow them."""
 RGB = tuple[int, int, int]
 _CUBE: tuple[RGB, ...] = tuple((red, green, blue) for red in _STEPS for green in _STEPS for blue in _STEPS)
 _GREYS: tuple[RGB, ...] = tuple((level, level, level) for level in range(8, 239, 10))

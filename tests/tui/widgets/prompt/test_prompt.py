@@ -1,4 +1,4 @@
-"""The prompt as a person uses it: keys in, a prompt out."""
+"""The prompt as a user uses it: keys in, a prompt out."""
 
 from pathlib import Path
 

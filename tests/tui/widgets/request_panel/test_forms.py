@@ -1,4 +1,4 @@
-"""What was typed is not lost when a person goes back to the choices."""
+"""What was typed is not lost when a user goes back to the choices."""
 
 from codeloop.client.permission_text import Asking
 from codeloop.schema.permission import PermissionRequest

@@ -17,7 +17,8 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.operation import QUESTION_LIST, NoArguments
 from codeloop.schema.permission import PermissionRequest
-from codeloop.tui.widgets.request_panel.form import FormAnswer, Request
+from codeloop.tui.state.session_view import Request
+from codeloop.tui.widgets.request_panel.form import FormAnswer
 from codeloop.tui.widgets.request_panel.panel import WITHDRAWN, RequestPanel
 from codeloop.tui.widgets.request_panel.send_answer import send_answer
 from tests.support.project import Rig, call, calls, rig, until

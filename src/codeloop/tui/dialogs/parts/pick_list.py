@@ -63,7 +63,7 @@ class PickRows(Sequence[Row]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Row]: ...
     def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        """Make a row."""
+        """Draw a row: a heading, or a pick."""
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
         line, styles = self._lines[index], self.styles
@@ -71,9 +71,9 @@ class PickRows(Sequence[Row]):
             return []
         if isinstance(line, str):
             return [Segment(cut_line(line, self.width), styles.of("text_muted", "bold"))] if line else []
-        return self._pick(self._picks[self._indices[line]], styles, is_here=line == self.cursor)
+        return self._draw_pick(self._picks[self._indices[line]], styles, is_here=line == self.cursor)
 
-    def _pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
+    def _draw_pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
         width, muted_style = self.width, styles.of("text_muted")
         look = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _LONGEST, escape_answer_controls)

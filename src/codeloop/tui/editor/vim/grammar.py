@@ -18,17 +18,21 @@ NORMAL = re.compile(
     rf"{_WITH}(?:(?P<operator>{_OPERATOR})(?P<more>{_NUMBER})?(?:(?P<target>{_MOTION}|{_OBJECT})|(?P<twice>g?[dcy<>uU~]))"
     rf"|(?P<motion>{_MOTION})|(?P<command>r{_ANY}|g[Jiv]|[iaIAoOxXDCYsSpPuJ~vVR.])|{_NOTHING})\Z"
 )
+"""A complete command in normal mode."""
 VISUAL = re.compile(
     rf"{_WITH}(?:(?P<motion>{_MOTION})|(?P<object>{_OBJECT})"
     rf"|(?P<command>r{_ANY}|g[JuU~v]|[dxcsyopPJ~uUvVXDCSRY<>])|{_NOTHING})\Z"
 )
+"""A complete command in visual mode."""
 INCOMPLETE = re.compile(
     rf'(?:"|(?:".)?(?:[1-9]\d*)?(?:"|(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?(?:[iagfFtTrmq@zZ\[\]\'`]|{_LINE}|:[^\n]*)?))\Z'
 )
+"""The start of a command: more keys may follow. Keys that fit none of these are dropped."""
 LINE = re.compile(rf'(?:".)?(?:[1-9]\d*)?(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?[/?:][^\n]*\Z')
-"""A line that Enter ends."""
+"""The start of a search or a colon command, a line that Enter ends."""
 
 KEYS = {"up": "k", "down": "j", "backspace": "h", "left": "h", "right": "l", "home": "0", "end": "$", "delete": "x"}
+"""Keys without a character, and the command that each stands for."""
 SCROLLS = {
     "ctrl+u": "messages_half_page_up",
     "ctrl+d": "messages_half_page_down",

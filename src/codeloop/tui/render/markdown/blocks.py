@@ -121,15 +121,15 @@ class BlockReader:
 
     def read(self, line: str) -> Iterator[Leaf]:
         """Parse a line without its end, or the start of a long one, and yield the blocks that it finishes."""
-        continued, content = self._match_containers(line)
-        is_whole = continued == len(self._containers)
+        inside, content = self._match_containers(line)
+        is_whole = inside == len(self._containers)
         block = self._open
-        if block is not None and block.kind == "fence" and not self._has_quote(continued):
+        if block is not None and block.kind == "fence" and not self._has_quote(inside):
             # Within an item too: what a model forgot to indent is still code.
             yield from self._read_code(block, content)
             return
         if not content.strip():
-            yield from self._blank_line(continued)
+            yield from self._blank_line(inside)
             return
         if block is not None and block.kind == "indented" and is_whole and content.startswith("    "):
             for _ in range(block.blanks):
@@ -140,7 +140,7 @@ class BlockReader:
         if block is not None and block.kind == "paragraph" and is_whole and not self._blank and _PLAIN.match(content):
             yield from self._add_text(content)  # the most frequent line needs no further look
             return
-        yield from self._begin_blocks(continued, content)
+        yield from self._begin_blocks(inside, content)
 
     def _match_containers(self, line: str) -> tuple[int, str]:
         """Return how many containers the line continues, and its content within them."""
@@ -165,21 +165,21 @@ class BlockReader:
     def _has_quote(self, start: int) -> bool:
         return any(not container.marker for container in self._containers[start:])
 
-    def _blank_line(self, continued: int) -> Iterator[Leaf]:
+    def _blank_line(self, inside: int) -> Iterator[Leaf]:
         block = self._open
         if block is not None and block.kind == "indented":
             block.blanks += 1
         elif block is not None:
             yield from self._close()
-        if any(not container.marker for container in self._containers[continued:]):
+        if any(not container.marker for container in self._containers[inside:]):
             yield from self._close()
-            del self._containers[continued:]
+            del self._containers[inside:]
         self._blank = True
 
-    def _begin_blocks(self, continued: int, content: str) -> Iterator[Leaf]:
+    def _begin_blocks(self, inside: int, content: str) -> Iterator[Leaf]:
         """Parse a line that may begin a block."""
         is_lazy = self._open is not None and self._open.kind == "paragraph" and not self._blank
-        depth = continued
+        depth = inside
         while depth < DEEPEST:
             if (match := _QUOTE.match(content)) is not None:
                 yield from self._shrink(depth)

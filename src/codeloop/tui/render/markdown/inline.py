@@ -261,9 +261,9 @@ class _Inline:
 
 def _merge(pieces: list[Piece]) -> list[Piece]:
     """Join neighbours of the same look, and drop empty pieces."""
-    merged: list[Piece] = []
+    result_pieces: list[Piece] = []
     for piece in pieces:
-        last = merged[-1] if merged else None
+        last = result_pieces[-1] if result_pieces else None
         if (
             last is not None
             and last.looks == piece.looks
@@ -272,8 +272,8 @@ def _merge(pieces: list[Piece]) -> list[Piece]:
         ):
             last.text += piece.text
         elif piece.text:
-            merged.append(piece)
-    return merged
+            result_pieces.append(piece)
+    return result_pieces
 
 
 def _is_mark(char: str) -> bool:

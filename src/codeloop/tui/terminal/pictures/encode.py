@@ -55,8 +55,8 @@ def upload_picture(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]
 
 def kitty_commands(keys: str, data: bytes) -> tuple[str, ...]:
     """Return kitty's commands that transfer data, without answers."""
-    encoded = base64.b64encode(data).decode("ascii")
-    chunks = [encoded[at : at + _CHUNK] for at in range(0, len(encoded), _CHUNK)] or [""]
+    text = base64.b64encode(data).decode("ascii")
+    chunks = [text[at : at + _CHUNK] for at in range(0, len(text), _CHUNK)] or [""]
     return tuple(
         f"\x1b_Gq=2,{'' if at else f'{keys},'}m={int(at < len(chunks) - 1)};{chunk}\x1b\\"
         for at, chunk in enumerate(chunks)
@@ -97,9 +97,9 @@ def _fill_box(data: bytes, box: PictureBox) -> "Image":
     from PIL import Image
 
     image = _scale(data, box)
-    padded = Image.new("RGBA", (box.columns * box.cell[0], box.rows * box.cell[1]))
-    padded.paste(image, (0, 0))
-    return padded
+    canvas = Image.new("RGBA", (box.columns * box.cell[0], box.rows * box.cell[1]))
+    canvas.paste(image, (0, 0))
+    return canvas
 
 
 def _quantise(image: "Image", colours: int) -> tuple["Image", list[int]]:

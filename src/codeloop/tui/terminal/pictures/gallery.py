@@ -31,7 +31,7 @@ class PictureScreen(Protocol):
         ...
 
     def list_visible_spaces(self) -> Iterable[PictureSpace]:
-        """Return the places that are on the screen."""
+        """Return the spaces for pictures that are on the screen."""
         ...
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> object:
@@ -39,7 +39,7 @@ class PictureScreen(Protocol):
         ...
 
     def show(self, commands: Sequence[str], *, as_text: bool) -> None:
-        """Write commands to the terminal, then show a finished picture, perhaps as text."""
+        """Write commands to the terminal, then show a finished picture; `as_text`: its rows are text, as with kitty."""
         ...
 
 

@@ -118,6 +118,7 @@ class InlinePictures:
             self._fit()
 
     def _fit(self) -> None:
+        """Give pictures another size after the screen or its cells have changed."""
         cell = self._find_cell(is_needed=False)
         if self._gallery is None or cell is None or (room := self._find_room(cell)) == self._gallery.room:
             return
@@ -132,7 +133,7 @@ class InlinePictures:
         return next(file_parts, None)
 
     def list_visible_spaces(self) -> list[PictureSpace]:
-        """Return the places that are on the screen."""
+        """Return the spaces for pictures that are on the screen, row by row."""
         height = self._ui.tab.transcript.size.height
         rows = self._ui.tab.transcript.pictures.rows.items()
         return [row.space for y, row in rows if row.space is not None and y < height]
@@ -142,7 +143,7 @@ class InlinePictures:
         return self._ui.start_task(work)
 
     def show(self, commands: Sequence[str], *, as_text: bool) -> None:
-        """Hand commands to the terminal, then show a picture that is ready, perhaps as text."""
+        """Write commands to the terminal, then show a finished picture; `as_text`: its rows are text, as with kitty."""
         self._ui.tell_terminal("".join(pass_through(command, os.environ) for command in commands))
         self._set_farewell()
         if as_text:
@@ -168,9 +169,11 @@ class InlinePictures:
         return slices
 
     def _find_cell(self, *, is_needed: bool) -> tuple[int, int] | None:
+        """Return a cell's width and height in pixels; unknown: None if it `is_needed` exactly, else the usual one."""
         return find_cell_size(self._answers, _STDIN) or (None if is_needed else _CELL)
 
     def _find_room(self, cell: tuple[int, int]) -> PictureBox:
+        """Return the largest box of a picture on this screen."""
         return PictureBox(kitty.MOST, min(max(self._ui.size.height // _SHARE, 1), kitty.MOST), cell)
 
     def _paint_later(self, seconds: float) -> None:

@@ -34,34 +34,34 @@ class Painter:
     def __init__(self, list_slices: Callable[[], Mapping[Spot, Slice]], later: Callable[[float], None]) -> None:
         self._list_slices = list_slices
         self._later = later
-        self._drawn: dict[Spot, Slice] = {}
+        self._slices: dict[Spot, Slice] = {}
         """The slices that are on the screen."""
         self._free_at = 0.0
         """The estimated time when the terminal has drawn earlier output."""
 
     def erase(self, update: Any) -> None:
         """Note an update of the screen, which erases the pictures that it covers."""
-        if not self._drawn:
+        if not self._slices:
             return
         if not isinstance(update, Changes):
-            self._drawn.clear()
+            self._slices.clear()
             return
         spans = [(line, start, end) for line, start, end, _ in update.parts()]
-        for spot, each in [*self._drawn.items()]:
+        for spot, each in [*self._slices.items()]:
             line, column = spot
             if any(line == at and start < column + each.columns and end > column for at, start, end in spans):
-                del self._drawn[spot]
+                del self._slices[spot]
 
     def frame(self) -> str:
         """Return the output that draws visible pictures not yet on the screen."""
-        missing = {spot: each for spot, each in self._list_slices().items() if self._drawn.get(spot) != each}
+        missing = {spot: each for spot, each in self._list_slices().items() if self._slices.get(spot) != each}
         if not missing:
             return ""
         now = time.monotonic()
         if now < self._free_at:
             self._later(max(self._free_at - now, SETTLE_SECONDS))
             return ""
-        self._drawn.update(missing)
+        self._slices.update(missing)
         drawings = "".join(
             f"\x1b[{line + 1};{column + 1}H{each.drawing}"
             for (line, column), each in sorted(missing.items(), key=_spot)

@@ -55,7 +55,7 @@ class PromptPreparer:
                 if name is not None:
                     words = expand_chips(prompt.chips, match[2] or "")
                     return SlashCall(name, words.strip(), _attach_images(prompt))
-                if not os.path.lexists(f"/{match[1]}"):
+                if not os.path.lexists(f"/{match[1]}"):  # a path such as /etc begins a prompt
                     also = [each for row in commands for each in row.also]
                     close = suggest_names(f"/{each}" for each in similar_names(match[1], names, also))
                     raise UnknownCommand(

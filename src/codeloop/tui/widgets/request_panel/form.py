@@ -5,10 +5,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from codeloop.client.numbers import Look
-from codeloop.schema.permission import PermissionRequest, Reply
-from codeloop.schema.question import QuestionRequest
-
-Request = PermissionRequest | QuestionRequest
+from codeloop.schema.permission import Reply
 
 
 class FormRow(Struct, frozen=True):

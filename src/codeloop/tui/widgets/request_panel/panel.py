@@ -22,10 +22,11 @@ from codeloop.tui.dialogs.parts.reader import ReadingScreen
 from codeloop.tui.keys.early_keys import EarlyKeys
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
 from codeloop.tui.render.text_rows import wrap_text
+from codeloop.tui.state.session_view import Request
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import app_of
 from codeloop.tui.widgets.line_input import LineInput
-from codeloop.tui.widgets.request_panel.form import Form, FormAnswer, FormEntry, Request
+from codeloop.tui.widgets.request_panel.form import Form, FormAnswer, FormEntry
 from codeloop.tui.widgets.request_panel.form_rows import draw_choices, draw_content, draw_head
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm

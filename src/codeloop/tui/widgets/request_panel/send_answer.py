@@ -5,7 +5,8 @@ from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion,
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY
 from codeloop.schema.permission import PermissionRequest
-from codeloop.tui.widgets.request_panel.form import FormAnswer, Request
+from codeloop.tui.state.session_view import Request
+from codeloop.tui.widgets.request_panel.form import FormAnswer
 
 _NOT_WAITING = {"PermissionNotFoundError", "QuestionNotFoundError"}
 """The errors of a request that was answered elsewhere, or withdrawn."""
