@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import rig
-from tests.tui.app.played import played
+from tests.tui.app.running_ui import played
 
 
 @pytest.mark.slow
