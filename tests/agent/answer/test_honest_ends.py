@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.answer.admissions import admits_failure, names_test_changes
+from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
 from codeloop.agent.answer.checks import describe_problem, find_failure, list_checks
 from codeloop.kit.diff import unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
@@ -159,6 +159,19 @@ ADMISSIONS = (
     "One test fails on Windows only.",
     "I have not been able to verify it.",
 )
+UNRUN = (
+    "Verified: the narrow tests, ruff.\n- **Not run**: the other tests of tests/test_preconf.py.",
+    "The slow tests were not run again, only those that had failed.",
+    "Checked with pytest -k times. The rest of the suite has not been rerun.",
+    "I only ran the failed tests again.",
+)
+NOT_UNRUN = (
+    "Done.",
+    "All tests pass.",
+    "Hooks are not run twice any more.",
+    "The hook is not run when the file is empty.",
+    "Only the tests changed.",
+)
 DENIALS = (
     "Done.",
     "All tests pass.",
@@ -176,6 +189,11 @@ DENIALS = (
     "If the check fails, the error is shown.",
     "The parser did not handle None; now it does.",
 )
+
+
+@pytest.mark.parametrize(("text", "expected"), [(t, True) for t in UNRUN] + [(t, False) for t in NOT_UNRUN])
+def test_an_answer_that_names_checks_that_were_not_run_is_known(text: str, *, expected: bool) -> None:
+    assert names_unrun_checks(text) is expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [(t, True) for t in ADMISSIONS] + [(t, False) for t in DENIALS])
@@ -203,6 +221,17 @@ async def test_no_reminder_follows_an_answer_that_says_what_fails(tmp_path: Path
         await it.prompt(limits=RunLimits(attended=False))
         assert not reminders(it)
         assert len(it.model.requests) == 2
+
+
+@pytest.mark.parametrize(("answer", "number"), [(UNRUN[0], 0), ("All done.", 1)])
+async def test_an_answer_that_says_which_checks_were_not_run_is_taken(tmp_path: Path, answer: str, number: int) -> None:
+    some = calls(call("bash", command="./pytest"), call("bash", command="./pytest -k times"))
+    async with rig(tmp_path, [some, ScriptedAnswer(text=answer), DONE]) as it:
+        program = tmp_path / "work" / "pytest"
+        program.write_text('#!/bin/sh\ntest "$1" = -k\n')
+        program.chmod(0o755)
+        await it.prompt(limits=RunLimits(attended=False))
+        assert ["has not passed since" in words for words in reminders(it)] == [True] * number
 
 
 async def test_a_removed_test_is_asked_about_once(tmp_path: Path) -> None:

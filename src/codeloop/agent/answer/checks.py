@@ -67,6 +67,7 @@ _NOT_STARTED = re.compile(
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 NOT_SHOWN = "nothing shows that the last check passed"
+FAILED_BEFORE = "a check failed and has not passed since"
 TESTS_CHANGED = "tests changed since a check failed"
 
 
@@ -155,7 +156,7 @@ def describe_problem(check_runs: Sequence[CheckRun]) -> tuple[str, str] | None:
     if not last.passed:
         return NOT_SHOWN, last.command
     if (failure := find_failure(check_runs)) is not None:
-        return "a check failed and has not passed since", failure.command
+        return FAILED_BEFORE, failure.command
     return (TESTS_CHANGED, "; ".join(last.test_changes)) if last.test_changes else None
 
 

@@ -4,8 +4,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from codeloop.agent.answer.admissions import admits_failure, names_test_changes
-from codeloop.agent.answer.checks import NOT_SHOWN, TESTS_CHANGED, describe_problem, list_checks
+from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
+from codeloop.agent.answer.checks import FAILED_BEFORE, NOT_SHOWN, TESTS_CHANGED, describe_problem, list_checks
 from codeloop.agent.engine import Engine
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id
@@ -136,6 +136,8 @@ def _list_left(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, remind
         what, detail = problem
         if what == TESTS_CHANGED and (names_test_changes(answer) or any(what in each for each in reminders)):
             return remaining
+        if what == FAILED_BEFORE and names_unrun_checks(answer):
+            return remaining  # a part of it passed, and the answer says that it is a part
         advice = ": run it so that its exit code counts" if what == NOT_SHOWN else ""
         remaining.append(f"{what} ({detail[: _NAMED * (2 if what == TESTS_CHANGED else 1)]}){advice}")
     return remaining
