@@ -59,7 +59,11 @@ async def in_force(project: Project, args: PermissionQuery) -> PermissionsInForc
         lists = list(engine.call_rules(session.id, agent).lists)
     rules = [
         RuleInForce(
-            permission=rule.permission, pattern=rule.pattern, action=rule.action, origin=layer.origin(index), list=at
+            permission=rule.permission,
+            pattern=rule.pattern,
+            action=rule.action,
+            origin=layer.find_origin(index),
+            list=at,
         )
         for at, layers in enumerate(lists)
         for layer in layers
