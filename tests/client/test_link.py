@@ -9,7 +9,7 @@ def link() -> tuple[Link, list[str]]:
     """Return a link that was up, and the list of what is said of it from then on."""
     made, heard = Link(), list[str]()
     made.report_answer(URL)
-    made.heard = heard.append
+    made.on_report = heard.append
     return made, heard
 
 

@@ -27,16 +27,16 @@ def connect(url: str, directory: Path | None, username: str | None, password: st
     paths = find_paths(os.environ)
     first = credential_for(paths, url, os.environ)
 
-    def usable(credential: Credential | None) -> tuple[str, tuple[str, str]] | None:
+    def address_of(credential: Credential | None) -> tuple[str, tuple[str, str]] | None:
         return None if credential is None else (credential.url, (username or credential.username, credential.password))
 
     def renew() -> tuple[str, tuple[str, str]] | None:
         credential = credential_for(paths, url, os.environ)
         if credential is not None and credential.directory:  # the server still runs there
-            return usable(credential)
-        return usable((successor_of(paths, first) if first is not None else None) or credential)
+            return address_of(credential)
+        return address_of((successor_of(paths, first) if first is not None else None) or credential)
 
-    where, credential = usable(first) or (url, None)
+    where, credential = address_of(first) or (url, None)
     return HttpClient(where, _name_directory(directory), credential, renew)
 
 
@@ -48,7 +48,7 @@ def _name_directory(directory: Path | None) -> str | None:
     return str(directory)
 
 
-def file_sent(path: Path) -> FilePartInput:
+def pack_file(path: Path) -> FilePartInput:
     """Return a file with its content, because the server may be another machine. Text of any kind is sent as text."""
     try:
         with from_home(path).open("rb") as file:

@@ -83,7 +83,7 @@ class HttpClient:
 
     @property
     def link(self) -> Link:
-        """Whether the server answers; its `heard` may be set."""
+        """Whether the server answers; its `on_report` may be set."""
         return self._remote.link
 
     @property
@@ -93,9 +93,9 @@ class HttpClient:
 
     def for_directory(self, directory: str) -> "HttpClient":
         """Return a client of another directory of the same server, over the same connections."""
-        other = HttpClient(self._remote.url, directory)
-        other._remote, other._opening = self._remote, self._opening
-        return other
+        client = HttpClient(self._remote.url, directory)
+        client._remote, client._opening = self._remote, self._opening
+        return client
 
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
         """Carry out an operation. Raises CodeloopError when it is refused, ServerLost when nobody answers.

@@ -18,12 +18,12 @@ class ServerLost(CodeloopError):
 
 
 class Link:
-    """The state of the connections to one server. `heard` is called with what the user should know of it."""
+    """The state of the connections to one server. `on_report` is called with what the user should know of it."""
 
     def __init__(self) -> None:
-        self.heard: Callable[[str], object] = lambda _: None
-        self.opened: asyncio.Future[None] | None = None
-        """Done when the stream of events was lost and is open again."""
+        self.on_report: Callable[[str], object] = lambda _: None
+        self.reopening: asyncio.Future[None] | None = None
+        """Done when the stream of events, which was lost, is open again; None: nobody waits for that."""
         self._was_up = False
         self._since = 0.0
         self._is_quiet = False
@@ -44,7 +44,7 @@ class Link:
         if not self._since:
             self._since, self._is_quiet = now, False
             until = time.strftime("%H:%M:%S", time.localtime(time.time() + CLIENT_GONE.seconds))
-            self.heard(
+            self.on_report(
                 f"The connection to {url} is lost: {error.why}. It is tried again now, then at least every "
                 f"{CLIENT_BACKOFF_MOST.seconds:g} s, until {until}."
             )
@@ -63,7 +63,7 @@ class Link:
         if not self._is_quiet and not self._since:
             self._is_quiet = True
             rest = CLIENT_SILENCE.seconds - CLIENT_QUIET.seconds
-            self.heard(
+            self.on_report(
                 f"The connection to {url} is silent: the server is stopped or busy, or the network is gone. Waiting; "
                 f"it is opened again in {rest:.0f} s."
             )
@@ -73,16 +73,16 @@ class Link:
         self._was_up = True
         if self._since or self._is_quiet:
             self._since, self._is_quiet = 0.0, False
-            self.heard(f"The server at {url} is back.")
+            self.on_report(f"The server at {url} is back.")
 
     def report_reopening(self) -> None:
         """Take in that the stream of events is open again after it was lost."""
-        if self.opened is not None and not self.opened.done():
-            self.opened.set_result(None)
-        self.opened = None
+        if self.reopening is not None and not self.reopening.done():
+            self.reopening.set_result(None)
+        self.reopening = None
 
     def next_opening(self) -> asyncio.Future[None]:
         """Return a future that is done when the stream is open again after its next loss."""
-        if self.opened is None:
-            self.opened = asyncio.get_running_loop().create_future()
-        return self.opened
+        if self.reopening is None:
+            self.reopening = asyncio.get_running_loop().create_future()
+        return self.reopening

@@ -16,7 +16,7 @@ from codeloop.schema.limits import COMMAND_FILES
 from codeloop.schema.operation import AGENT_LIST, FILE_LIST, MCP_STATUS, PATH_GET, RESOURCE_LIST, NoArguments
 from codeloop.schema.part import ResourceSource
 
-_RANGED = re.compile(r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?")
+_LINES_OF_FILE = re.compile(r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?")
 """A file and lines of it: `src/main.py#10-20`, `src/main.py#10`."""
 
 
@@ -42,7 +42,7 @@ async def find_mentions(
             parts.append(AgentPartInput(name=name))
             continue
         node, lines = await _node(client, name), ""
-        if node is None and (match := _RANGED.fullmatch(name)) is not None:
+        if node is None and (match := _LINES_OF_FILE.fullmatch(name)) is not None:
             node = await _node(client, match[1])
             lines = f"?start={match[2]}&end={match[3] or match[2]}"
         if node is not None and node.type == "file":
@@ -58,11 +58,11 @@ async def find_mentions(
 
 async def _resources(client: Client, text: str) -> list[FilePartInput]:
     """Return the resources of servers that there are; whether there is such a resource, the server says."""
-    mentioned = resource_mentions(text)[: COMMAND_FILES.value]
-    servers = await client.call(MCP_STATUS, NoArguments()) if mentioned else {}
+    names = resource_mentions(text)[: COMMAND_FILES.value]
+    servers = await client.call(MCP_STATUS, NoArguments()) if names else {}
     mcp_resources = await client.call(RESOURCE_LIST, NoArguments()) if servers else {}
     file_part_inputs: list[FilePartInput] = []
-    for name in mentioned:
+    for name in names:
         server = max((each for each in servers if name.startswith(f"{each}:")), key=len, default=None)
         if server is None:
             continue

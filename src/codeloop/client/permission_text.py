@@ -17,18 +17,18 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON
 
-MARK, WRAPPED = "  │ ", "  ┆ "
+MARK, WRAP_MARK = "  │ ", "  ┆ "
 CUT = "  … "
 EVERYTHING = 5_000
 """Rows that are shown of a text when all is asked for."""
 LABEL = 80
-_NAMED = 5
+_NAMES = 5
 _NEEDS, _ALSO = 8, 3
 """What else an answer decides: that many are shown, each in that many rows."""
 _REASON = 3
 """Rows of why a command is to run outside the sandbox, in the model's words."""
 _FILE = re.compile("^Index: ", re.MULTILINE)
-DOUBTFUL, KEPT, REMOTE = "uncertain", "kept", "remote"
+DOUBTFUL, KEEP, REMOTE = "uncertain", "kept", "remote"
 
 
 class Asking(Struct, frozen=True):
@@ -65,9 +65,9 @@ def in_words(request: PermissionRequest, asking: Asking, columns: int, most: int
         rows += _warning("Its full effect can't be known before it runs.", columns)
     if request.metadata.get("agreed"):
         rows += _warning("The page is allowed. Its name was looked up only then, and leads to this address.", columns)
-    if request.metadata.get(KEPT):
+    if request.metadata.get(KEEP):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
-    always = f"\n     {WRAPPED.strip()} ".join(_wrap(describe_always(request), max(columns - 15, 20)))
+    always = f"\n     {WRAP_MARK.strip()} ".join(_wrap(describe_always(request), max(columns - 15, 20)))
     return RequestText(f"{what}{by}{whom}", rows, always)
 
 
@@ -95,15 +95,15 @@ def mark_rows(text: str, columns: int, most: int) -> list[str]:
         if len(tail) >= ending:
             break
         tail = _rows_of(line[-room * (most + 1) :], room) + tail
-    rows_shown = [*head[: most - ending - 1], *tail[len(tail) - ending :]]
-    left_out = len(lines) - sum(row.startswith(MARK) for row in rows_shown)
+    rows = [*head[: most - ending - 1], *tail[len(tail) - ending :]]
+    left_out = len(lines) - sum(row.startswith(MARK) for row in rows)
     between = f"{left_out:,} more line{'' if left_out == 1 else 's'}" if left_out > 0 else "more of this line"
-    return [*rows_shown[: most - ending - 1], CUT + between, *rows_shown[most - ending - 1 :]]
+    return [*rows[: most - ending - 1], CUT + between, *rows[most - ending - 1 :]]
 
 
 def _rows_of(line: str, room: int) -> list[str]:
     first, *more = _wrap(escape_controls(line).expandtabs(4), room)
-    return [MARK + first, *(WRAPPED + piece for piece in more)]
+    return [MARK + first, *(WRAP_MARK + piece for piece in more)]
 
 
 def _wrap(line: str, room: int) -> list[str]:
@@ -169,7 +169,7 @@ def _other_details(data: JSON) -> list[str]:
 
 def _fits(names: Sequence[str]) -> bool:
     """Return whether a title can hold the names as they are."""
-    return len(names) <= _NAMED and all(len(escape_controls(name[:LABEL])) <= LABEL >= len(name) for name in names)
+    return len(names) <= _NAMES and all(len(escape_controls(name[:LABEL])) <= LABEL >= len(name) for name in names)
 
 
 def _bold(text: str, columns: int, most: int) -> Iterator[tuple[Look, str]]:
@@ -223,13 +223,13 @@ def _list_patterns(request: PermissionRequest) -> str:
 
 
 def _list_names(names: Sequence[str], form: str = "{}") -> str:
-    text = ", ".join(form.format(one_line(name.replace("\n", "⏎"), LABEL)) for name in names[:_NAMED])
-    return f"{text} and {len(names) - _NAMED} more" if len(names) > _NAMED else text
+    text = ", ".join(form.format(one_line(name.replace("\n", "⏎"), LABEL)) for name in names[:_NAMES])
+    return f"{text} and {len(names) - _NAMES} more" if len(names) > _NAMES else text
 
 
 def _sandbox(request: PermissionRequest, _asking: Asking) -> str:
-    kept = request.metadata.get("keep")
-    return f"Keep {one_line(kept, LABEL)}" if isinstance(kept, str) else "Run a command outside the sandbox"
+    resource = request.metadata.get("keep")
+    return f"Keep {one_line(resource, LABEL)}" if isinstance(resource, str) else "Run a command outside the sandbox"
 
 
 def _edit(request: PermissionRequest, _asking: Asking) -> str:
@@ -270,9 +270,9 @@ def _ask_outside(request: PermissionRequest, asking: Asking) -> str:
 
 
 def _fetch(request: PermissionRequest, _asking: Asking) -> str:
-    led = request.metadata.get("redirect")
-    first = one_line(str(led or request.metadata.get("url") or request.patterns[0]), 200)
-    return f"Fetch {first}" + (", where the page redirects" if led else "")
+    redirect = request.metadata.get("redirect")
+    first = one_line(str(redirect or request.metadata.get("url") or request.patterns[0]), 200)
+    return f"Fetch {first}" + (", where the page redirects" if redirect else "")
 
 
 def _private(request: PermissionRequest, _asking: Asking) -> str:

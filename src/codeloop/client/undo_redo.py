@@ -17,7 +17,7 @@ from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
 from codeloop.schema.part import CompactionPart, TextPart
 
-SHOWN = 60
+PROMPT_WIDTH = 60
 UNDONE = {
     "content": "restored",
     "mode": "restored (mode)",
@@ -106,7 +106,7 @@ def _prompt(turn: MessageWithParts) -> str:
     if any(isinstance(part, CompactionPart) for part in turn.parts):
         return "the compaction of the conversation"
     text = next((part.text for part in turn.parts if isinstance(part, TextPart) and not part.synthetic), "")
-    return f"“{one_line(text, SHOWN)}”" if text else "the last step"
+    return f"“{one_line(text, PROMPT_WIDTH)}”" if text else "the last step"
 
 
 def _report(outcome: FilesOutcome | None, heading: str, words: dict[str, str], say: Say, warn: Say) -> int:

@@ -17,7 +17,7 @@ async def call(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
     return await cast("Awaitable[R]", value) if inspect.isawaitable(value) else cast("R", value)
 
 
-def report_failure(failed: Callable[[BaseException], object], task: "asyncio.Task[None]") -> None:
+def report_failure(on_failure: Callable[[BaseException], object], task: "asyncio.Task[None]") -> None:
     """Report what a task that has ended failed with, if anything."""
     if not task.cancelled() and (error := task.exception()) is not None:
-        failed(error)
+        on_failure(error)

@@ -53,13 +53,13 @@ class EventFeed:
             await asyncio.sleep(0)
 
     def start_background(
-        self, work: Coroutine[object, object, None], failed: Callable[[BaseException], object]
+        self, work: Coroutine[object, object, None], on_failure: Callable[[BaseException], object]
     ) -> None:
         """Run something in the background, at most until the feed is closed."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda task: report_failure(failed, task))
+        task.add_done_callback(lambda task: report_failure(on_failure, task))
 
     async def close(self) -> None:
         """Stop the listeners, the following, and all background work."""

@@ -56,8 +56,8 @@ def tools_from(functions: Sequence[Callable[..., object]]) -> dict[str, Function
     """Return functions as tools, by name. Raises CodeloopError, which says what to change in a function."""
     function_tools: dict[str, FunctionTool] = {}
     for function in functions:
-        marked: tuple[str | None, str | None] = getattr(function, TOOL, (None, None))
-        tool = function_tool(function, name=marked[0], description=marked[1])
+        names: tuple[str | None, str | None] = getattr(function, TOOL, (None, None))
+        tool = function_tool(function, name=names[0], description=names[1])
         if tool.name in function_tools:
             raise CodeloopError(
                 f"Two tools are named {tool.name}. Give one another name: @codeloop.extension.tool(name=...)."
@@ -156,8 +156,8 @@ class FunctionOffer(Listener):
 
     async def _carry_out(self, call: "FunctionCall") -> None:
         """Call the function and send what it gives, or what it raises."""
-        tool = self._tools[call.asked.tool]
-        working = asyncio.create_task(tool.call(call.asked.arguments, call))
+        tool = self._tools[call.client_tool_call.tool]
+        working = asyncio.create_task(tool.call(call.client_tool_call.arguments, call))
         try:
             await asyncio.wait([working])
         finally:
@@ -175,7 +175,7 @@ class FunctionCall:
     """One call of a function: what it gets as `ctx`."""
 
     def __init__(self, client: Client, session_id: str, client_tool_call: ClientToolCall) -> None:
-        self.asked = client_tool_call
+        self.client_tool_call = client_tool_call
         self.session_id = client_tool_call.session_id
         self.message_id = client_tool_call.message_id
         self.call_id = client_tool_call.call_id
@@ -234,7 +234,7 @@ class FunctionCall:
 
     def log(self, message: str, level: str = "info", **extra: Any) -> None:
         """Write a line to Python's log, as the logger `codeloop.library`."""
-        _LOG.log(_LEVELS.get(level, logging.INFO), "%s: %s %s", self.asked.tool, message, extra or "")
+        _LOG.log(_LEVELS.get(level, logging.INFO), "%s: %s %s", self.client_tool_call.tool, message, extra or "")
 
     def wait(self, awaitable: Awaitable[T]) -> T:
         """Wait for an awaitable of this context in a plain function. Raises CodeloopError in another one."""
@@ -242,7 +242,7 @@ class FunctionCall:
 
     def answer_of(self, working: "asyncio.Task[FunctionResult]") -> AnswerToolCall:
         """Make the answer to a call from its finished task."""
-        name = self.asked.tool
+        name = self.client_tool_call.tool
         if working.cancelled():
             return self.failure(f"{name} was cancelled.")
         error = working.exception()

@@ -10,7 +10,7 @@ from codeloop.library.budget import Budget
 from codeloop.library.following import EventFeed
 from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, check_options
 from codeloop.library.project import AgentProject
-from codeloop.library.session import SessionPlace
+from codeloop.library.session import SessionTarget
 from codeloop.schema.operation import PATH_GET, NoArguments
 
 
@@ -53,8 +53,8 @@ async def _project(
 ) -> AsyncGenerator[AgentProject]:
     feed = EventFeed(target.client)
     try:
-        session_place = SessionPlace(target.client, feed, target.attachment, budget, is_remote)
+        session_target = SessionTarget(target.client, feed, target.attachment, budget, is_remote)
         path = await target.client.call(PATH_GET, NoArguments())
-        yield AgentProject(session_place, path, target.notes, options)
+        yield AgentProject(session_target, path, target.notes, options)
     finally:
         await feed.close()

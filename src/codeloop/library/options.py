@@ -152,10 +152,10 @@ class ConnectOptions(SessionOptions, total=False):
     """Of the credential; that of a server that runs as you on this machine is found by itself."""
 
 
-Given = TypeVar("Given", bound=SessionOptions)
+OptionsType = TypeVar("OptionsType", bound=SessionOptions)
 
 
-def check_options(options: Given, kind: type[SessionOptions]) -> Given:
+def check_options(options: OptionsType, kind: type[SessionOptions]) -> OptionsType:
     """Return the options that are not None. Raises TypeError, as Python does, for one that there is not."""
     optional_keys = kind.__optional_keys__
     for name in options:
@@ -164,4 +164,4 @@ def check_options(options: Given, kind: type[SessionOptions]) -> Given:
                 f"There is no option {name!r}.{suggest_names(find_similar(name, optional_keys))} "
                 f"There are: {', '.join(sorted(optional_keys))}."
             )
-    return cast("Given", {name: value for name, value in options.items() if value is not None})
+    return cast("OptionsType", {name: value for name, value in options.items() if value is not None})

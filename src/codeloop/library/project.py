@@ -9,7 +9,7 @@ from codeloop.library.errors import TurnFailed
 from codeloop.library.events import Answer
 from codeloop.library.functions import tools_from, warn_of_plan
 from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits, check_options
-from codeloop.library.session import AgentSession, Files, SessionPlace, check_prompt, model_of
+from codeloop.library.session import AgentSession, Files, SessionTarget, check_prompt, model_of
 from codeloop.schema.api.project import PathInfo
 from codeloop.schema.api.session_requests import CreateSession, ListSessions, SessionId, UpdateSession
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -28,14 +28,14 @@ class AgentProject:
     """
 
     def __init__(
-        self, session_place: SessionPlace, path: PathInfo, warnings: tuple[str, ...], options: SessionOptions
+        self, session_target: SessionTarget, path: PathInfo, warnings: tuple[str, ...], options: SessionOptions
     ) -> None:
         self.directory = path.directory
         """Its absolute path."""
         self.warnings = (*warnings, *warn_of_plan(options))
         """What a person should know of its configuration and options: what was ignored, and why."""
         self._worktree = path.worktree
-        self._session_place = session_place
+        self._target = session_target
         self._options = options
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class AgentProject:
     @property
     def client(self) -> Client:
         """What the command line, too, reaches a project by: `call(operation, arguments)` and `follow()`."""
-        return self._session_place.client
+        return self._target.client
 
     async def session(
         self, session_id: str | None = None, *, title: str | None = None, **options: Unpack[SessionOptions]
@@ -58,7 +58,7 @@ class AgentProject:
         session_options: SessionOptions = {**self._options, **options}
         tools_from(session_options.get("tools", ()))  # refuses a function before a session is made
         if session_id is None:
-            return AgentSession(self._session_place, await self._create(title, session_options), session_options)
+            return AgentSession(self._target, await self._create(title, session_options), session_options)
         session = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
         if session.directory != self.directory and (self._worktree == "/" or session.root != self._worktree):
             raise UsageProblem(f"Session {session_id} belongs to {session.directory}: open that directory.")
@@ -70,18 +70,18 @@ class AgentProject:
         )
         if title or changes.metadata is not None or changes.permission is not None:
             session = await self.client.call(SESSION_UPDATE, changes)
-        return AgentSession(self._session_place, session, session_options)
+        return AgentSession(self._target, session, session_options)
 
     async def last(self, **options: Unpack[SessionOptions]) -> AgentSession:
         """Resume the session of this directory that changed last. Raises CodeloopError when there is none."""
-        sessions = await self._list_stored()
+        sessions = await self._list_sessions()
         if not sessions:
             raise UsageProblem(f"There is no session in {self.directory} yet. project.session() starts one.")
         return await self.session(sessions[0].id, **options)
 
     async def sessions(self, limit: int = 100) -> list[AgentSession]:
         """Return the sessions of this directory, newest change first."""
-        return [AgentSession(self._session_place, each, self._options) for each in (await self._list_stored())[:limit]]
+        return [AgentSession(self._target, each, self._options) for each in (await self._list_sessions())[:limit]]
 
     @overload
     async def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
@@ -124,7 +124,7 @@ class AgentProject:
         )
         return await self.client.call(SESSION_CREATE, create_session)
 
-    async def _list_stored(self) -> list[Session]:
+    async def _list_sessions(self) -> list[Session]:
         list_sessions = ListSessions(scope="project", roots=True, limit=_MANY)
         sessions = await self.client.call(SESSION_LIST, list_sessions)
         return [each for each in sessions if each.directory == self.directory and not each.time.archived]

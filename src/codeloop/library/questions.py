@@ -42,35 +42,35 @@ class Questions(Listener):
         feed: EventFeed,
         session_id: str,
         callbacks: tuple[OnPermission | None, OnQuestion | None],
-        failed: Callable[[BaseException], object],
+        on_failure: Callable[[BaseException], object],
     ) -> None:
         self._client = client
         self._feed = feed
         self._session_id = session_id
         self._on_permission, self._on_question = callbacks
-        self._failed = failed
+        self._on_failure = on_failure
         self._seen_ids: set[str] = set()
 
     def on_event(self, event: Event) -> None:
         """Answer a request."""
         if isinstance(event, PermissionAsked | QuestionAsked):
-            self._answer_aside(event.properties)
+            self._answer_in_background(event.properties)
 
     def on_resume(self) -> None:
         """Look whether something was asked meanwhile."""
-        self._feed.start_background(self._look(), self._failed)
+        self._feed.start_background(self._look(), self._on_failure)
 
     async def _look(self) -> None:
         with suppress(CodeloopError):  # a server that is gone for good is reported by the feed
             for request in await self._client.call(PERMISSION_LIST, NoArguments()):
-                self._answer_aside(request)
+                self._answer_in_background(request)
             for request in await self._client.call(QUESTION_LIST, NoArguments()):
-                self._answer_aside(request)
+                self._answer_in_background(request)
 
-    def _answer_aside(self, request: PermissionRequest | QuestionRequest) -> None:
+    def _answer_in_background(self, request: PermissionRequest | QuestionRequest) -> None:
         if request.id not in self._seen_ids:
             self._seen_ids.add(request.id)
-            self._feed.start_background(self._answer(request), self._failed)
+            self._feed.start_background(self._answer(request), self._on_failure)
 
     async def _answer(self, request: PermissionRequest | QuestionRequest) -> None:
         if not await works_for(self._client, request.session_id, self._session_id):

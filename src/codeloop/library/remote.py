@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from codeloop.client.connect import connect, file_sent
+from codeloop.client.connect import connect, pack_file
 from codeloop.client.target import Target
 from codeloop.library.options import ConnectOptions
 from codeloop.schema.errors import OperationError
@@ -25,6 +25,6 @@ async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerato
             warnings = tuple(await here.call(CONFIG_WARNINGS, NoArguments()))
         if client.sends_in_clear:
             warnings = ("The password is sent unencrypted, because the address is http. Use https.", *warnings)
-        yield Target(here, path_info.directory, lambda _: here, file_sent, warnings, client.link)
+        yield Target(here, path_info.directory, lambda _: here, pack_file, warnings, client.link)
     finally:
         await client.close()

@@ -41,15 +41,15 @@ Files = Sequence["str | os.PathLike[str]"]
 """Names of files that go along with a prompt."""
 
 
-class SessionPlace(Struct, frozen=True):
-    """Where a session is: its client, the events of it, how a file is attached to a prompt, and what it may spend.
+class SessionTarget(Struct, frozen=True):
+    """What a session works with: client, events, how a file is attached to a prompt, and what may be spent.
 
     `is_remote`: on a server, which counts the budget itself.
     """
 
     client: Client
     feed: EventFeed
-    attached: Callable[[Path], FilePartInput]
+    attach: Callable[[Path], FilePartInput]
     budget: Budget | None
     is_remote: bool
 
@@ -69,15 +69,15 @@ class AgentSession:
     Prompts of one session are answered one after the other, those of several sessions side by side.
     """
 
-    def __init__(self, session_place: SessionPlace, session: Session, options: SessionOptions) -> None:
-        self._session_place = session_place
+    def __init__(self, session_target: SessionTarget, session: Session, options: SessionOptions) -> None:
+        self._target = session_target
         self._session = session
         self.warnings = warn_of_plan(options)
         """What is ignored of its options, and why."""
         self._options = options
         self._model = model_of(options.get("model"))
         tools = tools_from(options.get("tools", ()))
-        self._offer = FunctionOffer(session_place.client, session_place.feed, session.id, tools) if tools else None
+        self._offer = FunctionOffer(session_target.client, session_target.feed, session.id, tools) if tools else None
         self._turn = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -128,9 +128,9 @@ class AgentSession:
         if kind is None:
             return answer
         info = turn.message.info if turn.message is not None else None
-        given: object = info.structured if isinstance(info, AssistantMessage) else None
+        value: object = info.structured if isinstance(info, AssistantMessage) else None
         try:
-            return replace(answer, result=kind.read(given))
+            return replace(answer, result=kind.read(value))
         except ValueError as error:
             name = getattr(result, "__name__", str(result))
             raise WrongResult(
@@ -150,15 +150,15 @@ class AgentSession:
 
     async def send(self, prompt: str) -> None:
         """Add a prompt to the turn that runs, which takes it up at its next step. It is not waited for."""
-        await self._session_place.client.call(PROMPT_ASYNC, self._prompt(prompt, (), TurnLimits(), None))
+        await self._target.client.call(PROMPT_ASYNC, self._prompt(prompt, (), TurnLimits(), None))
 
     async def stop(self) -> None:
         """Stop what the session does, and wait until what there was is stored."""
-        await self._session_place.client.call(ABORT, SessionId(session_id=self.id))
+        await self._target.client.call(ABORT, SessionId(session_id=self.id))
 
     async def messages(self) -> list[SaidMessage]:
         """Return the messages so far, oldest first."""
-        messages = await self._session_place.client.call(SESSION_MESSAGES, ListMessages(session_id=self.id))
+        messages = await self._target.client.call(SESSION_MESSAGES, ListMessages(session_id=self.id))
         return [
             SaidMessage(
                 id=message.info.id,
@@ -173,42 +173,38 @@ class AgentSession:
 
     async def fork(self) -> "AgentSession":
         """Return a copy of the session, which goes its own way from here."""
-        session = await self._session_place.client.call(SESSION_FORK, ForkSession(session_id=self.id))
-        return AgentSession(self._session_place, session, self._options)
+        session = await self._target.client.call(SESSION_FORK, ForkSession(session_id=self.id))
+        return AgentSession(self._target, session, self._options)
 
     async def undo(self) -> list[str]:
         """Take back the last turn: what was said, and what it did to files. Return what was done, in lines."""
         lines: list[str] = []
-        await undo_last(
-            self._session_place.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append
-        )
+        await undo_last(self._target.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append)
         return lines
 
     async def redo(self) -> list[str]:
         """Do again what was undone last. Return what was done, in lines."""
         lines: list[str] = []
-        await redo_last(
-            self._session_place.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append
-        )
+        await redo_last(self._target.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append)
         return lines
 
     async def delete(self) -> None:
         """Delete the session with everything in it; the files of the project stay as they are."""
-        await self._session_place.client.call(SESSION_DELETE, SessionId(session_id=self.id))
+        await self._target.client.call(SESSION_DELETE, SessionId(session_id=self.id))
 
     async def _refresh(self) -> Session:
-        self._session = await self._session_place.client.call(SESSION_GET, SessionId(session_id=self.id))
+        self._session = await self._target.client.call(SESSION_GET, SessionId(session_id=self.id))
         return self._session
 
     def _make_turn(self, prompt: str, files: Files, limits: TurnLimits | None, schema: JSON | None) -> RunningTurn:
         """Return the turn of a prompt, before it is sent."""
         limits = limits or self._options.get("limits") or TurnLimits()
         sent_prompt = self._prompt(prompt, files, limits, schema)
-        return RunningTurn(self._session_place.client, self._session_place.feed, sent_prompt, limits)
+        return RunningTurn(self._target.client, self._target.feed, sent_prompt, limits)
 
     async def _events(self, turn: RunningTurn) -> AsyncGenerator[SessionEvent, None]:
         """Yield the events of a turn, once those before it have ended."""
-        client, feed = self._session_place.client, self._session_place.feed
+        client, feed = self._target.client, self._target.feed
         callbacks = self._options.get("on_permission"), self._options.get("on_question")
         listeners: list[Listener] = [turn, Questions(client, feed, self.id, callbacks, turn.on_failure)]
         async with self._turn, AsyncExitStack() as stack:
@@ -223,15 +219,15 @@ class AgentSession:
                     async for event in events:
                         yield event
             finally:
-                if self._session_place.budget is not None and self._session_place.is_remote and turn.after is not None:
-                    add_cost(self._session_place.budget, (turn.after.cost or 0.0) - self.cost)
+                if self._target.budget is not None and self._target.is_remote and turn.after is not None:
+                    add_cost(self._target.budget, (turn.after.cost or 0.0) - self.cost)
                 self._session = turn.after or self._session
 
     def _prompt(self, text: str, files: Files, limits: TurnLimits, schema: JSON | None) -> Prompt:
         check_prompt(text)
         parts: list[PartInput] = [
             TextPartInput(text=text),
-            *(self._session_place.attached(Path(file)) for file in files),
+            *(self._target.attach(Path(file)) for file in files),
         ]
         return Prompt(
             session_id=self.id,
@@ -245,7 +241,7 @@ class AgentSession:
                 steps=limits.steps,
                 cost=limits.cost,
                 tokens=limits.tokens,
-                budget=share_of(self._session_place.budget),
+                budget=share_of(self._target.budget),
                 attended="on_question" in self._options,
             ),
         )

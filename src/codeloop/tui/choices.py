@@ -53,7 +53,7 @@ class Choices:
         """Load the choices from a target."""
         self.client.become(target.client)
         if target.link is not None:
-            target.link.heard = self.report_connection
+            target.link.on_report = self.report_connection
         await self.reload()
 
     async def reload(self) -> None:

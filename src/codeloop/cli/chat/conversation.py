@@ -97,7 +97,7 @@ class LineConversation:
 
     async def _begin(self, session: Session | None) -> None:
         if self._target.link is not None:
-            self._target.link.heard = lambda text: self.say(f"codeloop: {text}", "yellow")
+            self._target.link.on_report = lambda text: self.say(f"codeloop: {text}", "yellow")
         for note in self._target.notes:
             self.say(note, "yellow")
         if self.is_attended:

@@ -96,7 +96,7 @@ class OneShot:
             self._schema = await read_format(self._options.schema)
         async with self._open_target(self._options, asks_trust(self._terminal)) as target:
             if target.link is not None:
-                target.link.heard = lambda text: self.view.note(f"codeloop: {text}")
+                target.link.on_report = lambda text: self.view.note(f"codeloop: {text}")
             for note in target.notes:
                 self.view.note(note)
             if is_stdin_unread(self._options):

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, suppress
 
 from codeloop.cli.options import Options
 from codeloop.cli.target.target import AskTrust
-from codeloop.client.connect import connect, file_sent
+from codeloop.client.connect import connect, pack_file
 from codeloop.client.http import HttpClient
 from codeloop.client.target import Target
 from codeloop.schema.errors import OperationError
@@ -30,7 +30,7 @@ async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> A
             return client if session.directory == client.directory else client.for_directory(session.directory)
 
         yield Target(
-            client, path_info.directory, client_of, file_sent, tuple(notes), client.link, client_at=client.for_directory
+            client, path_info.directory, client_of, pack_file, tuple(notes), client.link, client_at=client.for_directory
         )
     finally:
         await client.close()

@@ -74,9 +74,9 @@ def _model(info: AssistantMessage) -> str:
 
 def _tokens(tokens: Tokens) -> JSON:
     """Return token counts; those of a prompt include what was cached."""
-    cached = tokens.cache.read + tokens.cache.write
+    cached_tokens = tokens.cache.read + tokens.cache.write
     return {
-        "prompt_tokens": tokens.input + cached,
+        "prompt_tokens": tokens.input + cached_tokens,
         "completion_tokens": tokens.output,
         "cached_tokens": tokens.cache.read,
     }

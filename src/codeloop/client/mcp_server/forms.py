@@ -47,9 +47,9 @@ def form_of(request: Request, asking: Asking) -> ElicitedForm | None:
     fields: JSON = {}
     required: list[str] = []
     for number, each in enumerate(request.questions, 1):
-        own, needed = _fields(each, number)
+        own, own_required = _fields(each, number)
         fields |= own
-        required += needed
+        required += own_required
     return ElicitedForm(message, {"type": "object", "properties": fields, "required": required})
 
 
@@ -109,7 +109,7 @@ def _answer(question: QuestionInfo, number: int, content: JSON) -> list[str]:
     labels = {escape_controls(option.label): option.label for option in question.options}
     own = str(content.get(f"{name}_own") or "").strip()
     if question.multiple and labels:
-        labels_chosen = [label for at, label in enumerate(labels.values(), 1) if content.get(f"{name}_{at}") is True]
-        return [*labels_chosen, *([own] if own else [])]
+        choices = [label for at, label in enumerate(labels.values(), 1) if content.get(f"{name}_{at}") is True]
+        return [*choices, *([own] if own else [])]
     answer = str(cast("Any", content.get(name)) or "").strip()
     return [own] if own else [labels.get(answer, answer)] if answer else []

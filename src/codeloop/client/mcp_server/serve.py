@@ -19,17 +19,17 @@ from codeloop.client.mcp_server.forms import Request
 from codeloop.client.mcp_server.tools import (
     TOOLS,
     ContinueTool,
-    Given,
     PromptTool,
     Report,
     StatusTool,
     StopTool,
-    gives_of,
+    ToolArguments,
+    argument_schema,
     read,
-    takes_of,
+    result_schema,
 )
 from codeloop.client.mcp_server.turns import ServedPrompts, ServedSession, Turns
-from codeloop.client.mcp_server.wire import standard_wire
+from codeloop.client.mcp_server.wire import open_standard_wire
 from codeloop.client.target import Target
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_ALIVE
@@ -57,27 +57,29 @@ _ABOUT = (
 )
 
 _LATEST = 3
-"""Lines of what was done before that progress begins with."""
+"""How many lines of earlier work the progress begins with."""
 
 
 class ServeLaunch(Struct, frozen=True):
-    """What the flags say: how to open the project, what a session is made and resumed with, what prompts carry."""
+    """What the flags say: how to open the project, to create and to resume a session, and how to send prompts."""
 
-    opened: Callable[[], AbstractAsyncContextManager[Target]]
-    created: Callable[[Client], Awaitable[Session]]
-    resumed: Callable[[Client, str], Awaitable[Session]]
-    chosen: ServedPrompts
+    open_target: Callable[[], AbstractAsyncContextManager[Target]]
+    create_session: Callable[[Client], Awaitable[Session]]
+    resume_session: Callable[[Client, str], Awaitable[Session]]
+    prompts: ServedPrompts
     note: Callable[[str], object]
 
 
 async def serve_standard_streams(launch: ServeLaunch) -> None:
     """Serve over stdin and stdout until stdin ends, or this is cancelled. Raises CodeloopError."""
     await asyncio.to_thread(_import)
-    async with standard_wire() as (inbound, outbound), launch.opened() as target:
+    async with open_standard_wire() as (inbound, outbound), launch.open_target() as target:
         for note in target.notes:
             launch.note(note)
         client = target.client
-        turns = Turns(client, launch.chosen, partial(launch.created, client), partial(launch.resumed, client))
+        turns = Turns(
+            client, launch.prompts, partial(launch.create_session, client), partial(launch.resume_session, client)
+        )
         following = asyncio.create_task(turns.run())
         try:
             server = server_of(Calls(turns))
@@ -119,8 +121,8 @@ class Calls:
                 name=name,
                 title=row.title,
                 description=row.description,
-                input_schema=takes_of(row),
-                output_schema=gives_of(name),
+                input_schema=argument_schema(row),
+                output_schema=result_schema(name),
                 annotations=ToolAnnotations(read_only_hint=row.reads, open_world_hint=not row.reads),
             )
             for name, row in TOOLS.items()
@@ -142,7 +144,7 @@ class Calls:
             return _fail(str(error))
 
     async def _do(
-        self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", arguments: Given
+        self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", arguments: ToolArguments
     ) -> "CallToolResult | InputRequiredResult":
         turns, can_ask = self._turns, _can_ask(context)
         if params.request_state is not None:  # the same call again, with answers
@@ -157,7 +159,7 @@ class Calls:
             case ContinueTool():
                 served_session = await turns.go_on(arguments.session_id, arguments.prompt, can_ask=can_ask)
             case StatusTool(session_id=""):
-                return _join_reports([await turns.report(each) for each in list(turns.known.values())])
+                return _join_reports([await turns.report(each) for each in list(turns.sessions.values())])
             case StatusTool():
                 served_session = await turns.find(arguments.session_id)
             case StopTool():
@@ -166,9 +168,9 @@ class Calls:
         return await self._wait(context, served_session, arguments)
 
     async def _wait(
-        self, context: "ServerRequestContext[Any]", served_session: ServedSession, arguments: Given
+        self, context: "ServerRequestContext[Any]", served_session: ServedSession, arguments: ToolArguments
     ) -> "CallToolResult | InputRequiredResult":
-        """Wait for the end of the work as long as was asked for; a cancelled call stops what it began."""
+        """Wait for the end of the work, for as long as the caller asked; a cancelled call stops what it began."""
         try:
             return await self._follow(
                 context, served_session, None if isinstance(arguments, StopTool) else arguments.wait
@@ -182,43 +184,43 @@ class Calls:
         self, context: "ServerRequestContext[Any]", served_session: ServedSession, wait: float | None
     ) -> "CallToolResult | InputRequiredResult":
         loop = asyncio.get_running_loop()
-        start, reported, last_report, next_line = loop.time(), 0, 0.0, max(len(served_session.lines) - _LATEST, 0)
+        start, report_count, last_report, next_line = loop.time(), 0, 0.0, max(len(served_session.lines) - _LATEST, 0)
         asking: asyncio.Task[None] | None = None
         try:
             while served_session.is_working:
                 change = served_session.change
                 waiting = list(served_session.open.values())
                 if waiting and not context.session.can_send_request:
-                    return await self._input_required(served_session, waiting)
-                if asking is not None and served_session.asked not in served_session.open:
+                    return await self._require_input(served_session, waiting)
+                if asking is not None and served_session.asked_id not in served_session.open:
                     asking.cancel()  # it was answered elsewhere, or withdrawn
-                elif waiting and asking is None and served_session.asked not in served_session.open:
-                    served_session.asked = waiting[0].id
+                elif waiting and asking is None and served_session.asked_id not in served_session.open:
+                    served_session.asked_id = waiting[0].id
                     asking = asyncio.create_task(self._ask(context, served_session, waiting[0]))
                     asking.add_done_callback(lambda _: served_session.touch())
                 if asking is not None and asking.done():
                     asking = None
                     continue
-                passed = loop.time() - start
-                if wait is not None and passed >= wait and asking is None:
+                seconds = loop.time() - start
+                if wait is not None and seconds >= wait and asking is None:
                     break
-                silent = passed - last_report >= MCP_ALIVE.seconds
-                for line in served_session.lines[next_line:] or ([f"works, {passed:.0f} s"] if silent else []):
-                    reported, last_report = reported + 1, passed
-                    await context.session.report_progress(reported, None, line)
+                silent = seconds - last_report >= MCP_ALIVE.seconds
+                for line in served_session.lines[next_line:] or ([f"works, {seconds:.0f} s"] if silent else []):
+                    report_count, last_report = report_count + 1, seconds
+                    await context.session.report_progress(report_count, None, line)
                 next_line = len(served_session.lines)
-                seconds_left = MCP_ALIVE.seconds if wait is None or asking else min(MCP_ALIVE.seconds, wait - passed)
+                wait_seconds = MCP_ALIVE.seconds if wait is None or asking else min(MCP_ALIVE.seconds, wait - seconds)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(seconds_left):
+                    async with asyncio.timeout(wait_seconds):
                         await change.wait()
         finally:
             if asking is not None:
                 asking.cancel()
-                served_session.asked = ""
+                served_session.asked_id = ""
         return _result(await self._turns.report(served_session))
 
     async def _ask(self, context: "ServerRequestContext[Any]", served_session: ServedSession, request: Request) -> None:
-        """Put a request to the client's person; a client that fails to is taken for one that can't."""
+        """Ask the client's user; a client that fails to show the form is taken for one that can't ask."""
         from mcp import MCPError
         from pydantic import ValidationError
 
@@ -233,7 +235,7 @@ class Calls:
             await self._turns.answer(request, _content(answer))
         served_session.open.pop(request.id, None)
 
-    async def _input_required(self, served_session: ServedSession, waiting: list[Request]) -> "InputRequiredResult":
+    async def _require_input(self, served_session: ServedSession, waiting: list[Request]) -> "InputRequiredResult":
         from mcp_types import InputRequiredResult
 
         requests: dict[str, Any] = {each.id: await self._elicitation(each) for each in waiting}
@@ -250,8 +252,8 @@ class Calls:
 
 def _can_ask(context: "ServerRequestContext[Any]") -> bool:
     """Return whether the client shows forms; one that only names elicitation does."""
-    able = context.session.client_capabilities
-    forms = able.elicitation if able is not None else None
+    capabilities = context.session.client_capabilities
+    forms = capabilities.elicitation if capabilities is not None else None
     return forms is not None and (forms.form is not None or forms.url is None)
 
 
@@ -285,8 +287,8 @@ def _value(report: Report) -> JSON:
 
 def _text(report: Report) -> str:
     """Return a report as clients without structured results read it."""
-    counted = f"{report.steps} step{'' if report.steps == 1 else 's'}, ${report.cost:.4f}"
-    lines = [f"[session_id {report.session_id}: {report.status}; {counted}]"]
+    sums = f"{report.steps} step{'' if report.steps == 1 else 's'}, ${report.cost:.4f}"
+    lines = [f"[session_id {report.session_id}: {report.status}; {sums}]"]
     lines += [f"It asks: {report.asks}"] if report.asks else []
     lines += [report.message] if report.message else []
     lines += [f"Changed: {', '.join(report.changed)}"] if report.changed else []
@@ -300,7 +302,7 @@ def _fail(text: str) -> "CallToolResult":
 
 
 def _import() -> None:
-    """Import the package, in a thread."""
+    """Import the protocol's package: it takes so long that this is done in a thread."""
     from mcp.server import Server
 
     del Server

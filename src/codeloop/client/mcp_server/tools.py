@@ -22,7 +22,7 @@ SessionName = Annotated[str, Meta(description="The `session_id` of an earlier re
 
 
 class PromptTool(Struct, frozen=True, forbid_unknown_fields=True):
-    """Takes of `prompt`."""
+    """The arguments of `prompt`."""
 
     prompt: Annotated[
         str,
@@ -36,7 +36,7 @@ class PromptTool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ContinueTool(Struct, frozen=True, forbid_unknown_fields=True):
-    """Takes of `continue`."""
+    """The arguments of `continue`."""
 
     session_id: SessionName
     prompt: Annotated[str, Meta(min_length=1, description="What to say next in that session.")]
@@ -44,7 +44,7 @@ class ContinueTool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StatusTool(Struct, frozen=True, forbid_unknown_fields=True):
-    """Takes of `status`."""
+    """The arguments of `status`."""
 
     session_id: Annotated[
         str, Meta(description="Which session; left out: all that were prompted through this server.")
@@ -53,13 +53,13 @@ class StatusTool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StopTool(Struct, frozen=True, forbid_unknown_fields=True):
-    """Takes of `stop`."""
+    """The arguments of `stop`."""
 
     session_id: SessionName
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
-    """What a session came to, or is doing. `asks` is what it waits for, `changed` are the files that it wrote."""
+    """The state or the result of a session. `asks`: the question that it waits with; `changed`: files that it wrote."""
 
     session_id: str = ""
     status: Status = "idle"
@@ -71,13 +71,13 @@ class Report(Struct, frozen=True, omit_defaults=True):
     cost: float = 0.0
 
 
-Given = PromptTool | ContinueTool | StatusTool | StopTool
+ToolArguments = PromptTool | ContinueTool | StatusTool | StopTool
 
 
 class ToolRow(Struct, frozen=True):
-    """One tool. `reads`: it changes nothing."""
+    """One tool. `takes`: the type of its arguments; `reads`: it changes nothing."""
 
-    takes: Callable[..., Given]
+    takes: Callable[..., ToolArguments]
     title: str
     description: str
     reads: bool = False
@@ -128,14 +128,14 @@ _REPORT: dict[str, JSON] = {
 }
 
 
-def takes_of(row: ToolRow) -> JSON:
+def argument_schema(row: ToolRow) -> JSON:
     """Return the schema of what a tool takes."""
     schema: JSON = msgspec.json.schema(row.takes)
     name = str(schema["$ref"]).rpartition("/")[2]
     return {key: value for key, value in schema["$defs"][name].items() if key not in {"title", "description"}}
 
 
-def gives_of(name: str) -> JSON:
+def result_schema(name: str) -> JSON:
     """Return the schema of a tool's result: a report; several for `status` without a session."""
     report: JSON = {"type": "object", "properties": _REPORT, "required": ["session_id", "status"]}
     if name != "status":
@@ -143,7 +143,7 @@ def gives_of(name: str) -> JSON:
     return {"type": "object", "properties": {**_REPORT, "sessions": {"type": "array", "items": report}}}
 
 
-def read(name: str, arguments: JSON) -> Given:
+def read(name: str, arguments: JSON) -> ToolArguments:
     """Decode a tool's arguments. Raises msgspec.ValidationError."""
     value: Any = msgspec.convert(arguments, TOOLS[name].takes, strict=False)
     return value

@@ -55,10 +55,10 @@ from codeloop.schema.part import PatchPart, StepStartPart, TextPart, ToolPart, T
 from codeloop.schema.permission import AUTO, NOBODY, PermissionRequest
 from codeloop.schema.wire import JSON, replace
 
-_LINE, _NAMED = 120, 400
+_LINE, _REQUEST = 120, 400
 _SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
-_WITHHELD = "A secret is not asked for through another program. Say in your answer what is missing."
-_REFUSED = (
+_NO_SECRETS = "A secret is not asked for through another program. Say in your answer what is missing."
+_NOBODY_ASKED = (
     "Denied, because the program that uses this server can't ask anybody: {}. Start `codeloop mcp serve` "
     "with another --profile or with --auto, or allow it in codeloop.json (`permission`)."
 )
@@ -83,14 +83,14 @@ class ServedPrompts(Struct, frozen=True):
 class ServedSession:
     """One session. `lines`: what it did, a line each.
 
-    `open`: its requests that wait, by id, the oldest first; `asked`: the one that a client's person is being asked.
+    `open`: its requests that wait, by id, the oldest first; `asked_id`: that of the one that the user is being asked.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.lines: list[str] = []
         self.open: dict[str, Request] = {}
-        self.asked = ""
+        self.asked_id = ""
         self.can_ask = False
         self.report = Report(session_id=session.id)
         self.tasks: set[asyncio.Task[MessageWithParts]] = set()
@@ -115,8 +115,8 @@ class ServedSession:
                 self.report = replace(self.report, steps=self.report.steps + 1)
                 self.lines.append("asks the model")
             case PartUpdated(properties=p) if isinstance(p.part, PatchPart):
-                changed = list(dict.fromkeys((*self.report.changed, *p.part.files)))
-                self.report = replace(self.report, changed=changed)
+                files = list(dict.fromkeys((*self.report.changed, *p.part.files)))
+                self.report = replace(self.report, changed=files)
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
                 line = _line(p.part)
                 if not isinstance(p.part.state, ToolStateRunning) or line in self.lines[-1:]:
@@ -128,20 +128,20 @@ class ServedSession:
 
 
 class Turns:
-    """See the module. `run` follows the events; everything else waits for its effects."""
+    """Prompts sessions and keeps their state. `run` follows the events, from which every other method learns."""
 
     def __init__(
         self,
         client: Client,
         served_prompts: ServedPrompts,
-        created: Callable[[], Awaitable[Session]],
-        resumed: Callable[[str], Awaitable[Session]],
+        create_session: Callable[[], Awaitable[Session]],
+        resume_session: Callable[[str], Awaitable[Session]],
     ) -> None:
         self._client = client
         self._served_prompts = served_prompts
-        self._created = created
-        self._resumed = resumed
-        self.known: dict[str, ServedSession] = {}
+        self._create_session = create_session
+        self._resume_session = resume_session
+        self.sessions: dict[str, ServedSession] = {}
         self._background: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -154,7 +154,7 @@ class Turns:
 
     async def start(self, text: str, *, can_ask: bool) -> ServedSession:
         """Prompt a new session. Raises CodeloopError."""
-        served_session = self._serve(await self._created())
+        served_session = self._serve(await self._create_session())
         await self._send(served_session, text, can_ask=can_ask)
         return served_session
 
@@ -166,7 +166,7 @@ class Turns:
 
     async def find(self, session_id: str) -> ServedSession:
         """Return a session by its id, or by the start of it. Raises CodeloopError."""
-        return self.known.get(session_id) or self._serve(await self._resumed(session_id))
+        return self.sessions.get(session_id) or self._serve(await self._resume_session(session_id))
 
     async def stop(self, served_session: ServedSession) -> None:
         """Stop what it does, and wait until that is stored."""
@@ -207,7 +207,7 @@ class Turns:
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=why))
         if why == NOBODY:
-            served_session.report = replace(served_session.report, message=_REFUSED.format(_name_request(request)))
+            served_session.report = replace(served_session.report, message=_NOBODY_ASKED.format(_name_request(request)))
 
     async def report(self, served_session: ServedSession) -> Report:
         """Report the state of a session, with its answer when it is done."""
@@ -224,12 +224,12 @@ class Turns:
 
     async def close(self) -> None:
         """Stop every session."""
-        await asyncio.gather(*map(self.stop, self.known.values()))
+        await asyncio.gather(*map(self.stop, self.sessions.values()))
         for task in self._background:
             task.cancel()
 
     def _serve(self, session: Session) -> ServedSession:
-        return self.known.setdefault(session.id, ServedSession(session))
+        return self.sessions.setdefault(session.id, ServedSession(session))
 
     async def _send(self, served_session: ServedSession, text: str, *, can_ask: bool) -> None:
         served_session.can_ask = can_ask
@@ -252,7 +252,7 @@ class Turns:
         task.add_done_callback(lambda task: self._take_end(served_session, task))
 
     def _take_end(self, served_session: ServedSession, task: asyncio.Task[MessageWithParts]) -> None:
-        """Take up how a prompt ended."""
+        """Note in the report how a prompt ended."""
         served_session.tasks.discard(task)
         if task.cancelled():
             served_session.report = replace(served_session.report, status="stopped")
@@ -276,7 +276,7 @@ class Turns:
         with suppress(CodeloopError):
             list_messages = ListMessages(session_id=served_session.session.id, limit=1)
             if not await self._client.call(SESSION_MESSAGES, list_messages):
-                self.known.pop(served_session.session.id, None)
+                self.sessions.pop(served_session.session.id, None)
                 await self._client.call(SESSION_DELETE, SessionId(session_id=served_session.session.id))
 
     async def _read_last_text(self, served_session: ServedSession) -> str:
@@ -294,20 +294,20 @@ class Turns:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 await self._take_request(request)
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
-                for served_session in self.known.values():
+                for served_session in self.sessions.values():
                     if served_session.open.pop(p.request_id, None) is not None:
                         served_session.touch()
             case _:
-                served_session = self.known.get(session_of(event) or "")
+                served_session = self.sessions.get(session_of(event) or "")
                 if served_session is not None:
                     served_session.take(event)
 
     async def _take_request(self, request: Request) -> None:
         """Take up a request of a session, or of a subagent of it."""
         session_id: str | None = request.session_id
-        while session_id is not None and session_id not in self.known:
+        while session_id is not None and session_id not in self.sessions:
             session_id = (await self._client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
-        served_session = self.known.get(session_id or "")
+        served_session = self.sessions.get(session_id or "")
         if served_session is None or not served_session.is_working:
             return
         if self._served_prompts.auto and isinstance(request, PermissionRequest):
@@ -317,7 +317,7 @@ class Turns:
         elif not served_session.can_ask:
             await self.refuse(served_session, request, NOBODY)
         elif await self.form(request) is None:
-            await self.refuse(served_session, request, _WITHHELD)
+            await self.refuse(served_session, request, _NO_SECRETS)
         else:
             served_session.open[request.id] = request
             served_session.touch()
@@ -339,5 +339,5 @@ def _line(part: ToolPart) -> str:
 
 def _name_request(request: Request) -> str:
     if isinstance(request, PermissionRequest):
-        return one_line(f"{request.permission} {', '.join(request.patterns)}", _NAMED)
-    return one_line(escape_controls(request.questions[0].question), _NAMED)
+        return one_line(f"{request.permission} {', '.join(request.patterns)}", _REQUEST)
+    return one_line(escape_controls(request.questions[0].question), _REQUEST)

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def standard_wire() -> "AsyncGenerator[Streams]":
+async def open_standard_wire() -> "AsyncGenerator[Streams]":
     """Yield the streams of stdin and stdout."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
-    coming, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outbound, going = anyio.create_memory_object_stream[SessionMessage](0)
+    incoming, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outbound, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def take(line: bytes | None) -> None:
         if line is None:
-            coming.close()
+            incoming.close()
             return
         try:
             message: SessionMessage | Exception = SessionMessage(
@@ -36,20 +36,20 @@ async def standard_wire() -> "AsyncGenerator[Streams]":
         except ValueError as error:
             message = error
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await coming.send(message)
+            await incoming.send(message)
 
     async with open_standard_lines() as lines:
 
-        async def give() -> None:
-            async for message in going:
+        async def send() -> None:
+            async for message in outgoing:
                 lines.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
-        giving = asyncio.create_task(give())
+        sending = asyncio.create_task(send())
         lines.start(take)
         try:
             yield inbound, outbound
         finally:
             outbound.close()
             inbound.close()
-            await asyncio.wait({giving}, timeout=OUTPUT_READER.seconds)
-            giving.cancel()
+            await asyncio.wait({sending}, timeout=OUTPUT_READER.seconds)
+            sending.cancel()

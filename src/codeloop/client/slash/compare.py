@@ -35,7 +35,7 @@ class Comparison(Struct, frozen=True):
     limits: RunLimits = RunLimits()
 
 
-class Compared(Wire):
+class ModelResult(Wire):
     """What one model did. `check`: the exit code of the check, None without one; `seconds` of the turn."""
 
     name: str
@@ -51,7 +51,7 @@ class Compared(Wire):
 
 async def compare(
     target: Target, comparison: Comparison, begin: Callable[[Client, Worktree], Awaitable[Session]]
-) -> list[Compared]:
+) -> list[ModelResult]:
     """Make a work tree for each model, and run the turns at once; each is run to its end, whatever the others do.
 
     `begin`: makes the session of a work tree. Raises CodeloopError when a work tree can't be made.
@@ -79,10 +79,10 @@ async def _run(
     tree: Worktree,
     model: ModelRef,
     begin: Callable[[Client, Worktree], Awaitable[Session]],
-) -> Compared:
+) -> ModelResult:
     client = target.client_at(tree.directory)
     session = await begin(client, tree)
-    row = Compared(
+    row = ModelResult(
         name=tree.name,
         model=f"{model.provider_id}/{model.model_id}",
         directory=tree.directory,
@@ -106,7 +106,7 @@ async def _run(
         return replace(row, seconds=row.seconds or time.monotonic() - start, problem=row.problem or str(error))
 
 
-def compare_lines(rows: Sequence[Compared], *, is_checked: bool) -> list[str]:
+def compare_lines(rows: Sequence[ModelResult], *, is_checked: bool) -> list[str]:
     """Return a table of what each model did, one of the files, and what can be done next."""
     heads = ["work tree", "model", "files", "lines", *(["check"] if is_checked else []), "cost", "time", ""]
     table = [heads]

@@ -39,5 +39,5 @@ def parse_goal(words: str) -> tuple[str, Goal]:
 def describe_reached(end: GoalEnd) -> str:
     """Say that a goal is reached, and by which checks."""
     rounds = "1 round" if end.rounds == 1 else f"{end.rounds} rounds"
-    passed = ", ".join(f"`{check.command}`" for check in end.checks)
-    return f"The goal is reached after {rounds}: {passed} {'passes' if len(end.checks) == 1 else 'pass'}."
+    checks = ", ".join(f"`{check.command}`" for check in end.checks)
+    return f"The goal is reached after {rounds}: {checks} {'passes' if len(end.checks) == 1 else 'pass'}."

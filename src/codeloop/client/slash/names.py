@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from codeloop.kit.suggest import MOST, find_similar
 
-MEANT: dict[str, tuple[str, ...]] = {
+MEANINGS: dict[str, tuple[str, ...]] = {
     "approvals": ("permissions",),
     "auth": ("connect",),
     "bug": ("help",),
@@ -48,5 +48,5 @@ def is_command(line: str) -> bool:
 
 def similar_names(name: str, known_names: Collection[str], also: Collection[str] = ()) -> list[str]:
     """Return the known commands that an unknown one may mean, best first. `also`: their other names."""
-    candidates = [each for each in MEANT.get(name.lower(), ()) if each in known_names]
+    candidates = [each for each in MEANINGS.get(name.lower(), ()) if each in known_names]
     return list(dict.fromkeys([*candidates, *find_similar(name, [*known_names, *also])]))[:MOST]

@@ -57,10 +57,10 @@ def context_lines(context: SessionContext, width: int = WIDE) -> list[str]:
     rows: list[tuple[str, ...]] = []
     group = ""
     for part in sorted(context.parts, key=lambda each: (_GROUPS.index(each.group), -each.tokens)):
-        shown = part.group if part.group != group else ""
+        group_name = part.group if part.group != group else ""
         group = part.group
         rows.append(
-            (shown, one_line(part.name, WIDTH), f"about {format_count(part.tokens)}", _bar(part.tokens, window))
+            (group_name, one_line(part.name, WIDTH), f"about {format_count(part.tokens)}", _bar(part.tokens, window))
         )
     if context.window:
         free = max(context.window - context.used, 0)
@@ -153,8 +153,8 @@ def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
 
 
 def _bar(tokens: int, total: int) -> str:
-    filled = round(tokens * BAR / total)
-    return "█" * min(filled, BAR) if filled else "▏" if tokens else ""
+    cells = round(tokens * BAR / total)
+    return "█" * min(cells, BAR) if cells else "▏" if tokens else ""
 
 
 def _fits(lines: Sequence[str], width: int) -> bool:

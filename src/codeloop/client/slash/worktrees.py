@@ -28,7 +28,7 @@ from codeloop.schema.server_operation import (
 
 USAGE = "[NAME | list | diff NAME | merge NAME | rebase NAME | remove NAME | copy NAME FILE...]"
 _VERBS = ("list", "diff", "merge", "rebase", "remove", "copy")
-_SHOWN = 5
+_MOST = 5
 _BROKEN = {
     "unfinished": "making it was cut off; `worktree remove` clears it away",
     "removing": "removing it was cut off; `worktree remove` goes on",
@@ -61,7 +61,7 @@ def made_lines(tree: Worktree, *, is_new: bool) -> list[str]:
     lines = [f"Work tree {tree.name}{'' if is_new else ' again'}: {tree.directory} (branch {tree.branch}{base})"]
     lines += tree.notes
     if tree.asks:
-        files = " ".join(tree.asks[:_SHOWN])
+        files = " ".join(tree.asks[:_MOST])
         lines.append(
             f"Not copied, as it may hold secrets: {files}. To copy: codeloop worktree copy {tree.name} {files}"
         )
@@ -141,8 +141,8 @@ def loss_lines(row: WorktreeOverview) -> list[str]:
     if row.running:
         lines.append(f"{row.name}: a turn runs in {', '.join(row.running)}")
     if row.changed and row.state == "ready":
-        more = f" and {len(row.changed) - _SHOWN} more" if len(row.changed) > _SHOWN else ""
-        lines.append(f"{row.name}: not committed: {', '.join(row.changed[:_SHOWN])}{more}")
+        more = f" and {len(row.changed) - _MOST} more" if len(row.changed) > _MOST else ""
+        lines.append(f"{row.name}: not committed: {', '.join(row.changed[:_MOST])}{more}")
     if row.unmerged and row.state == "ready":
         lines.append(
             f"{row.name}: {_count(row.unmerged, 'commit is', 'commits are')} in no other branch, tag or remote"
@@ -165,7 +165,7 @@ def diff_text(worktree_diff: WorktreeDiff) -> str:
 
 def merge_lines(worktree_merge: WorktreeMerge) -> list[str]:
     """Say what came of a merge: where the branch is, or each conflict with its marked lines."""
-    lines = [f"Committed first: {', '.join(worktree_merge.committed[:_SHOWN])}"] if worktree_merge.committed else []
+    lines = [f"Committed first: {', '.join(worktree_merge.committed[:_MOST])}"] if worktree_merge.committed else []
     if worktree_merge.commit is not None:
         return [*lines, f"{worktree_merge.into} holds it: {worktree_merge.commit[:12]}"]
     return [
@@ -187,7 +187,7 @@ def _conflict_lines(done: str, worktree_merge: WorktreeMerge) -> list[str]:
     number = _count(len(worktree_merge.conflicts), "file conflicts", "files conflict")
     lines = [f"Nothing was {done}: {number} with {worktree_merge.into}."]
     for each in worktree_merge.conflicts:
-        lines += [f"--- {each.file}", *_list_marked(each.text)]
+        lines += [f"--- {each.file}", *_list_conflict_lines(each.text)]
     return lines
 
 
@@ -195,16 +195,16 @@ def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _list_marked(text: str | None) -> list[str]:
+def _list_conflict_lines(text: str | None) -> list[str]:
     """Return the lines between conflict marks, marks included, with three lines around."""
     if text is None:
         return ["  not text"]
     lines = text.splitlines()
-    deleted: set[int] = set()
+    shown_lines: set[int] = set()
     start = None
     for at, line in enumerate(lines):
         start = at if line.startswith("<<<<<<< ") else start
         if line.startswith(">>>>>>> ") and start is not None:
-            deleted |= set(range(max(start - 3, 0), min(at + 4, len(lines))))
+            shown_lines |= set(range(max(start - 3, 0), min(at + 4, len(lines))))
             start = None
-    return [lines[at] for at in sorted(deleted)]
+    return [lines[at] for at in sorted(shown_lines)]

@@ -42,14 +42,14 @@ class Remote:
 
     def renew(self) -> bool:
         """Look whether there is another address or credential by now, as after a restart; True: there is."""
-        renewed = self._renew() if self._renew is not None else None
-        if renewed is None:
+        renewal = self._renew() if self._renew is not None else None
+        if renewal is None:
             return False
-        url, before = renewed[0].rstrip("/"), self.credential
-        self.credential = renewed[1]
+        url, before = renewal[0].rstrip("/"), self.credential
+        self.credential = renewal[1]
         if url == self.url:
-            return before != renewed[1]
-        self.link.heard(f"The server was started again at {url}.")
+            return before != renewal[1]
+        self.link.on_report(f"The server was started again at {url}.")
         self.parts, self.url = _check_url(url), url
         return True
 
@@ -71,8 +71,8 @@ class Remote:
 
         http = self._http = self._http or self._open_http()
         if self.credential is not None:
-            encoded = b64encode(":".join(self.credential).encode("utf-8", "surrogateescape")).decode()
-            headers = {**headers, "authorization": f"Basic {encoded}"}
+            user_and_password = b64encode(":".join(self.credential).encode("utf-8", "surrogateescape")).decode()
+            headers = {**headers, "authorization": f"Basic {user_and_password}"}
         timeout = httpx2.Timeout(None, connect=CLIENT_CONNECT.seconds, read=silence)
         try:
             async with http.stream(method, self.url + path, headers=headers, content=body, timeout=timeout) as response:

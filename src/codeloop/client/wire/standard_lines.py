@@ -68,17 +68,17 @@ def _take_stdio() -> tuple[int, int]:
 
 def _read(source: int, hand_on: Callable[[bytes | None], None]) -> None:
     """Hand on each line. A message that is too long, or a broken pipe, counts as the end."""
-    rest = bytearray()
+    partial_line = bytearray()
     with suppress(OSError, RuntimeError, asyncio.CancelledError):  # the loop may be gone
-        while len(rest) <= MCP_MESSAGE.value and (chunk := os.read(source, 2**16)):
-            rest += chunk
+        while len(partial_line) <= MCP_MESSAGE.value and (chunk := os.read(source, 2**16)):
+            partial_line += chunk
             if b"\n" in chunk:
-                *complete, last = bytes(rest).split(b"\n")
-                rest = bytearray(last)
+                *complete, last = bytes(partial_line).split(b"\n")
+                partial_line = bytearray(last)
                 for line in complete:
                     hand_on(line)
-        if len(rest) <= MCP_MESSAGE.value:
-            hand_on(bytes(rest))  # a last line without its end
+        if len(partial_line) <= MCP_MESSAGE.value:
+            hand_on(bytes(partial_line))  # a last line without its end
     with suppress(RuntimeError, asyncio.CancelledError):
         hand_on(None)
 

@@ -12,7 +12,7 @@ from codeloop.cli.output.style import print_json
 from codeloop.cli.target.conversation import open_conversation
 from codeloop.cli.target.selection import session_of
 from codeloop.client.client import Client, works_for
-from codeloop.client.slash.compare import Compared, Comparison, compare_lines
+from codeloop.client.slash.compare import Comparison, ModelResult, compare_lines
 from codeloop.client.slash.compare import compare as compare_models
 from codeloop.client.target import Target
 from codeloop.kit.terminal_text import escape_controls
@@ -71,7 +71,7 @@ def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool,
         sys.exit(1)
 
 
-async def _compare(options: Options, comparison: Comparison) -> list[Compared]:
+async def _compare(options: Options, comparison: Comparison) -> list[ModelResult]:
     own: set[str] = set()
 
     async def begin(client: Client, tree: Worktree) -> Session:
