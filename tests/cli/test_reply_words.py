@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.cli.questions.reply_words import Meaning, choose_options, meaning
+from codeloop.cli.questions.reply_words import Meaning, choose_options, parse_reply
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,14 @@ from codeloop.cli.questions.reply_words import Meaning, choose_options, meaning
     ],
 )
 def test_an_answer_to_a_permission(line: str, means: Meaning) -> None:
-    assert meaning(line, always=True) == means
+    assert parse_reply(line, always=True) == means
 
 
 def test_without_an_always_it_can_not_be_chosen() -> None:
-    assert meaning("a", always=False) == "unclear"
-    assert meaning("always", always=False) == "unclear"
-    assert meaning("2", always=False) == "no"
-    assert meaning("3", always=False) == "unclear"
+    assert parse_reply("a", always=False) == "unclear"
+    assert parse_reply("always", always=False) == "unclear"
+    assert parse_reply("2", always=False) == "no"
+    assert parse_reply("3", always=False) == "unclear"
 
 
 LABELS = ["SQLite", "Postgres", "My SQL"]

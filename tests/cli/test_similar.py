@@ -7,7 +7,7 @@ from codeloop.cli.command_table import COMMANDS as TABLE
 from codeloop.cli.command_table import app
 from codeloop.cli.commands.run import run
 from codeloop.cli.completion.similar import COMMANDS, OPTIONS, WITHIN, find_commands, similar_options
-from codeloop.client.slash.names import MEANT
+from codeloop.client.slash.names import MEANINGS
 from codeloop.tui.commands import BY_SLASH
 
 
@@ -43,7 +43,7 @@ def test_every_suggested_option_is_one(root: click.Context) -> None:
 
 
 def test_every_suggested_slash_command_is_one() -> None:
-    assert {name for each in MEANT.values() for name in each} <= set(BY_SLASH)
+    assert {name for each in MEANINGS.values() for name in each} <= set(BY_SLASH)
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def call() -> None:
     with suppress(OSError):  # whoever stands in a folder that is gone is told so by what needs it
         leave_out_project(Path.cwd())
     try:
-        ended = app.main(prog_name="codeloop", standalone_mode=False)
+        result = app.main(prog_name="codeloop", standalone_mode=False)
     except CodeloopError as error:
         from codeloop.cli.exit_codes import of_error
 
@@ -173,7 +173,7 @@ def call() -> None:
     except click.Abort:
         click.echo("codeloop: Interrupted.", err=True)
         sys.exit(INTERRUPTED)
-    sys.exit(ended if isinstance(ended, int) else 0)
+    sys.exit(result if isinstance(result, int) else 0)
 
 
 def _complain(text: str) -> None:

@@ -38,7 +38,7 @@ OF_REASON = {
 
 
 def of_error(error: CodeloopError) -> int:
-    """Return the exit code of an error that ended a command."""
+    """Return the exit code for an error that ended a command."""
     match error:
         case UsageProblem():
             return USAGE

@@ -12,19 +12,19 @@ from codeloop.kit.lazy import load
 from codeloop.net.offline import VARIABLE
 from codeloop.schema.permission import PROFILES, Profile
 
-COMPLETED = {
+COMPLETIONS = {
     "session": "sessions:current",
-    "archived": "sessions:complete_archived",
-    "agent": "configured:agents",
-    "command": "configured:commands",
-    "model": "configured:models",
+    "archived": "sessions:archived_sessions",
+    "agent": "configuration:agents",
+    "command": "configuration:commands",
+    "model": "configuration:models",
     "grant": "sessions:grants",
 }
 
 
 def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
-    """Return the completion function of a parameter of a `COMPLETED` kind."""
-    return lambda _context, _parameter, value: load(f"cli.completion.{COMPLETED[kind]}")(value)
+    """Return the completion function of a parameter of a `COMPLETIONS` kind."""
+    return lambda _context, _parameter, value: load(f"cli.completion.{COMPLETIONS[kind]}")(value)
 
 
 def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:

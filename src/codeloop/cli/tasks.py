@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 
-def report(task: asyncio.Task[Any], hear: Callable[[BaseException], object]) -> None:
+def report(task: asyncio.Task[Any], on_failure: Callable[[BaseException], object]) -> None:
     """Pass on what a finished task raised; a cancelled one raised nothing."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
-        hear(error)
+        on_failure(error)
 
 
 async def stop_all(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     """Cancel tasks and wait for their end."""
-    stopped = [task for task in tasks if task is not None]
-    for task in stopped:
+    running = [task for task in tasks if task is not None]
+    for task in running:
         task.cancel()
-    await asyncio.gather(*stopped, return_exceptions=True)
+    await asyncio.gather(*running, return_exceptions=True)

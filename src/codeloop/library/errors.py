@@ -27,4 +27,4 @@ class WrongResult(CodeloopError):
 
 
 class ToolRefused(CodeloopError):
-    """A rule or a person refused what a function asked for with `ctx.ask`: the call has ended."""
+    """A rule or a user refused what a function asked for with `ctx.ask`: the call has ended."""

@@ -86,7 +86,7 @@ class RetryWaiting(Struct, frozen=True):
 
 
 class Notice(Struct, frozen=True):
-    """Something that a person should know and that is no part of the conversation."""
+    """Something that a user should know and that is no part of the conversation."""
 
     message: str
     level: Literal["info", "success", "warning", "error"] = "info"

@@ -200,7 +200,7 @@ class FunctionCall:
         always: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Return when the rules or a person allow this. Raises ToolRefused: the call has ended then."""
+        """Return when the rules or a user allow this. Raises ToolRefused: the call has ended then."""
         ask_for_tool_call = AskForToolCall(
             **self._arguments,
             permission=permission,

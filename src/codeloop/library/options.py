@@ -67,7 +67,7 @@ class Deny(Struct, frozen=True):
 PermissionReply = Allow | Deny | bool
 """True is `Allow()`, False is `Deny()`."""
 OnPermission = Callable[[PermissionQuestion], "PermissionReply | Awaitable[PermissionReply]"]
-"""Answers a question; a plain function runs in a thread, so it may wait for a person."""
+"""Answers a question; a plain function runs in a thread, so it may wait for a user."""
 
 
 class Choice(Struct, frozen=True):

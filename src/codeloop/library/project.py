@@ -33,7 +33,7 @@ class AgentProject:
         self.directory = path.directory
         """Its absolute path."""
         self.warnings = (*warnings, *warn_of_plan(options))
-        """What a person should know of its configuration and options: what was ignored, and why."""
+        """What a user should know of its configuration and options: what was ignored, and why."""
         self._worktree = path.worktree
         self._target = session_target
         self._options = options

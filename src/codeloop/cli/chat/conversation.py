@@ -148,8 +148,8 @@ class LineConversation:
         if not self.is_attended:
             self._code = exit_codes.INTERRUPTED
             self._terminal.lines.end()
-        elif dropped := self._terminal.lines.drop():
-            self.say(f"{dropped:,} lines that waited were dropped.", "yellow")
+        elif count := self._terminal.lines.drop():
+            self.say(f"{count:,} lines that waited were dropped.", "yellow")
         if self._is_warned:
             self.leave()
         elif self._open is not None and self._open.is_busy:

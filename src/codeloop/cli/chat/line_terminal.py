@@ -37,8 +37,8 @@ class LineTerminal:
 
     def say(self, text: str, look: Look = "dim") -> None:
         """Show lines, with nothing in them that could control the terminal."""
-        painted = paint(escape_controls(text), look, colour=has_colour(self._notes.stream))
-        self.above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + painted + "\n"))
+        painted_text = paint(escape_controls(text), look, colour=has_colour(self._notes.stream))
+        self.above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + painted_text + "\n"))
 
     async def show_transcript(self, session: Session, messages: list[MessageWithParts]) -> None:
         """Show a session's last messages at a terminal."""

@@ -53,10 +53,10 @@ class OpenSession:
         self._prompts = _Prompts(session, terminal.say)
         self._view = terminal.view()
         callbacks = Callbacks(
-            failed=lambda error: terminal.say(f"The question could not be answered: {error}", "red"),
-            lost=on_loss,
-            heard=self._prompts.take,
-            changed=self._note_change,
+            on_failure=lambda error: terminal.say(f"The question could not be answered: {error}", "red"),
+            on_loss=on_loss,
+            on_event=self._prompts.take,
+            on_change=self._note_change,
         )
         self._follower = RunFollower(client, session, self._view, answerer, callbacks)
         self._answer: MessageWithParts | None = None
@@ -134,13 +134,13 @@ class OpenSession:
         self._on_change(code)
 
     def _sum_up(self) -> int:
-        ending = read_ending(self._answer, self._answerer.refused)
+        ending = read_ending(self._answer, self._answerer.refusals)
         if ending.reason == "aborted" or ending.message == self._prompts.error:  # which is on the screen already
             ending = ending._replace(message="")
         seconds = time.monotonic() - self._start_time if self._start_time is not None else 0.0
         outcome = self._follower.tally.outcome(ending, session_id=self.session.id, seconds=seconds)
         self._follower.tally = Tally(self.session)
-        self._answer, self._start_time, self._prompts.error, self._answerer.refused = None, None, "", 0
+        self._answer, self._start_time, self._prompts.error, self._answerer.refusals = None, None, "", 0
         self._view.finish(outcome)
         return outcome.exit_code
 
@@ -157,14 +157,14 @@ class _Prompts:
         self._say = say
         self._waiting: dict[str, str] = {}
         """Our prompts that wait for the model, by message id."""
-        self._waiting_stored: dict[str, asyncio.Future[None]] = {}
-        self._others: set[str] = set()
+        self._storing: dict[str, asyncio.Future[None]] = {}
+        self._prompts_of_others: set[str] = set()
         self._shown_ids: set[str] = set()
 
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
         """Return a future for the storing of the prompt of this id; `text` is shown when its turn comes, "" never."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting_stored[message_id] = future
+        self._storing[message_id] = future
         self._waiting[message_id] = text
         return future
 
@@ -176,11 +176,11 @@ class _Prompts:
             case SessionDeleted():
                 self._say(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
-                future = self._waiting_stored.pop(p.info.id, None)
+                future = self._storing.pop(p.info.id, None)
                 if future is not None and not future.done():
                     future.set_result(None)
                 elif future is None and p.info.id not in self._waiting:
-                    self._others.add(p.info.id)
+                    self._prompts_of_others.add(p.info.id)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 if text := self._waiting.get(p.info.parent_id):
                     self._waiting[p.info.parent_id] = ""
@@ -188,7 +188,9 @@ class _Prompts:
             case PartUpdated(properties=p) if self._waiting.get(p.part.message_id):
                 if isinstance(p.part, TextPart) and not p.part.synthetic:  # one that waits may be changed
                     self._waiting[p.part.message_id] = p.part.text
-            case PartUpdated(properties=p) if p.part.message_id in self._others and p.part.id not in self._shown_ids:
+            case PartUpdated(properties=p) if (
+                p.part.message_id in self._prompts_of_others and p.part.id not in self._shown_ids
+            ):
                 self._shown_ids.add(p.part.id)
                 self._show(p.part)
             case SessionErrored(properties=p):

@@ -107,9 +107,9 @@ async def _goal(chat: LineConversation, words: str) -> None:
 
 async def _slash(chat: LineConversation, name: str, words: str) -> None:
     shared = BY_ANY_NAME.get(name)
-    known = shared.name if shared is not None and name not in COMMANDS else name
-    if (row := COMMANDS.get(known)) is not None:
-        if words and not _arguments(known, row):
+    command_name = shared.name if shared is not None and name not in COMMANDS else name
+    if (row := COMMANDS.get(command_name)) is not None:
+        if words and not _arguments(command_name, row):
             raise UsageProblem(f"/{name} takes no words. To say this to the model, put a space first.")
         await row.run(chat, words)
         return
@@ -244,8 +244,8 @@ async def _queue(chat: LineConversation, words: str) -> None:
         lines = (f"  {at} {one_line(_text(row), WIDTH)}" for at, row in enumerate(waiting, 1))
         chat.say("\n".join(lines) or "No prompts are queued.")
         return
-    action, _, rest = words.partition(" ")
-    number, _, text = rest.strip().partition(" ")
+    action, _, arguments = words.partition(" ")
+    number, _, text = arguments.strip().partition(" ")
     if action not in {"edit", "cancel"} or not number.isdecimal() or (action == "edit" and not text.strip()):
         raise UsageProblem("Usage: /queue, /queue edit N NEW WORDS, or /queue cancel N.")
     if len(number) > 6 or not 0 < int(number) <= len(waiting):

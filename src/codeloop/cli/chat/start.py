@@ -33,14 +33,14 @@ def begin(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> 
     """
     words, text = context.args, flags["prompt"]
     if text is not None:
-        directory, prompt = directory_beside(words), [text]
+        directory, prompt = directory_of(words), [text]
     else:
         directory, prompt = (None, list(words)) if is_prompt else read_words(words, context)
     if directory is not None and flags.get("directory"):
         raise UsageProblem(f"{directory} and --dir name two directories. Leave one of them out.")
-    given: dict[str, Any] = {**flags, "directory": directory or flags.get("directory")}
-    del given["prompt"]
-    options = Options(message=tuple(prompt), **given)
+    values: dict[str, Any] = {**flags, "directory": directory or flags.get("directory")}
+    del values["prompt"]
+    options = Options(message=tuple(prompt), **values)
     if options.worktree is not None or options.base is not None:
         from codeloop.cli.target.worktree import in_worktree, split_worktree
 
@@ -66,15 +66,15 @@ def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | Non
     """
     if not words:
         return None, []
-    first, rest = words[0], list(words[1:])
+    first, others = words[0], list(words[1:])
     path = from_home(first)
     is_one = not any(map(str.isspace, first))
     is_path = is_one and PATH.match(first) is not None
-    if (is_path or not rest or (is_one and len(rest) == 1 and " " in rest[0])) and path.is_dir():
-        return path, rest
+    if (is_path or not others or (is_one and len(others) == 1 and " " in others[0])) and path.is_dir():
+        return path, others
     as_prompt = f"To send it as a prompt: codeloop -- {shlex.join(words)}"
     is_command = first.startswith("/") and "/" not in first[1:]  # `/init` is a command of the conversation
-    if not is_command and (is_path or (is_one and not rest and ("/" in first or path.exists()))):
+    if not is_command and (is_path or (is_one and not others and ("/" in first or path.exists()))):
         kind = "is a file" if path.exists() else "does not exist"
         raise UsageProblem(f"{first} {kind}. Name a directory to work in. {as_prompt}")
     if COMMAND.fullmatch(first) is None:
@@ -82,16 +82,16 @@ def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | Non
     commands = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
     if first in commands:
         raise UsageProblem(f"`{first}` is a command: put it before its options. {as_prompt}")
-    if rest and (first not in NO_PROMPT or len(rest) > 1):
+    if others and (first not in NO_PROMPT or len(others) > 1):
         close = [f"codeloop {name}" for name in find_similar(first, commands, most_edits=1)]
     else:
         close = find_commands(context, first, parts=True)
-    if close or not rest:
+    if close or not others:
         raise UsageProblem(f"Unknown command: {first}.{suggest_names(close)} `codeloop --help` lists them. {as_prompt}")
     return None, list(words)
 
 
-def directory_beside(words: Sequence[str]) -> Path | None:
+def directory_of(words: Sequence[str]) -> Path | None:
     """Return the directory that the words next to `--prompt` name, if there are any. Raises UsageProblem."""
     if not words:
         return None
@@ -118,10 +118,10 @@ async def converse(options: Options, open_target: OpenTarget) -> int:
 
 
 def has_terminal() -> bool:
-    """Return whether a person sits at stdin and stdout."""
+    """Return whether a user sits at stdin and stdout."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def has_screen(options: Options) -> bool:
-    """Return whether the terminal UI can be shown, and the person wants it."""
+    """Return whether the terminal UI can be shown, and the user wants it."""
     return has_terminal() and sys.stderr.isatty() and not options.plain and os.environ.get("TERM", "dumb") != "dumb"

@@ -47,35 +47,35 @@ def login(
     A key is only ever sent to the address it is stored for. The keyring needs the Python package `keyring`.
     """
     settings, providers = open_providers()
-    interactive = sys.stdin.isatty() and not key_stdin
+    is_interactive = sys.stdin.isatty() and not key_stdin
     if provider is None:
-        if not interactive:
+        if not is_interactive:
             raise UsageProblem("Name the provider: codeloop auth login PROVIDER --key-stdin")
         provider = str(click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)).strip()
     if deployment is not None and provider not in NEEDS_DEPLOYMENT:
         raise UsageProblem(
             f"--deployment is for {' and '.join(sorted(NEEDS_DEPLOYMENT))}, whose models have to be deployed."
         )
-    is_asked = not key_stdin and base_url is None and (interactive or settings.extensions)
+    is_asked = not key_stdin and base_url is None and (is_interactive or settings.extensions)
     if is_asked and (not keyring or provider in NEEDS_DEPLOYMENT):
-        given = {} if deployment is None else {"deployment": deployment}
-        given |= {} if keyring is None else {"keyring": "keyring" if keyring else "file"}
-        if sign_in(provider, given):
+        answers = {} if deployment is None else {"deployment": deployment}
+        answers |= {} if keyring is None else {"keyring": "keyring" if keyring else "file"}
+        if sign_in(provider, answers):
             return
     url = base_url or _own_url(providers, provider)
     address = origin(url)
-    key = str(click.prompt(f"Key for {address}", hide_input=True, err=True)) if interactive else _from_stdin()
+    key = str(click.prompt(f"Key for {address}", hide_input=True, err=True)) if is_interactive else _read_key()
     key = key.strip()
     if not key:
         raise UsageProblem("That is not a valid key: it is empty. Nothing was stored.")
     if not is_key(key):
         raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
-    untried = _try_key(providers, provider, url, key) if interactive else "the key came from stdin"
+    why_untried = _try_key(providers, provider, url, key) if is_interactive else "the key came from stdin"
     stored_key = providers.credentials.put(provider, key, url, in_keyring=keyring)
     where = _locate_key(providers, stored_key)
     click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored_key.origin} in {where}.")
-    if untried:
-        why = f"It was stored, not tried ({untried})"
+    if why_untried:
+        why = f"It was stored, not tried ({why_untried})"
         click.echo(f"{why}: `codeloop doctor --online` tries the key of the model in use.")
     else:
         click.echo(f"{provider} accepts it.")
@@ -91,12 +91,11 @@ def list_keys() -> None:
     rows: list[tuple[str, ...]] = []
     stored_keys = providers.credentials.entries()
     for provider in providers.list_all():
-        origin, note = _place(provider, provider.url), _note(providers, provider, stored_keys.keys())
+        origin, note = _describe_address(provider, provider.url), _why_unusable(providers, provider, stored_keys.keys())
         if provider.configured_key:
-            found = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
-            rows.append(
-                (provider.id, mask_key(provider.configured_key), origin, found[0] if found else "configuration", note)
-            )
+            origin_of_key = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
+            source = origin_of_key[0] if origin_of_key else "configuration"
+            rows.append((provider.id, mask_key(provider.configured_key), origin, source, note))
         environment_value = environment_key(provider.env, os.environ)
         if environment_value is not None:
             rows.append(
@@ -106,14 +105,14 @@ def list_keys() -> None:
             rows.append((provider.id, "signed in", origin, str(providers.credentials.path), note))
     providers_by_id = {provider.id: provider for provider in providers.list_all()}
     for provider_id, entry in sorted(stored_keys.items()):
-        origin = entry.origin or _home(providers, provider_id)
+        origin = entry.origin or _home_address(providers, provider_id)
         note = (
-            _note(providers, providers_by_id[provider_id], stored_keys.keys())
+            _why_unusable(providers, providers_by_id[provider_id], stored_keys.keys())
             if provider_id in providers_by_id
             else "unknown provider"
         )
-        masked = mask_key(entry.key) if isinstance(entry, ApiKey) else "in the keyring"
-        rows.append((provider_id, masked, origin, _locate_key(providers, entry), note))
+        key_text = mask_key(entry.key) if isinstance(entry, ApiKey) else "in the keyring"
+        rows.append((provider_id, key_text, origin, _locate_key(providers, entry), note))
     if not rows:
         click.echo("No key is stored or set. Store one: `codeloop auth login PROVIDER`.")
         return
@@ -174,7 +173,7 @@ def _own_url(providers: Providers, provider: str) -> str:
     return url
 
 
-def _note(providers: Providers, provider: Provider, names: AbstractSet[str]) -> str:
+def _why_unusable(providers: Providers, provider: Provider, names: AbstractSet[str]) -> str:
     """Return why a key can't be used, if so."""
     why = providers.why_not(provider, names)
     return "" if why == NO_KEY else why
@@ -184,20 +183,20 @@ def _locate_key(providers: Providers, entry: StoredKey) -> str:
     return _KEYRING if isinstance(entry, KeyringKey) else str(providers.credentials.path)
 
 
-def _home(providers: Providers, provider: str) -> str:
+def _home_address(providers: Providers, provider: str) -> str:
     try:
         row = providers.provider(provider)
     except UnknownModel:
         return "unknown address"
-    return _place(row, row.home)
+    return _describe_address(row, row.home)
 
 
-def _place(provider: Provider, url: str) -> str:
+def _describe_address(provider: Provider, url: str) -> str:
     address = resolve_url(url, settings_of(provider, os.environ))
     return origin(address) if address else "unknown address"
 
 
-def _from_stdin() -> str:
+def _read_key() -> str:
     return sys.stdin.buffer.readline(KEY_LENGTH.value + 2).decode("utf-8", "replace")
 
 
@@ -207,5 +206,5 @@ def _show_precedence(providers: Providers, provider: str) -> None:
     except UnknownModel:
         click.echo(f"Now add provider.{provider} to codeloop.json, with options.baseURL and models.")
         return
-    if preferred := hints_of(providers, row).preferred_key():
-        click.echo(f"codeloop: The key of {escape_controls(preferred)} takes precedence over it.", err=True)
+    if other_key := hints_of(providers, row).preferred_key():
+        click.echo(f"codeloop: The key of {escape_controls(other_key)} takes precedence over it.", err=True)

@@ -69,25 +69,25 @@ async def _find_models(
     except ModelUnavailable:
         default = ""
     provider_ids = {each.id for each in providers.list_all()}
-    untrusted = _find_untrusted(settings, provider_ids)
-    if provider and provider not in provider_ids and provider not in {each.provider_id for each in untrusted}:
+    untrusted_models = _list_untrusted_models(settings, provider_ids)
+    if provider and provider not in provider_ids and provider not in {each.provider_id for each in untrusted_models}:
         providers.provider(provider)  # raises, naming near ones
     rows, reasons = await list_offers(providers, [provider] if provider else provider_ids if everything else None)
-    models = [each for each in untrusted if provider in {None, each.provider_id}]
+    models = [each for each in untrusted_models if provider in {None, each.provider_id}]
     return [*rows, *(Offer(each, NOT_TRUSTED) for each in models)], reasons, default
 
 
-def _find_untrusted(settings: ProjectSettings, provider_ids: set[str]) -> list[ModelInfo]:
+def _list_untrusted_models(settings: ProjectSettings, provider_ids: set[str]) -> list[ModelInfo]:
     """Return the models of providers that only an untrusted project's configuration has."""
     if not any(name.startswith("provider") for name in settings.loaded.ignored):
         return []
     with suppress(CodeloopError):
-        trusted = providers_of(find_settings(Startup(directory=Path.cwd(), trust=True)))
+        providers = providers_of(find_settings(Startup(directory=Path.cwd(), trust=True)))
         return [
             model
-            for each in trusted.list_all()
+            for each in providers.list_all()
             if each.id not in provider_ids
-            for model in trusted.listing(each).values()
+            for model in providers.listing(each).values()
         ]
     return []
 
@@ -121,13 +121,13 @@ def _none_of(provider: str, every: list[Offer]) -> str:
 def _cells(offer: Offer, default: str) -> tuple[str, ...]:
     model = offer.model
     limits, prices = model.limits, model.prices
-    paid = (prices.input, prices.output, prices.cache_read)
+    prices_shown = (prices.input, prices.output, prices.cache_read)
     return (
         "*" if model.ref == default else " ",
         model.ref,
         format_count(limits.context) if limits.context else "?",
         format_count(limits.output) if limits.output else "?",
-        *(f"{price:.2f}" if price else "-" for price in paid),
+        *(f"{price:.2f}" if price else "-" for price in prices_shown),
         ", ".join(word for word in ("" if model.status == "active" else model.status, offer.why) if word),
     )
 

@@ -129,14 +129,14 @@ def web(*, no_open: bool, **flags: Any) -> None:
 def _serve(serve_options: ServeOptions) -> None:
     """Serve until a signal. Raises UsageProblem, CodeloopError."""
     _fill_descriptors()
-    secret = _secret(serve_options)
+    secret = _find_secret(serve_options)
     metadata = {"profile": serve_options.profile} if serve_options.profile else {}
     startup = Startup(directory=Path.cwd(), settings=metadata, trust=serve_options.trust)
     settings = find_settings(startup)
     stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
     for warning in settings.loaded.warnings:
         stderr.write(f"codeloop: {escape_controls(warning)}\n")
-    listening = _listening(serve_options, secret, settings, stderr)
+    listening = _make_listen_options(serve_options, secret, settings, stderr)
     with log_to_file(settings.paths.log, serve_options.log_level or settings.config.log_level or "INFO"):
         browse = open_browser if serve_options.opens_browser else None
         asyncio.run(_run_server(startup, settings, listening, secret, Outputs(stdout, stderr, browse)))
@@ -149,7 +149,7 @@ def _fill_descriptors() -> None:
     os.close(descriptor)
 
 
-def _secret(serve_options: ServeOptions) -> Secret:
+def _find_secret(serve_options: ServeOptions) -> Secret:
     """Return the server's password. Raises UsageProblem."""
     if serve_options.password is not None:
         if serve_options.no_password:
@@ -163,11 +163,13 @@ def _secret(serve_options: ServeOptions) -> Secret:
     return Secret(os.environ[name], name) if name else Secret(secrets.token_urlsafe(32))
 
 
-def _listening(serve_options: ServeOptions, secret: Secret, settings: ProjectSettings, stderr: Output) -> ListenOptions:
+def _make_listen_options(
+    serve_options: ServeOptions, secret: Secret, settings: ProjectSettings, stderr: Output
+) -> ListenOptions:
     """Merge options and configuration. Raises UsageProblem, CodeloopError."""
-    configured = settings.config.server
-    host = serve_options.hostname if serve_options.hostname is not None else configured.hostname or "127.0.0.1"
-    port = serve_options.port if serve_options.port is not None else configured.port
+    server_settings = settings.config.server
+    host = serve_options.hostname if serve_options.hostname is not None else server_settings.hostname or "127.0.0.1"
+    port = serve_options.port if serve_options.port is not None else server_settings.port
     if port is not None and not 0 <= port <= 65535:
         raise CodeloopError(f"server.port is {port}, which is not a port. Choose one from 0 to 65535.")
     username = username_of(os.environ)
@@ -187,7 +189,7 @@ def _listening(serve_options: ServeOptions, secret: Secret, settings: ProjectSet
         is_port_free=port is None,
         username=username,
         password=secret.password,
-        origins=_origins(serve_options.cors, configured.cors, stderr),
+        origins=_origins(serve_options.cors, server_settings.cors, stderr),
         pages=FILES if web_app is None else None,
         web_dir=web_app,
     )
@@ -200,16 +202,16 @@ def _find_web_app(folder: Path | None) -> Path | None:
     return None if folder is None else folder.resolve()
 
 
-def _origins(origins: Sequence[str], configured: Sequence[str], stderr: Output) -> tuple[str, ...]:
+def _origins(origins: Sequence[str], config_origins: Sequence[str], stderr: Output) -> tuple[str, ...]:
     """Return the origins that may send requests. Raises UsageProblem for an invalid option."""
-    origins_allowed: list[str] = []
-    for text in configured:
+    allowed_origins: list[str] = []
+    for text in config_origins:
         try:
-            origins_allowed.append(origin_of(text))
+            allowed_origins.append(origin_of(text))
         except CodeloopError as error:
             stderr.write(f"codeloop: server.cors: {escape_controls(str(error))} Ignored.\n")
     try:
-        return (*origins_allowed, *(origin_of(text) for text in origins))
+        return (*allowed_origins, *(origin_of(text) for text in origins))
     except CodeloopError as error:
         raise UsageProblem(f"--cors: {error}") from error
 

@@ -35,12 +35,12 @@ def complete_from(list_choices: Callable[[str], Iterator[Choice]], prefix: str) 
 
 def current(prefix: str) -> list[CompletionItem[str]]:
     """Return the project's sessions that are not archived."""
-    return complete_from(_sessions, prefix)
+    return complete_from(_list_sessions, prefix)
 
 
-def complete_archived(prefix: str) -> list[CompletionItem[str]]:
+def archived_sessions(prefix: str) -> list[CompletionItem[str]]:
     """Return the project's archived sessions."""
-    return complete_from(lambda typed: _sessions(typed, archived=True), prefix)
+    return complete_from(lambda typed: _list_sessions(typed, archived=True), prefix)
 
 
 def grants(prefix: str) -> list[CompletionItem[str]]:
@@ -58,7 +58,7 @@ def _grants(prefix: str) -> Iterator[Choice]:
         yield grant.id, f"{grant.permission} {', '.join(grant.patterns)}"
 
 
-def _sessions(prefix: str, *, archived: bool = False) -> Iterator[Choice]:
+def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[Choice]:
     """Yield the ids of the project's sessions, newest first; the slugs when one is being typed."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)

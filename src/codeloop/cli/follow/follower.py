@@ -29,14 +29,14 @@ def _ignore(*_: object) -> None:
 class Callbacks(Struct, frozen=True):
     """What a follower calls.
 
-    `failed`: with what kept a request from being answered; `lost`: with what ended the following; `heard`: with each
-    event of the session, once shown; `changed`: when the session starts or stops working.
+    `on_failure`: with what kept a request from being answered; `on_loss`: with what ended the following; `on_event`:
+    with each event of the session, once shown; `on_change`: when the session starts or stops working.
     """
 
-    failed: Callable[[BaseException], object]
-    lost: Callable[[BaseException], object]
-    heard: Callable[[Event], object] = _ignore
-    changed: Callable[[], object] = _ignore
+    on_failure: Callable[[BaseException], object]
+    on_loss: Callable[[BaseException], object]
+    on_event: Callable[[Event], object] = _ignore
+    on_change: Callable[[], object] = _ignore
 
 
 class RunFollower:
@@ -51,7 +51,7 @@ class RunFollower:
         self._session_id = session.id
         self._view = view
         self._on = on
-        self._requests = OpenRequests(client, session.id, view, answerer, on.failed)
+        self._requests = OpenRequests(client, session.id, view, answerer, on.on_failure)
         self._idle = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -59,7 +59,7 @@ class RunFollower:
     async def start(self) -> None:
         """Follow from now on."""
         self._following = asyncio.create_task(self._follow())
-        self._following.add_done_callback(lambda task: report(task, self._on.lost))
+        self._following.add_done_callback(lambda task: report(task, self._on.on_loss))
         if self._view.is_live:
             self._tasks.append(asyncio.create_task(self._tick()))
         await asyncio.sleep(0)
@@ -71,7 +71,7 @@ class RunFollower:
         await self._requests.stop()
         await stop_all([self._following, *self._tasks])
 
-    async def wait_settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """Wait until the turn is shown to its end; from a server, events may come after the prompt's answer."""
         task = asyncio.create_task(self._idle.wait())
         tasks = {task, *([self._following] if self._following else [])}
@@ -138,7 +138,7 @@ class RunFollower:
             if isinstance(event, StatusChanged | SessionIdle):
                 status = event.properties.status if isinstance(event, StatusChanged) else Idle()
                 self._set_running(is_running=not isinstance(status, Idle))
-            self._on.heard(event)
+            self._on.on_event(event)
         elif (title := self.subagents.take(event)) is not None:
             self._view.show_subagent(event, title)
 
@@ -149,4 +149,4 @@ class RunFollower:
             self._idle.set()
         if is_running != self.is_running:
             self.is_running = is_running
-            self._on.changed()
+            self._on.on_change()

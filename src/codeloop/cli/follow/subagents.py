@@ -21,7 +21,7 @@ class Subagents:
 
     def __init__(self, session_id: str) -> None:
         self.background: dict[str, Session] = {}
-        self.known: dict[str, Session] = {}
+        self.by_id: dict[str, Session] = {}
         """All of them, as they are now, by id."""
         self.at_rest = asyncio.Event()
         """Set while none works in the background."""
@@ -32,13 +32,13 @@ class Subagents:
         """Take in an event; return the title of the subagent that it belongs to, None if it is another session's."""
         if isinstance(event, SessionCreated | SessionUpdated):
             self.learn(event.properties.info)
-        session = self.known.get(session_of(event) or "")
+        session = self.by_id.get(session_of(event) or "")
         return None if session is None else session.title
 
     def learn(self, session: Session) -> None:
         """Take in a session as it is now, if it is a subagent's of ours."""
-        if session.parent_id == self._session_id or session.parent_id in self.known:
-            self.known[session.id] = session
+        if session.parent_id == self._session_id or session.parent_id in self.by_id:
+            self.by_id[session.id] = session
             if works_in_background(session):
                 self.background[session.id] = session
                 self.at_rest.clear()
@@ -80,7 +80,7 @@ async def wait_for(subagents: Subagents, event: asyncio.Event, note: Note, backg
         is_over = not done
         for wait in waits:
             wait.cancel()
-    for session in (subagents.known[session_id] for session_id in working if session_id not in subagents.background):
+    for session in (subagents.by_id[session_id] for session_id in working if session_id not in subagents.background):
         subagent_standing = standing_of(session)
         how = (
             f"{subagent_standing.state}{f' ({subagent_standing.reason})' if subagent_standing.reason else ''}"

@@ -16,7 +16,7 @@ from codeloop.schema.part import (
     ToolStateError,
 )
 
-RETRIED = {"text", "reasoning"}
+RETRIED_KINDS = {"text", "reasoning"}
 """What a retry starts again."""
 
 
@@ -34,7 +34,7 @@ class FinishedParts:
     def __init__(self) -> None:
         self._users: set[str] = set()
         self._summaries: set[str] = set()
-        self._withheld: dict[str, FinishedPart] = {}
+        self._retriable: dict[str, FinishedPart] = {}
         """Text that a retry may still discard, by part."""
 
     def take(self, event: Event) -> list[FinishedPart]:
@@ -48,11 +48,11 @@ class FinishedParts:
                 elif p.info.time.completed is not None:
                     return self.release(p.info.id)
             case PartRemoved(properties=p):
-                self._withheld.pop(p.part_id, None)
+                self._retriable.pop(p.part_id, None)
             case PartUpdated(properties=p) if p.part.message_id not in self._users:
                 kind = _kind(p.part)
-                if kind in RETRIED and p.part.message_id not in self._summaries:
-                    self._withheld[p.part.id] = FinishedPart(kind, p.part, now_ms())
+                if kind in RETRIED_KINDS and p.part.message_id not in self._summaries:
+                    self._retriable[p.part.id] = FinishedPart(kind, p.part, now_ms())
                 elif kind is not None:
                     finished = FinishedPart("compaction" if kind == "text" else kind, p.part, now_ms())
                     return [*self.release(p.part.message_id), finished]
@@ -62,9 +62,9 @@ class FinishedParts:
 
     def release(self, message_id: str | None = None) -> list[FinishedPart]:
         """Return the held rest of a message (None: of all): it is final."""
-        finished_parts = [each for each in self._withheld.values() if message_id in {None, each.part.message_id}]
+        finished_parts = [each for each in self._retriable.values() if message_id in {None, each.part.message_id}]
         for each in finished_parts:
-            del self._withheld[each.part.id]
+            del self._retriable[each.part.id]
         return finished_parts
 
 

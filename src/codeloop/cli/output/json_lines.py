@@ -50,8 +50,8 @@ class JsonView:
         self._show_parts(self._finished.release())
         self._write(replace(outcome, context=None))
 
-    def _show_parts(self, finished: list[FinishedPart]) -> None:
-        for kind, part, time in finished:
+    def _show_parts(self, parts: list[FinishedPart]) -> None:
+        for kind, part, time in parts:
             self._line(kind, time, part=part)
 
     def _line(self, kind: str, time: int, **rest: Any) -> None:

@@ -27,7 +27,7 @@ MARK = r"`+|\*+|\[|\\"
 BREAK = r"<br */?>"
 BEFORE = " ([{\"'“>-—"
 AFTER = " .,;:!?)]}\"'”-—"
-HELD = 4_000
+MOST_HELD_BACK = 4_000
 """Characters to hold back for a mark that may still be closed."""
 
 
@@ -49,12 +49,12 @@ class Markdown:
         if not self._styled:
             return text
         *complete, last = text.split("\n")
-        rendered = ""
+        output = ""
         for line in complete:
             self._line += line
-            rendered += self._end_line("\n")
+            output += self._end_line("\n")
         self._line += last
-        return rendered + self._settled_part()
+        return output + self._settled_part()
 
     def end(self) -> str:
         """Return the rest, at the end of a text."""
@@ -68,16 +68,16 @@ class Markdown:
         if self._fence:
             if not self._is_begun and self._fence.startswith(line.strip()[:3]):
                 return ""
-            rendered = ("" if self._is_begun else "  ") + paint(line, "cyan", colour=True)
+            output = ("" if self._is_begun else "  ") + paint(line, "cyan", colour=True)
             self._line, self._is_begun = "", True
-            return rendered
-        rendered = ""
+            return output
+        output = ""
         if not self._is_begun:
             if re.fullmatch(UNDECIDED, line) or re.match(WHOLE_LINES, line):
                 return ""
-            rendered = self._begin()
-        spans, self._line = self._inline(self._line, is_final=len(self._line) > HELD)
-        return rendered + spans
+            output = self._begin()
+        spans, self._line = self._inline(self._line, is_final=len(self._line) > MOST_HELD_BACK)
+        return output + spans
 
     def _end_line(self, end: str) -> str:
         line, is_begun = self._line, self._is_begun
@@ -97,12 +97,12 @@ class Markdown:
             if special is not None:
                 self._line = ""
                 return before + special + (end if special else "")
-            rendered = before + self._begin()
+            output = before + self._begin()
         else:
-            rendered = ""
+            output = ""
         spans, _ = self._inline(self._line, is_final=True)
         self._line, self._is_begun, self._before = "", False, " "
-        return rendered + spans + end
+        return output + spans + end
 
     def _special(self, line: str) -> str | None:
         """Return a fence, a rule or a heading; None for text."""
@@ -128,10 +128,10 @@ class Markdown:
         return f"{indent}{number}" if number else indent + paint("│ ", "dim", colour=True)
 
     def _inline(self, text: str, *, is_final: bool) -> tuple[str, str]:
-        rendered, rest = _spans(text, self._before, is_final=is_final)
-        consumed = text[: len(text) - len(rest)]
+        rendered, remainder = _spans(text, self._before, is_final=is_final)
+        consumed = text[: len(text) - len(remainder)]
         self._before = consumed[-1:] or self._before
-        return rendered, rest
+        return rendered, remainder
 
     def _table(self) -> str:
         """Return the rows that were held back, as a table if they are one."""
@@ -164,26 +164,26 @@ def _strip_styles(text: str) -> str:
 
 def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
     """Return text with emphasis, code and links, and what has to wait for more of the line."""
-    rendered, at = "", 0
-    unclosed: set[str] = set()
+    output, at = "", 0
+    never_closed: set[str] = set()
     marks = re.compile(MARK)
     while (match := marks.search(text, at)) is not None:
         start, run = match.start(), match.group()
-        rendered += text[at:start]
+        output += text[at:start]
         at = start + len(run)
-        if run in unclosed or not _can_open(text, start, run, text[start - 1] if start else before):
-            rendered += run
+        if run in never_closed or not _can_open(text, start, run, text[start - 1] if start else before):
+            output += run
             continue
         span, end = _read_span(text, start, run)
         if not is_final and (span is None or end == len(text)):
-            return rendered, text[start:]
+            return output, text[start:]
         if span is None:
-            rendered += run
+            output += run
             if run not in {"[", "\\"}:
-                unclosed.add(run)  # nothing further on closes the next one either
+                never_closed.add(run)  # nothing further on closes the next one either
         else:
-            rendered, at = rendered + span, end
-    return rendered + text[at:], ""
+            output, at = output + span, end
+    return output + text[at:], ""
 
 
 def _can_open(text: str, start: int, run: str, before: str) -> bool:

@@ -14,13 +14,13 @@ STOP_REASONS = {"tool-calls": "tool_use", "length": "max_tokens", "filtered": "r
 
 
 class _Block(Struct):
-    """A block of an answer: its index, the name of its delta and of that delta's text, and how much was shown."""
+    """A block of an answer: its index, the name of its delta and of that delta's text, and how much of it was shown."""
 
     message_id: str
     index: int
     delta: str
     field: str
-    shown: int = 0
+    shown_length: int = 0
     is_open: bool = True
 
 
@@ -92,7 +92,7 @@ class PartialMessages:
         block = self._blocks[part_id]
         if not block.is_open:
             return []
-        events = self._grow(part_id, text[block.shown :])
+        events = self._grow(part_id, text[block.shown_length :])
         if is_over:
             block.is_open = False
             events.append({"type": "content_block_stop", "index": block.index})
@@ -102,7 +102,7 @@ class PartialMessages:
         block = self._blocks[part_id]
         if not more:
             return []
-        block.shown += len(more)
+        block.shown_length += len(more)
         return [
             {"type": "content_block_delta", "index": block.index, "delta": {"type": block.delta, block.field: more}}
         ]

@@ -50,7 +50,7 @@ class StreamJsonView:
         self.is_live = False
         self.calls: dict[str, tuple[str, JSON]] = {}
         """The name and the arguments of each call, by its id."""
-        self._called: set[str] = set()
+        self._calls_shown: set[str] = set()
         self._answer = answer
         self._progress = progress
         self._is_result_only = is_result_only
@@ -134,8 +134,8 @@ class StreamJsonView:
             for partial in self._partial.take(event):
                 self.write("stream_event", event=partial, parent_tool_use_id=parent)
 
-    def _show_parts(self, finished: list[FinishedPart], parent: str | None) -> None:
-        for _, part, time in finished:
+    def _show_parts(self, parts: list[FinishedPart], parent: str | None) -> None:
+        for _, part, time in parts:
             match part:
                 case TextPart(text=text) if text:
                     self._show_block(part, {"type": "text", "text": text}, parent, time)
@@ -150,8 +150,8 @@ class StreamJsonView:
         state = part.state
         if isinstance(state, ToolStatePending):
             return
-        if part.id not in self._called:
-            self._called.add(part.id)
+        if part.id not in self._calls_shown:
+            self._calls_shown.add(part.id)
             self._show_parts(self._finished.release(part.message_id), parent)
             self.calls[part.call_id] = (part.tool, state.input)
             block: JSON = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": state.input}

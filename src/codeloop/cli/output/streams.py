@@ -20,17 +20,17 @@ COLUMNS = 80
 
 
 class Output:
-    """A stream whose reader may be slow or gone; nothing is raised, `closed` is set."""
+    """A stream whose reader may be slow or gone; nothing is raised, `is_closed` is set."""
 
     def __init__(self, stream: TextIO, outlet: "Outlet") -> None:
         self.stream = stream
         self.descriptor = _descriptor(stream)
-        self.closed = False
+        self.is_closed = False
         self.has_lost = False
         """Whether something was written that nobody could read."""
         self.is_at_start = True
         """Whether the next character begins a line."""
-        self.gone: Callable[[], object] = lambda: None
+        self.on_gone: Callable[[], object] = lambda: None
         """Called when there is no reader any more."""
         self.has_prompt = False
         """Whether the last line is one that a user types on."""
@@ -54,8 +54,8 @@ class Output:
             text, self.has_prompt = "\n" + text, False
         if text:
             self.is_at_start = text.endswith(("\n", ERASE))
-        self.has_lost = self.has_lost or (self.closed and bool(text))
-        if not self.closed and self.descriptor is not None:
+        self.has_lost = self.has_lost or (self.is_closed and bool(text))
+        if not self.is_closed and self.descriptor is not None:
             self._outlet.add(self, text.encode(self.stream.encoding or "utf-8", "replace"))
 
     def write_prompt(self, text: str) -> None:
@@ -96,12 +96,12 @@ class Output:
     def close(self) -> None:
         """Write nothing more, here or by others: half a line must stay the last thing that a reader gets."""
         self._unwatch()
-        self.closed = True
+        self.is_closed = True
         if self.descriptor is not None:
             nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
             os.dup2(nowhere, self.stream.fileno())
             os.close(nowhere)
-        self.gone()
+        self.on_gone()
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close as soon as the reader of a pipe is gone, even if nothing is written."""
@@ -215,7 +215,7 @@ class Outlet:
 
 
 def has_terminal() -> bool:
-    """Return whether a person can be asked on stderr and can answer on stdin."""
+    """Return whether a user can be asked on stderr and can answer on stdin."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 

@@ -1,4 +1,4 @@
-"""How things look to a person: colour, widths, columns, numbers; and JSON for programs."""
+"""How things look to a user: colour, widths, columns, numbers; and JSON for programs."""
 
 import os
 from collections.abc import Sequence

@@ -52,15 +52,15 @@ def draw_table(rows: Sequence[Sequence[str]], sides: Sequence[str], columns: int
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _fit(widths_wanted: Sequence[int], room: int) -> list[int]:
+def _fit(natural_widths: Sequence[int], room: int) -> list[int]:
     """Return the columns' widths: narrow ones as they are, the others share the rest; none without room for columns."""
-    room -= BETWEEN * (len(widths_wanted) - 1)
-    widths = [max(width, 1) for width in widths_wanted]
+    room -= BETWEEN * (len(natural_widths) - 1)
+    widths = [max(width, 1) for width in natural_widths]
     if sum(widths) <= room:
         return widths
-    if room < NARROWEST * len(widths_wanted):
+    if room < NARROWEST * len(natural_widths):
         return []
-    columns = sorted(range(len(widths_wanted)), key=lambda at: widths[at])
+    columns = sorted(range(len(natural_widths)), key=lambda at: widths[at])
     for order, at in enumerate(columns):
         widths[at] = min(widths[at], room // (len(columns) - order))
         room -= widths[at]
@@ -70,20 +70,20 @@ def _fit(widths_wanted: Sequence[int], room: int) -> list[int]:
 def _side_by_side(
     row: Sequence[Sequence[str]], widths: Sequence[int], sides: Sequence[str], *, is_header: bool
 ) -> list[str]:
-    wrapped = [
+    cell_lines = [
         [part for line in cell for part in wrap_painted(line, width)] for cell, width in zip(row, widths, strict=True)
     ]
     between = paint(" │ ", "dim", colour=True)
     lines: list[str] = []
-    for number in range(max(map(len, wrapped))):
-        shown: list[str] = []
-        for cell, width, side in zip(wrapped, widths, sides, strict=True):
+    for number in range(max(map(len, cell_lines))):
+        cells: list[str] = []
+        for cell, width, side in zip(cell_lines, widths, sides, strict=True):
             text = cell[number] if number < len(cell) else ""
             room = max(width - _width(text), 0)
             before = {"left": 0, "right": room, "middle": room // 2}[side]
             text = paint(re.sub(SGR, "", text), "bold", colour=True) if is_header else text
-            shown.append(" " * before + text + " " * (room - before))
-        lines.append(between.join(shown))
+            cells.append(" " * before + text + " " * (room - before))
+        lines.append(between.join(cells))
     return lines
 
 

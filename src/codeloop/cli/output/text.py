@@ -25,8 +25,11 @@ from codeloop.schema.part import (
 )
 
 
-class Withheld:
-    """The answer on a pipe, once and whole; other text of the model goes to `narrate`. No output: not the answer."""
+class FinalText:
+    """Writes the answer once it is complete, as a pipe gets it; other text of the model goes to `narrate`.
+
+    `output`: None when the answer is not to be written as text.
+    """
 
     def __init__(self, output: Output | None, narrate: Callable[[str], object], prompt_id: str | None) -> None:
         self._output = output
@@ -113,9 +116,9 @@ class TextView:
 
             self._activity = Activity(self._terminal)
         is_streamed = answer.stream.isatty() and not as_data
-        withheld = partial(Withheld, None if as_data else answer, self._narrate, prompt_id)
-        self._speech = self._open_speech() if is_streamed else withheld()
-        self._hidden: dict[str, bool] = {}
+        final_text = partial(FinalText, None if as_data else answer, self._narrate, prompt_id)
+        self._speech = self._open_speech() if is_streamed else final_text()
+        self._not_answers: dict[str, bool] = {}
         """Messages whose text is not an answer, prompts and summaries; whether each is a summary."""
         self._thoughts: dict[str, int] = {}
         """How many characters of each reasoning part were shown."""
@@ -123,9 +126,9 @@ class TextView:
         self._answering = ""
 
     def _open_speech(self) -> Speech:
-        from codeloop.cli.output.streamed import Streamed
+        from codeloop.cli.output.live_text import LiveText
 
-        return Streamed(self._answer, self.note)
+        return LiveText(self._answer, self.note)
 
     @property
     def is_live(self) -> bool:
@@ -138,13 +141,13 @@ class TextView:
             self._activity.take(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
-                self._hidden[p.info.id] = False
+                self._not_answers[p.info.id] = False
                 self._head(p.info)
                 self._speech.show(event)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
-                self._hidden[p.info.id] = True
-            case PartUpdated(properties=p) if p.part.message_id in self._hidden:
-                if isinstance(p.part, TextPart) and self._hidden[p.part.message_id]:
+                self._not_answers[p.info.id] = True
+            case PartUpdated(properties=p) if p.part.message_id in self._not_answers:
+                if isinstance(p.part, TextPart) and self._not_answers[p.part.message_id]:
                     self._summary(p.part)
             case PartUpdated(properties=p):
                 self._show_part(event, p.part)
@@ -219,10 +222,10 @@ class TextView:
                     self._shown_parts.add(part.id)
                     from codeloop.cli.output.tool_call import lines
 
-                    lines_shown = lines(part, colour=self._colour)
+                    call_lines = lines(part, colour=self._colour)
                     is_answer = self._as_data and part.tool == STRUCTURED_OUTPUT
-                    accepted = is_answer and isinstance(part.state, ToolStateCompleted)
-                    self._line("\n".join(lines_shown[:1] if accepted else lines_shown))
+                    is_accepted = is_answer and isinstance(part.state, ToolStateCompleted)
+                    self._line("\n".join(call_lines[:1] if is_accepted else call_lines))
             case _:
                 pass
 

@@ -35,30 +35,30 @@ def lines(part: ToolPart, *, colour: bool) -> list[str]:
             took = metadata.get("duration") if part.tool == "bash" else None  # without the wait for a permission
             took = took if isinstance(took, int) else elapsed_ms(time.start, time.end)
             notes = [*_counts(metadata), *([ending] if ending else []), format_duration(took)]
-            failed = bool(ending) or part.tool == "invalid"
-            body = _body(part.tool, metadata, part.state.for_user, failed=failed)
+            is_failure = bool(ending) or part.tool == "invalid"
+            body = _body(part.tool, metadata, part.state.for_user, is_failure=is_failure)
             if part.tool == STRUCTURED_OUTPUT:
                 body = _looking("dim", escape_controls(lay_out(part.state.input)).splitlines()[:DATA_LINES])
         case ToolStateError(error=error, time=time):
             notes = [format_duration(elapsed_ms(time.start, time.end))]
-            failed = True
+            is_failure = True
             body = _looking("red", escape_controls(error).splitlines()[:OUTPUT_LINES])
         case _:
             return [heading(part)]
-    mark = paint("✗", "red", colour=colour) if failed else paint("✓", "green", colour=colour)
+    mark = paint("✗", "red", colour=colour) if is_failure else paint("✓", "green", colour=colour)
     first = f"{mark} {paint(heading(part), 'bold', colour=colour)}  {paint(' · '.join(notes), 'dim', colour=colour)}"
     return [first, *(f"  {paint(line, look, colour=colour)}" for look, line in body)]
 
 
 def _counts(metadata: JSON) -> list[str]:
-    changed = metadata.get("filediff")
-    if not isinstance(changed, dict):
+    filediff = metadata.get("filediff")
+    if not isinstance(filediff, dict):
         return []
-    diff = cast("dict[str, Any]", changed)
+    diff = cast("dict[str, Any]", filediff)
     return [f"+{diff.get('additions', 0)} -{diff.get('deletions', 0)}"]
 
 
-def _body(tool: str, metadata: JSON, output: str, *, failed: bool) -> list[tuple[Look, str]]:
+def _body(tool: str, metadata: JSON, output: str, *, is_failure: bool) -> list[tuple[Look, str]]:
     diff = metadata.get("diff")
     if isinstance(diff, str) and diff:
         return _diff(diff)
@@ -67,7 +67,7 @@ def _body(tool: str, metadata: JSON, output: str, *, failed: bool) -> list[tuple
             ("dim", f"{MARKS.get(todo['status'], ' ')} {escape_controls(todo['content'])}")
             for todo in metadata["todos"]
         ]
-    if tool in {"bash", "invalid"} or failed:
+    if tool in {"bash", "invalid"} or is_failure:
         notes = [escape_controls(str(note)) for note in metadata.get("notes", ())] if tool == "bash" else []
         rows = escape_controls(output).strip().splitlines()
         line_count = metadata.get("lines") if metadata.get("truncated") else None

@@ -35,12 +35,12 @@ def transcript(
     messages: list[MessageWithParts],
     *,
     thinking: bool,
-    queued: Collection[str] = (),
+    queued_ids: Collection[str] = (),
     children: Children = MappingProxyType({}),
 ) -> None:
     """Print a session on stdout, and on stderr where it was summarized; with `thinking` the summaries too.
 
-    `queued`: the ids of prompts that wait for a running turn.
+    `queued_ids`: the ids of prompts that wait for a running turn.
     """
     out, notes = standard(Outlet())
     colour = has_colour(out.stream)
@@ -49,7 +49,7 @@ def transcript(
         match message.info:
             case UserMessage():
                 out.write("\n" + "".join(_user(part, colour=colour) for part in message.parts))
-                if message.info.id in queued:
+                if message.info.id in queued_ids:
                     out.write(paint("  queued", "yellow", colour=colour) + "\n")
             case AssistantMessage(summary=True):
                 text = "".join(part.text for part in message.parts if isinstance(part, TextPart))

@@ -30,7 +30,7 @@ class View(Protocol):
         ...
 
     def note(self, text: str) -> None:
-        """Show the person something that is not part of the answer."""
+        """Show the user something that is not part of the answer."""
         ...
 
     def finish(self, outcome: Outcome) -> None:
@@ -39,7 +39,7 @@ class View(Protocol):
 
 
 class ViewAbove:
-    """A view above the bottom of a terminal, where a person types or is asked; a call's result does not wait there."""
+    """A view above the line on which a user types or is asked; a call's result is shown even while a question waits."""
 
     def __init__(self, view: View, prompter: Prompter) -> None:
         self._view = view

@@ -1,4 +1,4 @@
-"""Answers what a session asks: permissions and the model's questions, by a person, or by itself without one."""
+"""Answers what a session asks: permissions and the model's questions, by a user, or by itself without one."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -23,34 +23,37 @@ from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTIO
 from codeloop.schema.permission import AUTO, NOBODY, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 
-DENIED = 400
+SUBJECT = 400
 """Characters of what was denied."""
 WITHDRAWN = "Already answered elsewhere, or withdrawn."
 
 
 class Answerer:
-    """Answers requests: permissions by yes with `auto`, all by the person at the prompter, without one by no."""
+    """Answers requests: with `auto` it allows what needs a permission; else the user is asked; without one, it refuses.
+
+    `prompter`: where the user is asked; None: nobody can be. `refusals`: how many requests were refused for that.
+    """
 
     def __init__(self, prompter: Prompter | None, *, auto: bool) -> None:
         self._prompter = prompter
         self._auto = auto
         self._turn = asyncio.Lock()
-        self.refused = 0
-        self.asked: set[str] = set()
-        """Ids of the requests that wait for the person."""
+        self.refusals = 0
+        self.asked_ids: set[str] = set()
+        """Ids of the requests that wait for the user."""
 
     async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
         """Answer a permission request. One is asked at a time; one that another client has answered is skipped."""
         reply: Reply = "once"
         message = AUTO if self._auto else None
         if not self._auto and self._prompter is None:
-            what = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), DENIED)
+            what = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT)
             self._refuse(view, f"Denied, because nobody can be asked: {what}")
             reply, message = "reject", NOBODY
         elif not self._auto and self._prompter is not None:
             async with self._asking(request.id):
                 view.note("")
-                from codeloop.cli.questions.ask_person import ask_permission
+                from codeloop.cli.questions.terminal_questions import ask_permission
 
                 reply, message = await ask_permission(self._prompter, client, request)
         try:
@@ -60,17 +63,17 @@ class Answerer:
                 raise
 
     async def answer_question(self, client: Client, view: View, request: QuestionRequest) -> None:
-        """Answer what the model asks; without a person refuse it with the reason."""
+        """Answer what the model asks; without a user refuse it with the reason."""
         try:
             if self._prompter is None:
                 self._refuse(
                     view,
-                    f"Not answered, because nobody can be asked: {one_line(request.questions[0].question, DENIED)}",
+                    f"Not answered, because nobody can be asked: {one_line(request.questions[0].question, SUBJECT)}",
                 )
                 await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
                 return
             async with self._asking(request.id):
-                from codeloop.cli.questions.ask_person import ask_questions
+                from codeloop.cli.questions.terminal_questions import ask_questions
 
                 answers = await ask_questions(self._prompter, client, request, lambda: view.note(""))
             if len(answers) == len(request.questions):
@@ -82,36 +85,41 @@ class Answerer:
                 raise
 
     def _refuse(self, view: View, note: str) -> None:
-        self.refused += 1
+        self.refusals += 1
         view.note(note)
 
     @asynccontextmanager
     async def _asking(self, request_id: str) -> AsyncGenerator[None]:
-        self.asked.add(request_id)
+        self.asked_ids.add(request_id)
         try:
             async with self._turn:
                 yield
         finally:
-            self.asked.discard(request_id)
+            self.asked_ids.discard(request_id)
 
 
 class OpenRequests:
-    """The requests of a session and of its subagents, each answered by a task; `failed` is called with its error."""
+    """The requests of a session and its subagents, each answered by a task; `on_failure` is called with its error."""
 
     def __init__(
-        self, client: Client, session_id: str, view: View, answerer: Answerer, failed: Callable[[BaseException], object]
+        self,
+        client: Client,
+        session_id: str,
+        view: View,
+        answerer: Answerer,
+        on_failure: Callable[[BaseException], object],
     ) -> None:
         self._client = client
         self._session_id = session_id
         self._view = view
         self._answerer = answerer
-        self._failed = failed
+        self._on_failure = on_failure
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     @property
     def is_asking(self) -> bool:
-        """Whether the person is asked."""
-        return bool(self._answerer.asked)
+        """Whether the user is asked."""
+        return bool(self._answerer.asked_ids)
 
     async def take(self, event: Event) -> bool:
         """Take in an event; return whether it was about a request."""
@@ -135,7 +143,7 @@ class OpenRequests:
         task = asyncio.create_task(answering)
         self._tasks[request.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(request.id, None))
-        task.add_done_callback(lambda task: report(task, self._failed))
+        task.add_done_callback(lambda task: report(task, self._on_failure))
 
     async def stop(self) -> None:
         """Ask no more."""
@@ -144,6 +152,6 @@ class OpenRequests:
     async def _withdraw(self, request_id: str) -> None:
         """Stop asking what another client has answered, or what ended with its turn."""
         task = self._tasks.get(request_id)
-        if task is not None and request_id in self._answerer.asked:
+        if task is not None and request_id in self._answerer.asked_ids:
             await stop_all([task])  # so that the note does not stand above the question
             self._view.note(WITHDRAWN)

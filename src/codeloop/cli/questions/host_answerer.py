@@ -15,7 +15,9 @@ from codeloop.schema.operation import PERMISSION_REPLY
 from codeloop.schema.permission import NOBODY, PermissionRequest, Reply
 from codeloop.schema.wire import JSON
 
-CHANGED = "The program that was asked changed the arguments, which is not supported: call it with those instead."
+ARGUMENTS_CHANGED = (
+    "The program that was asked changed the arguments, which is not supported: call it with those instead."
+)
 
 
 class HostAnswerer(Answerer):
@@ -44,7 +46,7 @@ class HostAnswerer(Answerer):
         answer = await self._ask(tool, arguments, request)
         reply, message = _read_answer(answer, arguments)
         if answer is None:
-            self.refused += 1
+            self.refusals += 1
         try:
             await client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
         except OperationError as error:
@@ -70,22 +72,22 @@ class HostAnswerer(Answerer):
     async def _ask(self, tool: str, arguments: JSON, request: PermissionRequest) -> JSON | None:
         number = str(uuid4())
         waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
-        asked: JSON = {
+        question: JSON = {
             "subtype": "can_use_tool",
             "tool_name": tool,
             "input": arguments,
             "permission_suggestions": [],
             **({"tool_use_id": request.tool.call_id} if request.tool is not None else {}),
         }
-        self._write({"type": "control_request", "request_id": number, "request": asked})
-        self.asked.add(request.id)
+        self._write({"type": "control_request", "request_id": number, "request": question})
+        self.asked_ids.add(request.id)
         try:
             return await waiting
         except asyncio.CancelledError:
             self._write({"type": "control_cancel_request", "request_id": number})
             raise
         finally:
-            self.asked.discard(request.id)
+            self.asked_ids.discard(request.id)
             del self._waiting[number]
 
 
@@ -96,5 +98,5 @@ def _read_answer(answer: JSON | None, arguments: JSON) -> tuple[Reply, str | Non
     if answer.get("behavior") != "allow":
         return "reject", None if answer.get("interrupt") else str(answer.get("message") or NOBODY)
     if answer.get("updatedInput", arguments) != arguments:
-        return "reject", CHANGED
+        return "reject", ARGUMENTS_CHANGED
     return "once", None

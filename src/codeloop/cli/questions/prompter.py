@@ -1,4 +1,4 @@
-"""The bottom of a terminal, where a person is asked: what is shown meanwhile goes above it."""
+"""The last lines of a terminal, where a user is asked; what is shown meanwhile goes above them."""
 
 import asyncio
 import os
@@ -88,18 +88,18 @@ async def read_line() -> str | None:
     """Read one line from the terminal without blocking the loop; None at its end."""
     loop = asyncio.get_running_loop()
     descriptor = sys.stdin.fileno()
-    ready: asyncio.Future[bytes] = loop.create_future()
+    data_ready: asyncio.Future[bytes] = loop.create_future()
 
     def read() -> None:
-        if not ready.done():
+        if not data_ready.done():
             try:
-                ready.set_result(os.read(descriptor, 65_536))
+                data_ready.set_result(os.read(descriptor, 65_536))
             except OSError:  # the terminal is gone
-                ready.set_result(b"")
+                data_ready.set_result(b"")
 
     loop.add_reader(descriptor, read)
     try:
-        data = await ready
+        data = await data_ready
     finally:
         loop.remove_reader(descriptor)
     return data.decode(sys.stdin.encoding or "utf-8", "replace").partition("\n")[0] if data else None

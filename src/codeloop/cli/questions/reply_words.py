@@ -1,4 +1,4 @@
-"""What a person means by the words of an answer."""
+"""Parses what a user types as an answer to a permission request or a question."""
 
 import re
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ _POLITE = re.compile(r"\b(please|thanks|thank you|thx|pls|just)\b")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
-class Chosen(Struct, frozen=True):
+class OptionChoice(Struct, frozen=True):
     """The answer to a question of the model: `labels`, or in `problem` why it is asked again."""
 
     labels: list[str] = []
     problem: str = ""
 
 
-def meaning(line: str, *, always: bool) -> Meaning:
+def parse_reply(line: str, *, always: bool) -> Meaning:
     """Parse the answer to a permission request; `always`: whether that is a possible answer.
 
     A number counts the answers in their order. Two words or more are for the model, unless they begin with a yes and
@@ -67,12 +67,12 @@ def meaning(line: str, *, always: bool) -> Meaning:
     return "words"
 
 
-def choose_options(line: str, labels: Sequence[str], *, several: bool, free: bool) -> Chosen:
-    """Return the options that an answer names, by number or by their words, or the person's own words if `free`."""
+def choose_options(line: str, labels: Sequence[str], *, several: bool, free: bool) -> OptionChoice:
+    """Return the options that an answer names, by number or by their words, or the user's own words if `free`."""
     text = line.strip()
     by_words = {label.strip().lower(): label for label in labels}
     if text.lower() in by_words:
-        return Chosen([by_words[text.lower()]])
+        return OptionChoice([by_words[text.lower()]])
     pieces = [piece.strip().lower() for piece in re.split(r"[,;&]|\band\b|\n", text) if piece.strip()]
     if all(re.fullmatch(r"[\d\s.#)]+", piece) for piece in pieces):
         pieces = [number for piece in pieces for number in re.findall(r"\d+", piece)]
@@ -80,24 +80,28 @@ def choose_options(line: str, labels: Sequence[str], *, several: bool, free: boo
     for piece in pieces:
         if piece.isdecimal() and labels:
             if not (len(piece) < 4 and 0 < int(piece) <= len(labels)):
-                return Chosen(problem=f"There is no option {piece[:20]}. Choose from 1 to {len(labels)}.")
+                return OptionChoice(problem=f"There is no option {piece[:20]}. Choose from 1 to {len(labels)}.")
             chosen_labels.append(labels[int(piece) - 1])
         elif piece in by_words:
             chosen_labels.append(by_words[piece])
         elif free:
-            return Chosen([text])
+            return OptionChoice([text])
         else:
-            return Chosen(problem="That is not one of the options. Answer with a number.")
+            return OptionChoice(problem="That is not one of the options. Answer with a number.")
     chosen_labels = list(dict.fromkeys(chosen_labels))
     if len(chosen_labels) > 1 and not several:
-        return Chosen(problem="Only one can be chosen.")
-    return Chosen(chosen_labels) if chosen_labels else Chosen(problem="Answer with a number." if labels else "")
+        return OptionChoice(problem="Only one can be chosen.")
+    return (
+        OptionChoice(chosen_labels)
+        if chosen_labels
+        else OptionChoice(problem="Answer with a number." if labels else "")
+    )
 
 
-def _is_only(form: str, words_known: set[str]) -> bool:
+def _is_only(form: str, vocabulary: set[str]) -> bool:
     """Return whether a text consists only of these words and phrases."""
-    rest = form
-    for phrase in words_known:
+    remainder = form
+    for phrase in vocabulary:
         if " " in phrase:
-            rest = re.sub(rf"\b{phrase}\b", " ", rest)
-    return bool(form) and all(word in words_known for word in rest.split())
+            remainder = re.sub(rf"\b{phrase}\b", " ", remainder)
+    return bool(form) and all(word in vocabulary for word in remainder.split())

@@ -1,4 +1,4 @@
-"""How a trusted project has changed, as a person reads it before saying yes to it."""
+"""Words the question whether to trust a project, with what has changed in it since it was trusted."""
 
 from collections.abc import Sequence
 
@@ -29,8 +29,8 @@ def changes_text(changes: Sequence[TrustChange], *, colour: bool) -> str:
 
 def trust_question(settings: ProjectSettings, *, colour: bool) -> str:
     """Word the question of trust: what a project has that needs it, how that changed, what a yes means."""
-    root, ignored = one_line(str(settings.project_root.root), 4_096), settings.loaded.ignored
-    about = f"{root} has its own configuration: {one_line(', '.join(ignored), 2_000)}\n"
+    root, ignored_keys = one_line(str(settings.project_root.root), 4_096), settings.loaded.ignored
+    about = f"{root} has its own configuration: {one_line(', '.join(ignored_keys), 2_000)}\n"
     if settings.distrust is not None:
         changes = trust_changes(settings.paths, settings.project_root.root, settings.project_root.directory)
         about = f"{changes_text(changes, colour=colour)}\n{escape_controls(settings.distrust)}.\n"

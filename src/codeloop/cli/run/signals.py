@@ -40,7 +40,7 @@ class Signals:
         self.act()
 
 
-def to_the_end(form: str, command: Callable[[], int]) -> int:
+def run_to_result(form: str, command: Callable[[], int]) -> int:
     """Run a command and return its exit code; show the result of one that could not do so itself."""
     is_over = False
     code = exit_codes.ERROR

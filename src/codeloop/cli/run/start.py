@@ -5,7 +5,7 @@ import asyncio
 from codeloop.cli.options import Options
 from codeloop.cli.run.message import message_of
 from codeloop.cli.run.one_shot import execute
-from codeloop.cli.run.signals import to_the_end
+from codeloop.cli.run.signals import run_to_result
 from codeloop.schema.errors import UsageProblem
 
 LOCAL_ONLY = ("trust", "config", "record", "replay", "force")
@@ -83,4 +83,4 @@ def run_once(run_options: Options) -> int:
             return asyncio.run(execute_stream(options, open_target))
         return asyncio.run(execute(options, message_of(options), open_target))
 
-    return to_the_end(run_options.format, command)
+    return run_to_result(run_options.format, command)

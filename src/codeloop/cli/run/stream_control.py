@@ -52,15 +52,15 @@ class StreamControls:
         if self._host is not None:
             self._host.close()
 
-    async def take(self, given: JSON) -> None:
+    async def take(self, message: JSON) -> None:
         """Carry out a request of the program, or take its answer to one of ours."""
-        if given.get("type") == "control_response" and self._host is not None:
-            self._host.settle(given.get("response"))
-        if given.get("type") != "control_request":
+        if message.get("type") == "control_response" and self._host is not None:
+            self._host.settle(message.get("response"))
+        if message.get("type") != "control_request":
             return
-        number = given.get("request_id")
+        number = message.get("request_id")
         try:
-            response: JSON = {"subtype": "success", "response": await self._carry_out(given.get("request"))}
+            response: JSON = {"subtype": "success", "response": await self._carry_out(message.get("request"))}
         except CodeloopError as error:
             response = {"subtype": "error", "error": str(error)}
         self._view.write_line({"type": "control_response", "response": {**response, "request_id": number}})

@@ -49,13 +49,13 @@ class StreamInput:
             return
         self._count += 1
         try:
-            given = _decode(line)
-            if given.get("type") in {"control_request", "control_response", "control_cancel_request"}:
-                await self._control(given)
+            document = _decode(line)
+            if document.get("type") in {"control_request", "control_response", "control_cancel_request"}:
+                await self._control(document)
                 return
-            if given.get("type") == "keep_alive":
+            if document.get("type") == "keep_alive":
                 return
-            message = StreamMessage(read_parts(given), given)
+            message = StreamMessage(read_parts(document), document)
         except UsageProblem as error:
             message = StreamMessage([], {}, f"Message {self._count} of stdin was not sent: {error}")
         await self.queue.put(message)
@@ -71,11 +71,11 @@ def _decode(line: bytes) -> JSON:
     return message
 
 
-def read_parts(given: JSON) -> list[PartInput]:
+def read_parts(line: JSON) -> list[PartInput]:
     """Return the parts of a prompt that a line of the type `user` has. Raises UsageProblem."""
-    if given.get("type") != "user":
-        raise UsageProblem(f"its type is {given.get('type')!r}. It is `user` for a message, as {EXAMPLE}")
-    message = given.get("message")
+    if line.get("type") != "user":
+        raise UsageProblem(f"its type is {line.get('type')!r}. It is `user` for a message, as {EXAMPLE}")
+    message = line.get("message")
     content = message.get("content") if is_object(message) else None
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]

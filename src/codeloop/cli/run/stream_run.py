@@ -68,7 +68,7 @@ async def execute_stream(options: Options, open_target: OpenTarget) -> int:
 
 
 class StreamRun:
-    """The session and its turns. `exit_code`: that of the last turn that failed, interrupts on request aside."""
+    """The session and its turns. `exit_code`: that of the last turn that failed, except for interrupts on request."""
 
     def __init__(self, options: Options, open_target: OpenTarget, signals: Signals, outlet: Outlet) -> None:
         self.exit_code = exit_codes.DONE
@@ -127,7 +127,7 @@ class StreamRun:
 
     async def _answer_all(self, target: Target, source: int) -> None:
         self._input.start(source)
-        while not (self._signals.name or self._stdout.closed):
+        while not (self._signals.name or self._stdout.is_closed):
             if (message := await self._input.queue.get()) is None:
                 return
             await self._answer(target, message)
@@ -146,7 +146,7 @@ class StreamRun:
         resume = f"codeloop run{attach_flag} --session {session.id}"
         background = Background(waits=not self._options.no_wait, on_server=self._options.attach is not None)
         prompt_id = new_id("msg")
-        self._answerer.refused = 0
+        self._answerer.refusals = 0
         try:
             session = await client.call(SESSION_GET, SessionId(session_id=session.id))  # its sums so far
             turn = RunTurn(client, session, self._view, self._answerer, self._stdout, resume, background)

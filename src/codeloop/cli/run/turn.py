@@ -27,7 +27,7 @@ ABORT_AGAIN = 0.01
 """Seconds between two tries to abort."""
 OVERDUE = f"The background subagents did not finish within {BACKGROUND_WAIT.seconds / 60:g} minutes."
 STOPPING = "codeloop: Stopping; press Ctrl-C again to quit now."
-REFUSED = (
+NOBODY_ASKED = (
     "A request was denied because nobody could be asked. Allow it in codeloop.json (`permission`), choose another "
     "--profile, or use --auto."
 )
@@ -43,8 +43,8 @@ Send = Callable[[], Coroutine[Any, Any, MessageWithParts]]
 """Sends a prompt or a command, and returns the answer when the turn ends."""
 
 
-def read_ending(answer: MessageWithParts | None, refused: int) -> Ending:
-    """Return how a turn ended by itself. `refused`: how many requests were denied because nobody could be asked.
+def read_ending(answer: MessageWithParts | None, refusals: int) -> Ending:
+    """Return how a turn ended by itself. `refusals`: how many requests were denied because nobody could be asked.
 
     None: nothing that was sent from here is answered, because another client began the turn.
     """
@@ -52,8 +52,8 @@ def read_ending(answer: MessageWithParts | None, refused: int) -> Ending:
     reason, goal = (stop.reason, stop.goal) if stop is not None else ("done", None)
     code = exit_codes.of_turn(answer) if answer is not None else exit_codes.DONE
     message = stop.message if stop is not None and reason != "done" else ""
-    if code == exit_codes.DONE and refused and goal is None:
-        code, message = exit_codes.DENIED, REFUSED
+    if code == exit_codes.DONE and refusals and goal is None:
+        code, message = exit_codes.DENIED, NOBODY_ASKED
     return Ending(reason, code, message, stop.context_window if stop is not None else 0, goal)
 
 
@@ -97,9 +97,9 @@ class RunTurn:
         try:
             with self._endings(turn, timeout, signals):
                 answer = await turn
-                await self._follower.wait_settled()
+                await self._follower.wait_until_settled()
                 is_answered = self._ended_by is None
-                self._stdout.gone = lambda: None  # the answer is out
+                self._stdout.on_gone = lambda: None  # the answer is out
                 if await wait_for(self._follower.subagents, self._ended, self._view.note, self._background):
                     self._ended_by = TurnEnd(reason="limit", message=OVERDUE)
         except CodeloopError as error:
@@ -117,7 +117,7 @@ class RunTurn:
         return self._outcome(self._ending(answer, is_answered=is_answered), time.monotonic() - start)
 
     def _ending(self, answer: MessageWithParts, *, is_answered: bool) -> Ending:
-        ending, ended_by = read_ending(answer, self._answerer.refused), self._ended_by
+        ending, ended_by = read_ending(answer, self._answerer.refusals), self._ended_by
         # What ended it counts, unless the turn was over by itself before it could be aborted.
         if ended_by is not None and (is_answered or ended_by.reason == "error" or ending.reason == "aborted"):
             return ending._replace(reason=ended_by.reason, code=CODES[ended_by.reason], message=ended_by.message)
@@ -130,7 +130,7 @@ class RunTurn:
             return self._outcome(Ending("error", exit_codes.ERROR, f"{error} Resume with: {self._resume}"), seconds)
         if ended_by is not None:
             return self._outcome(Ending(ended_by.reason, CODES[ended_by.reason], str(error)), seconds)
-        if self._answerer.refused:
+        if self._answerer.refusals:
             return self._outcome(Ending("rejected", exit_codes.DENIED, str(error)), seconds)
         raise error
 
@@ -147,9 +147,9 @@ class RunTurn:
         """End the turn on a signal, after the timeout, or when nobody reads stdout any more."""
         self._turn = turn
         before = signals.act
-        self._stdout.gone = lambda: self.end("closed", "Nobody reads stdout any more.")
-        if self._stdout.closed:
-            self._stdout.gone()
+        self._stdout.on_gone = lambda: self.end("closed", "Nobody reads stdout any more.")
+        if self._stdout.is_closed:
+            self._stdout.on_gone()
         signals.act = lambda: self.end("interrupted", f"Interrupted ({signals.name}).")
         loop = asyncio.get_running_loop()
         over = f"The time limit of {timeout:g} s was reached." if timeout else ""
@@ -158,7 +158,7 @@ class RunTurn:
             yield
         finally:
             signals.act = before
-            self._stdout.gone = lambda: None
+            self._stdout.on_gone = lambda: None
             if timer is not None:
                 timer.cancel()
 

@@ -1,4 +1,4 @@
-"""A project in this process for as long as a person talks to it: what they change of its configuration counts."""
+"""Opens a project in this process for a conversation, which takes up later changes of the configuration."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -16,7 +16,7 @@ from codeloop.client.target import Target
 
 
 def open_conversation(options: Options, ask_trust: AskTrust | None = None) -> AbstractAsyncContextManager[Target]:
-    """Open the project of `--dir`, after asking for trust where a person can be asked.
+    """Open the project of `--dir`, after asking for trust where a user can be asked.
 
     What is recorded or replayed is one project from beginning to end.
     """

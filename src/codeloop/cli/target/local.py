@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
-    """Open the project of `--dir`, after asking for trust where a person can be asked."""
+    """Open the project of `--dir`, after asking for trust where a user can be asked."""
     recording = _open_recording(options)
     with log_of(options), recording as record:
         async with _open(options, ask_trust, record) as target:
@@ -54,22 +54,22 @@ def in_process(
     notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
     project.refresh_catalog()
     follow_config(options, project.settings.config.log_level)
-    place = project.settings.project_root
+    project_root = project.settings.project_root
 
     def client_of(session: Session) -> Client:
-        if session.root == str(place.root) or options.fork:
+        if session.root == str(project_root.root) or options.fork:
             return client
-        is_near = place.vcs == "git" and session.project_id == place.project_id and Path(session.directory).is_dir()
-        if client_at is not None and is_near:
+        is_ours = project_root.vcs == "git" and session.project_id == project_root.project_id
+        if client_at is not None and is_ours and Path(session.directory).is_dir():
             return client_at(session.directory)
         raise UsageProblem(
-            f"Session {session.id} belongs to {session.directory}, not to {place.directory}. "
+            f"Session {session.id} belongs to {session.directory}, not to {project_root.directory}. "
             "Go there (--dir), or resume a copy here (--fork)."
         )
 
     return Target(
         client,
-        str(place.directory),
+        str(project_root.directory),
         client_of,
         file_here,
         notes,

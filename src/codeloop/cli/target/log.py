@@ -26,6 +26,6 @@ def log_of(options: Options) -> AbstractContextManager[Path]:
 
 
 def follow_config(options: Options, level: str | None) -> None:
-    """Keep as much as the configuration says where nothing else was said."""
+    """Log from the level of the configuration on, unless an option or the variable says otherwise."""
     if level and not options.log_level and not os.environ.get(VARIABLE):
         logging.getLogger("codeloop").setLevel(LEVELS.get(level.upper(), logging.INFO))

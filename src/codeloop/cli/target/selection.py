@@ -1,4 +1,4 @@
-"""Sessions, agents and models as a person names them."""
+"""Finds the sessions, agents and models that a user names."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -55,28 +55,28 @@ def with_session(name: str | None, command: Callable[[Client, Session], Awaitabl
     return with_client(find_and_run)
 
 
-async def find(client: Client, wanted: str | None) -> Session:
+async def find(client: Client, name: str | None) -> Session:
     """Return the session with this id, start or end of an id, or slug; without a name, the directory's latest.
 
     Raises UsageProblem if there is none, or more than one.
     """
-    if wanted is None:
+    if name is None:
         return await latest(client, (await client.call(PATH_GET, NoArguments())).directory)
-    if is_id(wanted, "ses"):
+    if is_id(name, "ses"):
         with suppress(OperationError):
-            return await client.call(SESSION_GET, SessionId(session_id=wanted))
+            return await client.call(SESSION_GET, SessionId(session_id=name))
     sessions = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
-    matching = _matching(sessions, wanted)
+    matching = _matching(sessions, name)
     if len(matching) > 1:
         names = ", ".join(session.id for session in matching[:3])
-        raise UsageProblem(f"{wanted} matches {len(matching)} sessions: {names}. Give more of the id.")
+        raise UsageProblem(f"{name} matches {len(matching)} sessions: {names}. Give more of the id.")
     if matching:
         return matching[0]
-    what = f"There is no session {wanted} in this project."
-    elsewhere = _matching(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), wanted)
+    what = f"There is no session {name} in this project."
+    elsewhere = _matching(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), name)
     if elsewhere:
         raise UsageProblem(f"{what} {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there.")
-    raise UsageProblem(f"{what}{_suggest(sessions, wanted)} `codeloop session list` shows them.")
+    raise UsageProblem(f"{what}{_suggest(sessions, name)} `codeloop session list` shows them.")
 
 
 async def find_here(client: Client, name: str | None) -> Session:
@@ -135,10 +135,10 @@ async def session_of(client: Client, options: Options, session: Session | None) 
         return await client.call(SESSION_CREATE, CreateSession(title=options.title, metadata=metadata))
     if session is None:
         raise UsageProblem("--fork copies a session: choose one with --continue or --session ID.")
-    made = await with_profile(client, await fork(client, session, options.at), options.profile)
+    copy = await with_profile(client, await fork(client, session, options.at), options.profile)
     if not options.title:
-        return made
-    return await client.call(SESSION_UPDATE, UpdateSession(session_id=made.id, title=options.title))
+        return copy
+    return await client.call(SESSION_UPDATE, UpdateSession(session_id=copy.id, title=options.title))
 
 
 async def with_profile(client: Client, session: Session, profile: Profile | None) -> Session:
@@ -163,14 +163,14 @@ async def message_at(client: Client, session: Session, at: str) -> MessageWithPa
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     if at.isdecimal() and len(at) < 8:
         prompts = [message for message in messages if _is_prompt(message)]
-        prompt_chosen = prompts[int(at) - 1 : int(at)] if int(at) else []
+        matching_messages = prompts[int(at) - 1 : int(at)] if int(at) else []
         hint = f"It has {len(prompts)} prompt{'' if len(prompts) == 1 else 's'}."
     else:
-        prompt_chosen = [m for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
+        matching_messages = [m for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
         hint = f"`codeloop export {session.id}` shows their ids."
-    if len(prompt_chosen) != 1:
+    if len(matching_messages) != 1:
         raise UsageProblem(f"There is no message {at} in {session.id}. {hint}")
-    return prompt_chosen[0]
+    return matching_messages[0]
 
 
 async def check_agent(client: Client, name: str | None) -> None:
@@ -208,16 +208,16 @@ def _matching(sessions: list[Session], name: str) -> list[Session]:
     return [each for each in sessions if each.id.startswith(name) or each.id.endswith(name)]
 
 
-def _suggest(sessions: list[Session], wanted: str) -> str:
+def _suggest(sessions: list[Session], query: str) -> str:
     """Return a suggestion of the sessions whose id, slug or title is similar."""
     by_id = {each.id: each for each in sessions}
     by_name = {name.lower(): each for each in reversed(sessions) for name in (each.title, each.slug)}
-    close = [by_id[name] for name in find_similar(wanted, by_id, most_edits=ID_EDITS)]
-    close += [by_name[name] for name in find_similar(wanted, by_name)]
+    close = [by_id[name] for name in find_similar(query, by_id, most_edits=ID_EDITS)]
+    close += [by_name[name] for name in find_similar(query, by_name)]
     return suggest_names(list(dict.fromkeys(each.id for each in close))[:MOST])
 
 
 def _is_prompt(message: MessageWithParts) -> bool:
-    """Return whether a person wrote this: not a request for a summary, and not what the program added."""
+    """Return whether a user wrote this: not a request for a summary, and not what the program added."""
     parts = (part for part in message.parts if not (isinstance(part, TextPart) and part.synthetic))
     return isinstance(message.info, UserMessage) and any(not isinstance(part, CompactionPart) for part in parts)

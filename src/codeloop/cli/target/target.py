@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 AskTrust = Callable[[Any], Awaitable[bool]]
-"""Asks a person whether to trust a project, of its settings: to complete a session's name, they are not loaded."""
+"""Asks a user whether to trust a project, of its settings: to complete a session's name, they are not loaded."""
 OpenTarget = Callable[[Options, AskTrust | None], AbstractAsyncContextManager[Target]]
-"""Opens what the options name; the second argument asks for trust, if there is a person. Raises CodeloopError."""
+"""Opens what the options name; the second argument asks for trust, if there is a user. Raises CodeloopError."""
 
 
 def with_client(command: Callable[[Client], Awaitable[T]]) -> T:
@@ -34,8 +34,8 @@ def asks_trust(terminal: Output | None) -> AskTrust | None:
         return None
 
     async def ask(settings: Any) -> bool:
-        from codeloop.cli.questions.ask_person import trusts
+        from codeloop.cli.questions.terminal_questions import ask_trust as ask_at_terminal
 
-        return await trusts(terminal, settings)
+        return await ask_at_terminal(terminal, settings)
 
     return ask

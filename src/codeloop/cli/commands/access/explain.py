@@ -21,7 +21,7 @@ NETWORKS = {
     "on": "that of this machine",
 }
 FATES = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
-SHOWN = 3
+MOST_RULES = 3
 LONG = 16
 """Lines from which on only what decides is shown, unless all is asked for."""
 VERDICTS = {
@@ -42,60 +42,60 @@ VERDICTS = {
 @PROFILE
 @click.option("-v", "--verbose", is_flag=True, help="Show everything that the command needs and touches.")
 @JSON
-def permission(command: str | None, *, as_json: bool, verbose: bool, **given: str | None) -> None:
+def permission(command: str | None, *, as_json: bool, verbose: bool, **flags: str | None) -> None:
     """Show what would be decided about COMMAND, by which rule, and where that is written. Nothing is run or asked."""
-    tool, arguments = _call(command, given)
-    agent, session = given["agent"], given["session"]
-    profile: Profile | None = next((each for each in PROFILES if each == given["profile"]), None)
+    tool, arguments = _call(command, flags)
+    agent, session = flags["agent"], flags["session"]
+    profile: Profile | None = next((each for each in PROFILES if each == flags["profile"]), None)
 
     async def show(client: LocalClient) -> None:
         await check_agent(client, agent)
-        found = await find(client, session) if session is not None else None
-        configured = client.project.settings.config.default_agent or "build"
-        name = agent or (found.agent if found and found.agent else configured)
-        situation = Situation(name, found.id if found else None, profile)
-        explained = await explain(client.project, situation, tool, arguments)
+        stored_session = await find(client, session) if session is not None else None
+        default_agent = client.project.settings.config.default_agent or "build"
+        name = agent or (stored_session.agent if stored_session and stored_session.agent else default_agent)
+        situation = Situation(name, stored_session.id if stored_session else None, profile)
+        explanation = await explain(client.project, situation, tool, arguments)
         if as_json:
-            print_json(explained)
+            print_json(explanation)
         else:
-            click.echo(escape_controls("\n".join(_lines(explained, verbose=verbose))))
+            click.echo(escape_controls("\n".join(_lines(explanation, verbose=verbose))))
 
     run_with_client(show)
 
 
-WALL = "our tools and, in the sandbox, the kernel: whatever a command runs (`codeloop debug sandbox`)"
-FENCE = "our tools alone: another command or program that does the same is not meant by it"
+ENFORCED_BY_SANDBOX = "our tools and, in the sandbox, the kernel: whatever a command runs (`codeloop debug sandbox`)"
+ENFORCED_BY_TOOLS = "our tools alone: another command or program that does the same is not meant by it"
 
 
-def _call(command: str | None, call_values: dict[str, str | None]) -> tuple[str, dict[str, str]]:
+def _call(command: str | None, flags: dict[str, str | None]) -> tuple[str, dict[str, str]]:
     """Return the tool and the arguments of the call to explain. Raises UsageProblem."""
-    patch = f"*** Begin Patch\n*** Add File: {call_values['edit']}\n+x\n*** End Patch"
+    patch = f"*** Begin Patch\n*** Add File: {flags['edit']}\n+x\n*** End Patch"
     calls = (
         (
             "bash",
             command,
-            {"command": command or ""} | ({"workdir": call_values["workdir"]} if call_values["workdir"] else {}),
+            {"command": command or ""} | ({"workdir": flags["workdir"]} if flags["workdir"] else {}),
         ),
-        ("read", call_values["read"], {"filePath": call_values["read"] or ""}),
-        ("apply_patch", call_values["edit"], {"patchText": patch}),
-        ("webfetch", call_values["url"], {"url": call_values["url"] or ""}),
+        ("read", flags["read"], {"filePath": flags["read"] or ""}),
+        ("apply_patch", flags["edit"], {"patchText": patch}),
+        ("webfetch", flags["url"], {"url": flags["url"] or ""}),
     )
-    chosen_tools = [(tool, arguments) for tool, value, arguments in calls if value is not None]
-    if len(chosen_tools) != 1:
+    calls_named = [(tool, arguments) for tool, value, arguments in calls if value is not None]
+    if len(calls_named) != 1:
         raise UsageProblem("Give one COMMAND, or one of --read, --edit and --url.")
-    return chosen_tools[0]
+    return calls_named[0]
 
 
-def _lines(explained: Explanation, *, verbose: bool) -> list[str]:
-    needs = [line for need in explained.needs for line in _format_need(need)]
-    sandbox = _sandbox(explained.sandbox) if explained.sandbox is not None else []
-    first = [f"profile {explained.profile}, agent {explained.agent}"]
-    last = [f"The tool refuses it: {explained.failure}"] if explained.failure else []
+def _lines(explanation: Explanation, *, verbose: bool) -> list[str]:
+    needs = [line for need in explanation.needs for line in _format_need(need)]
+    sandbox = _sandbox(explanation.sandbox) if explanation.sandbox is not None else []
+    first = [f"profile {explanation.profile}, agent {explanation.agent}"]
+    last = [f"The tool refuses it: {explanation.failure}"] if explanation.failure else []
     if verbose or len(needs) + len(sandbox) < LONG:
         return [*first, *needs, *sandbox, *last]
-    action = next((each for each in VERDICTS if any(need.action == each for need in explained.needs)), "allow")
-    deciding = [need for need in explained.needs if need.action == action]
-    rules = [line for need in deciding[:SHOWN] for line in _format_need(need)]
+    action = next((each for each in VERDICTS if any(need.action == each for need in explanation.needs)), "allow")
+    deciding = [need for need in explanation.needs if need.action == action]
+    rules = [line for need in deciding[:MOST_RULES] for line in _format_need(need)]
     lines = [*first, f"{VERDICTS[action]}:", *rules, *sandbox[:1], *last]
     return [*lines, f"{len(needs) - len(rules) + len(sandbox[1:])} more lines: --verbose"]
 
@@ -108,7 +108,7 @@ def _format_need(need: ExplainedNeed) -> list[str]:
     lines = [f"{need.action:5}  {need.permission}  {what}", f"    by {rule}"]
     if need.action == "deny":
         is_path = need.permission in {"read", "edit"} and not need.patterns[0].startswith(("/", "~", "../"))
-        lines.append(f"    kept by {WALL if is_path else FENCE}")
+        lines.append(f"    kept by {ENFORCED_BY_SANDBOX if is_path else ENFORCED_BY_TOOLS}")
     if need.traits:
         lines.append(f"    it is {', '.join(need.traits)}")
     if need.remote:
@@ -118,20 +118,20 @@ def _format_need(need: ExplainedNeed) -> list[str]:
     if need.possible:
         lines.append("    a part of it is only known when it runs")
     if need.action == "ask":
-        remembered = ", ".join(f"{need.permission} {pattern}" for pattern in need.always)
-        lines.append(f"    always: {one_line(remembered, WIDTH) or 'not offered'}")
+        grants = ", ".join(f"{need.permission} {pattern}" for pattern in need.always)
+        lines.append(f"    always: {one_line(grants, WIDTH) or 'not offered'}")
     return lines
 
 
-def _sandbox(sandbox_preview: SandboxPreview) -> list[str]:
-    if not sandbox_preview.backend:
-        return [f"no sandbox: {sandbox_preview.reason}"]
-    more = len(sandbox_preview.writable) - SHOWN
-    writable = ", ".join(sandbox_preview.writable[:SHOWN]) + (f" and {more} more" if more > 0 else "")
-    lines = [f"sandbox  {sandbox_preview.backend}" + (f": {sandbox_preview.reason}" if sandbox_preview.reason else "")]
-    lines.append(f"    network: {NETWORKS[sandbox_preview.network]}")
+def _sandbox(preview: SandboxPreview) -> list[str]:
+    if not preview.backend:
+        return [f"no sandbox: {preview.reason}"]
+    more = len(preview.writable) - MOST_RULES
+    writable = ", ".join(preview.writable[:MOST_RULES]) + (f" and {more} more" if more > 0 else "")
+    lines = [f"sandbox  {preview.backend}" + (f": {preview.reason}" if preview.reason else "")]
+    lines.append(f"    network: {NETWORKS[preview.network]}")
     lines.append(f"    writable: a private /tmp, {writable} (`codeloop debug sandbox` lists them)")
-    for each in sandbox_preview.touches:
+    for each in preview.touches:
         why = f"{each.why}, " if each.why else ""
         lines.append(f"    {each.access} of {one_line(each.path, WIDTH)}: {why}{FATES[each.fate]}")
     return lines

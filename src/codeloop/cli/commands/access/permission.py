@@ -19,7 +19,7 @@ from codeloop.schema.operation import PERMISSION_RULES
 from codeloop.schema.permission import Decision, Grant
 
 WIDTH = 100
-SHOWN = 50
+LOG_ROWS = 50
 
 
 @click.group(cls=Group)
@@ -74,14 +74,13 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
 
     async def command(client: LocalClient) -> None:
         permissions = client.project.store.permissions
-        known = [grant.id for grant in permissions.grants()]
+        grant_ids = [grant.id for grant in permissions.grants()]
         for each in ids:
-            if each not in known:
-                raise UsageProblem(
-                    f"Nothing is always allowed under {each}.{suggest_names(find_similar(each, known, most_edits=2))}"
-                )
-        permissions.revoke(known if is_all else ids)
-        click.echo(f"Revoked: {len(known if is_all else set(ids))}")
+            if each not in grant_ids:
+                close = suggest_names(find_similar(each, grant_ids, most_edits=2))
+                raise UsageProblem(f"Nothing is always allowed under {each}.{close}")
+        permissions.revoke(grant_ids if is_all else ids)
+        click.echo(f"Revoked: {len(grant_ids if is_all else set(ids))}")
 
     run_with_client(command)
 
@@ -91,7 +90,7 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
     "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Only those of a session."
 )
 @click.option("--denied", is_flag=True, help="Only what was denied.")
-@click.option("-n", "limit", type=click.IntRange(1, STORE_DECISIONS.value), default=SHOWN, help="How many, at most.")
+@click.option("-n", "limit", type=click.IntRange(1, STORE_DECISIONS.value), default=LOG_ROWS, help="How many, at most.")
 @JSON
 def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None:
     """Show the latest decisions, each with the rule that decided, where it is written, and who answered."""
@@ -122,7 +121,7 @@ def _line(decision: Decision) -> str:
     rule = decision.rule
     notes = [*decision.traits, *([f"unproven: {decision.unproven}"] if decision.unproven else [])]
     about = f"  ({', '.join(notes)})" if notes else ""
-    decided = f"{rule.permission} {rule.pattern}: {rule.action}" if rule else "no rule"
+    rule_text = f"{rule.permission} {rule.pattern}: {rule.action}" if rule else "no rule"
     what = one_line(", ".join(decision.patterns), WIDTH)
     first = f"{format_time(decision.time)}  {decision.action:5}  {decision.permission}  {what}{about}"
-    return f"{first}\n    by {decision.by}; {decided}, {decision.origin}; {decision.session_id}"
+    return f"{first}\n    by {decision.by}; {rule_text}, {decision.origin}; {decision.session_id}"

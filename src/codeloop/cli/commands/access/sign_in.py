@@ -12,10 +12,10 @@ from codeloop.schema.api.providers import API_KEY, FinishSignIn, ProviderAuthMet
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
 
 
-def sign_in(provider: str, given: Mapping[str, str]) -> bool:
+def sign_in(provider: str, answers: Mapping[str, str]) -> bool:
     """Sign in at a provider by its page, or with what else it needs; False: a key is to be typed.
 
-    `given`: answers that are not asked for. Raises CodeloopError: it failed.
+    `answers`: those that are known and not asked for, by the key of the question. Raises CodeloopError: it failed.
     """
 
     async def command(client: LocalClient) -> bool:
@@ -28,17 +28,13 @@ def sign_in(provider: str, given: Mapping[str, str]) -> bool:
         number = _choose(methods)
         if methods[number].type == "api" and not methods[number].prompts:
             return False
-        inputs = _inputs(methods[number], given)
-        started_sign_in = await client.call(
-            PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=number, inputs=inputs)
-        )
-        if started_sign_in.url:
-            click.echo(escape_controls(f"Open {started_sign_in.url}\n{started_sign_in.instructions}"), err=True)
-            code = str(click.prompt("Code", err=True)).strip() if started_sign_in.method == "code" else None
+        inputs = _inputs(methods[number], answers)
+        attempt = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=number, inputs=inputs))
+        if attempt.url:
+            click.echo(escape_controls(f"Open {attempt.url}\n{attempt.instructions}"), err=True)
+            code = str(click.prompt("Code", err=True)).strip() if attempt.method == "code" else None
             await client.call(PROVIDER_CALLBACK, FinishSignIn(provider_id=provider, method=number, code=code))
-        click.echo(
-            escape_controls(f"Signed in at {provider}." if started_sign_in.url else started_sign_in.instructions)
-        )
+        click.echo(escape_controls(f"Signed in at {provider}." if attempt.url else attempt.instructions))
         return True
 
     return run_with_client(command)
@@ -52,24 +48,24 @@ def _choose(methods: list[ProviderAuthMethod]) -> int:
     return int(click.prompt("How", type=click.IntRange(1, len(methods)), default=1, err=True)) - 1
 
 
-def _inputs(method: ProviderAuthMethod, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the answers to the questions of a method: as given, else as typed."""
+def _inputs(method: ProviderAuthMethod, answers: Mapping[str, str]) -> dict[str, str]:
+    """Return the answers to the questions of a method: as they are known, else as typed."""
     inputs: dict[str, str] = {}
     for prompt in method.prompts or ():
         key, message = str(prompt.get("key", "")), str(prompt.get("message", ""))
         if not is_due(prompt, inputs):
             continue
-        if key in given:
-            inputs[key] = given[key]
+        if key in answers:
+            inputs[key] = answers[key]
             continue
         options: list[dict[str, Any]] = prompt.get("options") or []
         if options:
             names = [str(option.get("value", "")) for option in options]
             inputs[key] = str(click.prompt(message, type=click.Choice(names), default=names[0], err=True))
         else:
-            can_be_empty, hidden = prompt.get("conditional") or prompt.get("optional"), prompt.get("hidden") is True
+            can_be_empty, is_hidden = prompt.get("conditional") or prompt.get("optional"), prompt.get("hidden") is True
             default = "" if can_be_empty else None
             about = f"{message} ({prompt['placeholder']})" if prompt.get("placeholder") else message
-            answer = click.prompt(about, default=default, hide_input=hidden, show_default=False, err=True)
+            answer = click.prompt(about, default=default, hide_input=is_hidden, show_default=False, err=True)
             inputs[key] = str(answer).strip()
     return inputs

@@ -1,1 +1,1 @@
-"""Commands that run codeloop without a person at it."""
+"""Commands that run codeloop without a user at it."""

@@ -29,7 +29,7 @@ DOLLARS = 5.0
 
 @click.command()
 @click.argument("folder", metavar="TASKS", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--task", "wanted", metavar="NAME", multiple=True, help="Only this task; repeatable.")
+@click.option("--task", "task_names", metavar="NAME", multiple=True, help="Only this task; repeatable.")
 @click.option("-m", "--model", "models", metavar="PROVIDER/MODEL", multiple=True, help="A model; repeatable.")
 @click.option("--agent", "agents", metavar="AGENT", multiple=True, default=("codeloop",), help="An agent; repeatable.")
 @click.option("--times", type=click.IntRange(1, 100), default=1, help="Do each task so often.")
@@ -49,7 +49,7 @@ def bench(**flags: Any) -> None:
     it, and to try the tasks: nothing, solution.
     """
     bench_flags = BenchFlags(**flags)
-    tasks = read_tasks(bench_flags.folder, bench_flags.wanted)
+    tasks = read_tasks(bench_flags.folder, bench_flags.task_names)
     limits = ("--max-cost", f"{bench_flags.max_cost:g}", "--max-steps", str(bench_flags.max_steps))
     own = (*limits, "--timeout", f"{bench_flags.timeout:g}", *(("--trust",) if bench_flags.trust else ()))
     agents = [find_agent(each, own) for each in bench_flags.agents]
@@ -92,7 +92,7 @@ class BenchFlags(Struct, frozen=True, kw_only=True):
     """What the flags say."""
 
     folder: Path
-    wanted: tuple[str, ...]
+    task_names: tuple[str, ...]
     models: tuple[str, ...]
     agents: tuple[str, ...]
     times: int
@@ -112,12 +112,12 @@ def _row(each: BenchSum) -> list[str]:
 
 def _write(target: Path, runs: list[BenchRun], title: str) -> None:
     """Write both files anew after each run, so that nothing is lost when it is interrupted."""
-    ordered = sorted(runs, key=lambda run: (run.task, run.agent, run.model, run.attempt))
+    rows = sorted(runs, key=lambda run: (run.task, run.agent, run.model, run.attempt))
     try:
         target.mkdir(parents=True, exist_ok=True)
-        results = {"summary": sum_up(ordered), "runs": ordered}
+        results = {"summary": sum_up(rows), "runs": rows}
         (target / "results.json").write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n")
-        (target / "index.html").write_text(make_page(f"codeloop bench: {title}", ordered), encoding="utf-8")
+        (target / "index.html").write_text(make_page(f"codeloop bench: {title}", rows), encoding="utf-8")
     except OSError as error:
         raise CodeloopError(f"The results can't be written to {target}: {error}.") from None
 

@@ -81,15 +81,15 @@ def run(
     """
     read = read_jobs(jobs)
     address, publish = str(flags.pop("address") or ""), bool(flags.pop("publish"))
-    withheld: Sequence[str] = ()
+    secret_variables: Sequence[str] = ()
     if publish:
         from codeloop.automation.fleet.repository_host import TOKENS
 
-        withheld = TOKENS
+        secret_variables = TOKENS
         hide()  # the tokens are in our environment, which agents could read where there is no sandbox
     if pods is not None and places:
         raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
-    drivers = _make_drivers(places or ("here",), flags, withheld)
+    drivers = _make_drivers(places or ("here",), flags, secret_variables)
     folder = _folder(name or jobs.stem)
     ledger = open_ledger(folder, address)
     ledger.add(read)
@@ -195,9 +195,9 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
     else:
         for row in rows:
             result = row.result
-            shown = describe(folder, row, pulls)
-            click.echo(f"{row.job.id}  {row.state}  {shown['work']}")
-            if (pull := shown["pull"]) is not None:
+            description = describe(folder, row, pulls)
+            click.echo(f"{row.job.id}  {row.state}  {description['work']}")
+            if (pull := description["pull"]) is not None:
                 click.echo(f"{pull['url'] or pull['branch']}  {escape_controls(pull['problem'])}".rstrip())
             click.echo(
                 escape_controls("\n".join(str(result[key]) for key in ("message", "text", "diff") if result.get(key)))
@@ -254,10 +254,10 @@ def _publish(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> b
     return not problems
 
 
-def _make_drivers(places: Sequence[str], flags: dict[str, object], withheld: Sequence[str]) -> list[Driver]:
+def _make_drivers(places: Sequence[str], flags: dict[str, object], secret_variables: Sequence[str]) -> list[Driver]:
     """Return a driver for each place; what is meant for them is taken out of the flags.
 
-    `withheld`: variables that agents on this machine don't get.
+    `secret_variables`: variables that agents on this machine don't get.
     """
     names = msgspec.convert(flags.pop("variables"), tuple[str, ...])
     if missing := [name for name in names if name not in os.environ]:
@@ -266,13 +266,13 @@ def _make_drivers(places: Sequence[str], flags: dict[str, object], withheld: Seq
     settings = SshSettings(str(flags.pop("program")), str(flags.pop("remote")), environment)
     drivers: list[Driver] = []
     for driver_name in dict.fromkeys(places):
-        kind, _, rest = driver_name.partition(":")
+        kind, _, address = driver_name.partition(":")
         if driver_name == "here":
-            drivers.append(LocalDriver(withheld))
+            drivers.append(LocalDriver(secret_variables))
         elif kind == "ssh":
-            drivers.append(SshDriver(rest, settings))
+            drivers.append(SshDriver(address, settings))
         elif kind == "ray":
-            drivers.append(RayDriver(rest or "auto", settings.codeloop, environment))
+            drivers.append(RayDriver(address or "auto", settings.codeloop, environment))
         else:
             raise UsageProblem(
                 f"`--on {driver_name}` is no place for jobs. Write `here`, `ssh:[USER@]HOST[:PORT]` or `ray:ADDRESS`."

@@ -182,8 +182,8 @@ def _name_of(name: str | None, text: str, names: set[str]) -> str:
             raise UsageProblem(f"{name!r} is no name: use small letters, digits and dashes, at most 40.")
         return name
     words = re.findall(r"[a-z0-9]+", text.lower())
-    made = "-".join(words)[:24].strip("-") or "prompt"
-    return next(each for each in (made, *(f"{made}-{count}" for count in range(2, 10_000))) if each not in names)
+    base = "-".join(words)[:24].strip("-") or "prompt"
+    return next(each for each in (base, *(f"{base}-{count}" for count in range(2, 10_000))) if each not in names)
 
 
 def _flag(name: str, value: object) -> list[str]:

@@ -53,16 +53,19 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
     state = TrustState(trusted=True) if as_trusted else trust_state(paths, project_root.root, project_root.directory)
-    trusted = state.trusted
-    extra = replace(find_pages(project_root, find_homes(project_root, paths), trusted=trusted), distrust=state.why)
-    loaded = load(project_root, paths, config_file=config, environment=os.environ, trusted=trusted, extra=extra)
-    for warning in loaded.warnings:
+    is_trusted = state.trusted
+    extra = replace(find_pages(project_root, find_homes(project_root, paths), trusted=is_trusted), distrust=state.why)
+    configuration = load(
+        project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted, extra=extra
+    )
+    for warning in configuration.warnings:
         click.echo(escape_controls(f"codeloop: {warning}"), err=True)
-    shown = mask_secrets(effective(loaded.config))
+    values = mask_secrets(list_effective_values(configuration.config))
     if not provenance:
-        click.echo(_json(shown))
+        click.echo(_json(values))
         return
-    rows = [(format_keys(keys), _shorten(value), _origin(loaded, keys)) for keys, value in leaves(shown)]
+    leaves = iterate_leaves(values)
+    rows = [(format_keys(keys), _shorten(value), _origin(configuration, keys)) for keys, value in leaves]
     click.echo(escape_controls(columns([("settings", "value", "set by"), *rows])))
 
 
@@ -105,10 +108,10 @@ def show_snapshot(*, prune: bool) -> None:
         snapshots = client.project.snapshots
         if isinstance(await snapshots.take(), Skipped):
             await snapshots.jobs.wait_idle()  # an explicit request may take its time
-        removed = snapshots.prune() if prune else 0
+        removed_count = snapshots.prune() if prune else 0
         stats = snapshots.stats()
         rows = [("folder", str(stats.folder)), ("files", f"{stats.files:,}"), ("objects", f"{stats.objects:,}")]
-        rows += [("size", f"{stats.bytes / 1024:,.0f} KB"), ("removed", f"{removed:,}")]
+        rows += [("size", f"{stats.bytes / 1024:,.0f} KB"), ("removed", f"{removed_count:,}")]
         rows += [("left out", f"{omission.path}: {omission.reason}") for omission in stats.left]
         rows += [("off", stats.off)] if stats.off else []
         click.echo(escape_controls(columns([("what", "value"), *rows])))
@@ -116,17 +119,17 @@ def show_snapshot(*, prune: bool) -> None:
     run_with_client(command)
 
 
-def effective(config: Config) -> dict[str, Any]:
+def list_effective_values(config: Config) -> dict[str, Any]:
     """Return a configuration, with defaults, as JSON values; unset values are left out."""
     values = {name: msgspec.to_builtins(getattr(config, name)) for name in config.__struct_fields__}
     return {name: value for name, value in values.items() if value is not None and value not in ([], {})}
 
 
-def leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+def iterate_leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
     """Yield every value with provenance: lists of rules, instructions and plugins by item, others whole."""
     if is_object(value) and value and "pattern" not in value:
         for key, inner in value.items():
-            yield from leaves(inner, (*keys, key))
+            yield from iterate_leaves(inner, (*keys, key))
     elif is_list(value) and keys[-1] in {"permission", "restrictions", "instructions", "plugin"}:
         for index, inner in enumerate(value):
             yield (*keys, index), inner

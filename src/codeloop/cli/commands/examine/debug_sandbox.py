@@ -25,11 +25,11 @@ def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
     """Show what commands may do here, and try whether that holds; exit code 1 when it does not."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
-    trusted = trust_state(paths, project_root.root, project_root.directory).trusted
-    loaded = load(project_root, paths, config_file=config, environment=os.environ, trusted=trusted)
+    is_trusted = trust_state(paths, project_root.root, project_root.directory).trusted
+    configuration = load(project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted)
     scratch = paths.data / "tool-output"
     policy_input = PolicyInput(project_root.root, project_root.directory, scratch, dict(os.environ), paths.own)
-    report = asyncio.run(make_report(policy_input, loaded.config.sandbox))
+    report = asyncio.run(make_report(policy_input, configuration.config.sandbox))
     if as_json:
         click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))
     else:
@@ -38,12 +38,12 @@ def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-_UNTRIED = "which the authors have not tried on a Mac: rely on what is tried below alone"
+_NOT_TRIED_ON_MACS = "which the authors have not tried on a Mac: rely on what is tried below alone"
 
 
 def _text(report: SandboxReport) -> str:
     rows = [("mode", report.mode), ("enforced by", report.backend or "nothing: no sandbox can be had here")]
-    rows += [("", _UNTRIED)] if report.backend == "sandbox-exec" else []
+    rows += [("", _NOT_TRIED_ON_MACS)] if report.backend == "sandbox-exec" else []
     rows += [(f"not by {kind}", why) for kind, why in report.refused.items()]
     rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
     for name in ("writable", "layered", "replaced", "protected", "hidden"):

@@ -34,8 +34,8 @@ def logs(lines: int, session: str | None, *, follow: bool, server: bool, only_pa
         click.echo(escape_controls(str(path)))
         return
     click.echo(escape_controls(f"{path}{'' if path.exists() else ' (nothing was logged yet)'}"), err=True)
-    found = [line for line in _lines(path) if session is None or session in line]
-    for line in found[len(found) - lines if lines < len(found) else 0 :]:
+    matching_lines = [line for line in _lines(path) if session is None or session in line]
+    for line in matching_lines[len(matching_lines) - lines if lines < len(matching_lines) else 0 :]:
         click.echo(escape_controls(line))
     if follow:
         _follow(path, session)
@@ -60,17 +60,17 @@ def _follow(path: Path, session: str | None) -> None:
 
 
 def _follow_lines(path: Path) -> Iterator[str]:
-    offset, rest = path.stat().st_size if path.exists() else 0, b""
+    offset, partial_line = path.stat().st_size if path.exists() else 0, b""
     while True:
         size = path.stat().st_size if path.exists() else 0
         if size < offset:  # it was full, and begins anew
-            offset, rest = 0, b""
+            offset, partial_line = 0, b""
         if size > offset:
             with path.open("rb") as file:
                 file.seek(offset)
                 new = file.read(size - offset)
             offset += len(new)
-            *complete, rest = (rest + new).split(b"\n")
+            *complete, partial_line = (partial_line + new).split(b"\n")
             yield from map(_text, complete)
         time.sleep(_PAUSE)
 

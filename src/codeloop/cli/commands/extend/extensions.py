@@ -30,16 +30,16 @@ def agent() -> None:
 
 @agent.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with rules and prompts.")
-@click.option("--all", "with_hidden", is_flag=True, help="Include internal agents, such as those for titles.")
-def list_agents(*, as_json: bool, with_hidden: bool) -> None:
+@click.option("--all", "includes_hidden", is_flag=True, help="Include internal agents, such as those for titles.")
+def list_agents(*, as_json: bool, includes_hidden: bool) -> None:
     """List agents, and where each is defined."""
     settings = redact_settings()
     scratch = settings.project_root.scratch(settings.paths.project(settings.project_root.project_id))
     newest = partial(newest_model, settings, providers_of(settings))
     agents = Rulebook(settings.loaded, scratch, settings.skills.readable).agents(newest)
-    shown = [agents[name] for name in sorted(agents) if with_hidden or not agents[name].hidden]
+    rows_shown = [agents[name] for name in sorted(agents) if includes_hidden or not agents[name].hidden]
     if as_json:
-        print_json(shown)
+        print_json(rows_shown)
         return
     rows = [
         (
@@ -49,7 +49,7 @@ def list_agents(*, as_json: bool, with_hidden: bool) -> None:
             one_line(each.description or "", 60),
             _origin(settings, "agent", each.name),
         )
-        for each in shown
+        for each in rows_shown
     ]
     click.echo(columns([("name", "mode", "model", "description", "from"), *rows]))
 
@@ -71,13 +71,13 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     file = top / "agent" / f"{name}.md"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8") as text_iowrapper:
-            text_iowrapper.write(agent_page(description or f"Say what {name} is for, and when to use it.", mode))
+        with file.open("x", encoding="utf-8") as page:
+            page.write(agent_page(description or f"Say what {name} is for, and when to use it.", mode))
     except FileExistsError:
         raise UsageProblem(f"{file} already exists. Edit it, or choose another name.") from None
     except OSError as error:
         raise UsageProblem(f"{file} can't be written: {error.strerror}.") from error
-    if not for_all and settings.trusted:  # it is the person's own change
+    if not for_all and settings.trusted:  # it is the user's own change
         amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Wrote {file}. Describe in it what the agent should do.")
     if name in NATIVES:
@@ -97,9 +97,9 @@ def list_commands(*, as_json: bool) -> None:
     """List commands, and where each is defined."""
     settings = redact_settings()
     commands = commands_of(settings.config, settings.skills)
-    shown = [commands[name] for name in sorted(commands)]
+    rows_shown = [commands[name] for name in sorted(commands)]
     if as_json:
-        print_json(shown)
+        print_json(rows_shown)
         return
     skills = {name: _relative(settings, skill.file) for name, skill in settings.skills.found.items()}
     rows = [
@@ -109,7 +109,7 @@ def list_commands(*, as_json: bool) -> None:
             one_line(each.description or "", 60),
             skills[each.name] if each.source == "skill" else _origin(settings, "command", each.name),
         )
-        for each in shown
+        for each in rows_shown
     ]
     click.echo(columns([("name", "agent", "description", "from"), *rows]))
 

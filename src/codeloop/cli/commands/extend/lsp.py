@@ -9,7 +9,7 @@ import click
 from codeloop.app.language.servers import choose_servers, install_folder, log_of, restart_file
 from codeloop.app.language.trial import Trial, try_servers
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.commands.extend.installing import run_shown
+from codeloop.cli.commands.extend.installing import run_visibly
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
@@ -48,15 +48,15 @@ def list_servers(*, as_json: bool, is_quick: bool) -> None:
     """List the language servers, those that can run here first. Starts each that was found, to see whether it can."""
     settings = redact_settings()
     servers = choose_servers(settings)
-    chosen_servers = [each for each in servers if each.state == "found"]
-    trials = asyncio.run(try_servers(settings, chosen_servers)) if chosen_servers and not is_quick else {}
+    present_servers = [each for each in servers if each.state == "found"]
+    trials = asyncio.run(try_servers(settings, present_servers)) if present_servers and not is_quick else {}
     rows = [_row(each, trials.get(each.row.name)) for each in servers]
     order = list(_WORDS.values())
     rows.sort(key=lambda row: order.index(row["state"]))
     if as_json:
         print_json(rows)
         return
-    shown = [
+    cells = [
         (
             row["name"],
             row["state"],
@@ -65,7 +65,7 @@ def list_servers(*, as_json: bool, is_quick: bool) -> None:
         )
         for row in rows
     ]
-    click.echo(columns([("name", "state", "files", "program, or how to get it"), *shown]))
+    click.echo(columns([("name", "state", "files", "program, or how to get it"), *cells]))
 
 
 def _row(server: ServerChoice, trial: Trial | None) -> JSON:
@@ -136,7 +136,7 @@ def _run(command: list[str], settings: ProjectSettings) -> None:
     program = next(word for word in command if word != "env" and "=" not in word)
     if "/" not in program and find_program(program, settings.environment.get("PATH"), in_project=True) is None:
         raise CodeloopError(f"{program} is not on the PATH, and this server is installed with it. Install it first.")
-    if code := run_shown(command, LSP_INSTALL):
+    if code := run_visibly(command, LSP_INSTALL):
         raise CodeloopError(f"{program} failed with exit code {code}; nothing else was done.")
 
 
@@ -166,7 +166,7 @@ def log(name: str) -> None:
 
 
 def _server(settings: ProjectSettings, name: str) -> ServerChoice:
-    chosen_server = next((each for each in choose_servers(settings) if each.row.name == name), None)
-    if chosen_server is None:
+    server = next((each for each in choose_servers(settings) if each.row.name == name), None)
+    if server is None:
         raise UsageProblem(f"There is no language server {escape_controls(name)!r}. List them: codeloop lsp list")
-    return chosen_server
+    return server

@@ -15,7 +15,6 @@ from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.commands.extend.mcp_import import import_servers
 from codeloop.cli.commands.extend.mcp_serve import serve
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
@@ -38,7 +37,7 @@ from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted
 from codeloop.extend.mcp.sign_in.login import BackgroundSignIn
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.terminal_text import escape_controls, one_line
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
 T = TypeVar("T")
@@ -47,7 +46,7 @@ _SANDBOX = {True: "yes", False: "no", None: "-"}
 
 
 class AddOptions(Struct, frozen=True):
-    """What `add` was called with beside the server itself."""
+    """The options of `add`."""
 
     variables: tuple[str, ...]
     headers: tuple[str, ...]
@@ -110,7 +109,7 @@ def _add(name: str, entry: JSON, options: AddOptions) -> None:
         usable = definition_of(name, resolve_entry(complete_paths, file.parent, os.environ))
         click.echo(_in_project(lambda project: _try_server(project, usable)))
     write_entry(file, "mcp", name, entry if options.for_project else complete_paths)
-    if options.for_project and settings.trusted:  # it is the person's own change
+    if options.for_project and settings.trusted:  # it is the user's own change
         amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Written to {file}.")
     if options.for_project and not settings.trusted:
@@ -161,8 +160,8 @@ def _summary(name: str, listing: Listing) -> str:
     lines = [
         f"{escape_controls(name)}{about} works: {_count(len(listing.tools), 'tool')}{': ' if names else ''}{names}"
     ]
-    if hidden := _find_hidden_characters(listing):
-        lines.append(f"Beware: hidden characters in what it says of {', '.join(hidden)}; `mcp debug` shows them.")
+    if tool_names := _find_hidden_characters(listing):
+        lines.append(f"Beware: hidden characters in what it says of {', '.join(tool_names)}; `mcp debug` shows them.")
     return "\n".join(lines)
 
 
@@ -243,8 +242,8 @@ def remove(name: str) -> None:
 def _file_of(settings: ProjectSettings, name: str) -> Path:
     if name not in settings.config.mcp:
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_names(settings)}")
-    found = [each.layer.source for each in settings.loaded.provenance.values() if each.keys[:2] == ("mcp", name)]
-    return Path(found[-1])
+    files = [each.layer.source for each in settings.loaded.provenance.values() if each.keys[:2] == ("mcp", name)]
+    return Path(files[-1])
 
 
 def _names(settings: ProjectSettings) -> str:
@@ -308,14 +307,14 @@ def auth(name: str, *, no_browser: bool) -> None:
 
 
 async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> str:
-    going_on = servers.begin_sign_in(server)
-    url = await going_on.address()
+    sign_in = servers.begin_sign_in(server)
+    url = await sign_in.address()
     is_open = not no_browser and await open_browser(url)
     click.echo(f"{'If no browser opens, open' if is_open else 'Open'} this address to sign in:\n{escape_controls(url)}")
     if sys.stdin.isatty():
         click.echo("If that browser is on another machine, paste the address that it ends at (or the code) here:")
-        await _take_pasted(going_on)
-    await going_on.wait()
+        await _read_pasted_code(sign_in)
+    await sign_in.wait()
     now = server.status
     if now.state != "connected" or server.listing is None:
         raise CodeloopError(
@@ -325,23 +324,23 @@ async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> 
     return f"Signed in. {_summary(server.name, server.listing)}"
 
 
-async def _take_pasted(going_on: BackgroundSignIn) -> None:
+async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
     """Take lines from the terminal until one is of use, or the browser has come back."""
-    finished = asyncio.ensure_future(going_on.wait())
-    while not finished.done():
+    end_of_sign_in = asyncio.ensure_future(sign_in.wait())
+    while not end_of_sign_in.done():
         line = asyncio.ensure_future(read_pasted())
-        await asyncio.wait({finished, line}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({end_of_sign_in, line}, return_when=asyncio.FIRST_COMPLETED)
         if not line.done():
             line.cancel()
             return
         if not line.result():
             return
         try:
-            going_on.paste(line.result())
+            sign_in.paste(line.result())
         except CodeloopError as error:
             click.echo(f"{escape_controls(str(error)).capitalize()}.", err=True)
             continue
-        await asyncio.wait({finished})
+        await asyncio.wait({end_of_sign_in})
 
 
 @mcp.command()
@@ -355,10 +354,10 @@ def logout(name: str) -> None:
 
 
 def _find_server(project: Project, name: str) -> McpServer:
-    mcp_server = servers_in(project).by_name.get(name)
-    if mcp_server is None:
+    server = servers_in(project).by_name.get(name)
+    if server is None:
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_names(project.settings)}")
-    return mcp_server
+    return server
 
 
 def _in_project(command: Callable[[Project], Awaitable[T]]) -> T:

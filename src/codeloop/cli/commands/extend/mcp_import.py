@@ -30,18 +30,18 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
     if unknown := set(names) - {each.name for each in found_servers}:
         raise UsageProblem(f"Not found: {', '.join(sorted(map(escape_controls, unknown)))}.")
     file = entry_file(settings.paths, None)
-    taken = set(settings.config.mcp)
+    names_in_use = set(settings.config.mcp)
     for each in found_servers:
         if names and each.name not in names:
             continue
         line = f"{escape_controls(each.name)}: {_describe(each)} (from {each.source})"
         if each.problem:
             click.echo(f"{line}: left out, {each.problem}")
-        elif each.name in taken:
+        elif each.name in names_in_use:
             click.echo(f"{line}: there is one of that name already")
         elif take_all or names or (has_terminal() and click.confirm(f"{line}: add it?", default=False)):
             write_entry(file, "mcp", each.name, resolve_paths(each.entry, settings.project_root.directory))
-            taken.add(each.name)
+            names_in_use.add(each.name)
             click.echo(f"{line}: written to {file}")
         else:
             click.echo(line)

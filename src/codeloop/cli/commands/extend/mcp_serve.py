@@ -32,7 +32,7 @@ from codeloop.schema.message import Session
 def serve(**flags: Any) -> None:
     """Serve this directory to another agent or an editor, as an MCP server over stdin and stdout.
 
-    Its tools are prompt, continue, status and stop. What a session asks is put to the client's person, or denied when
+    Its tools are prompt, continue, status and stop. What a session asks is put to the client's user, or denied when
     the client can't ask. Ends when stdin ends.
     """
     options = Options(message=(), **flags)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.commands.extend.installing import run_shown
+from codeloop.cli.commands.extend.installing import run_visibly
 from codeloop.cli.commands.extend.plugin_show import debug, list_plugins
 from codeloop.cli.group import Group
 from codeloop.cli.target.project import redact_settings
@@ -91,15 +91,15 @@ def remove(name: str) -> None:
     settings = redact_settings()
     package = package_name(name)
     files = [_file(settings, for_project=True), _file(settings, for_project=False)]
-    changed = [file for file in files if _take_out(settings, file, name, is_project=file == files[0])]
+    files_changed = [file for file in files if _take_out(settings, file, name, is_project=file == files[0])]
     folder = folder_of(settings.paths, package) if package is not None else None
-    installed = folder is not None and (folder.exists() or read_lock(folder) is not None)
-    if folder is not None and installed:
+    is_installed = folder is not None and (folder.exists() or read_lock(folder) is not None)
+    if folder is not None and is_installed:
         uninstall(folder)
         click.echo(f"Removed {folder}.")
-    for file in changed:
+    for file in files_changed:
         click.echo(f"Removed from {file}.")
-    if not changed and not installed:
+    if not files_changed and not is_installed:
         raise UsageProblem(f"There is no plugin {escape_controls(name)} here. `codeloop plugin list` lists them.")
 
 
@@ -147,12 +147,12 @@ def new(name: str) -> None:
 
 
 def _run(command: Sequence[str]) -> None:
-    if code := run_shown(command, PLUGIN_INSTALL):
+    if code := run_visibly(command, PLUGIN_INSTALL):
         raise CodeloopError(f"{Path(command[0]).name} failed with exit code {code}; nothing was installed or written.")
 
 
 def _store(settings: ProjectSettings, file: Path, after: Callable[[], str], *, for_project: bool) -> None:
-    """Write a configuration file; what the person does to a trusted project's own stays trusted."""
+    """Write a configuration file; a trusted project stays trusted, because the user changes it."""
     try:
         text = after()
         mode = file.stat().st_mode & 0o777 if file.exists() else None

@@ -35,7 +35,7 @@ from codeloop.workspace.process.program_log import ProgramLog
 T = TypeVar("T")
 _EMPTY = "It was loaded and brings nothing here: no tool, no hook, no sign-in. Perhaps it lacks its settings."
 _LOG = 4_000
-_BROUGHT = ("tool", "tools", "plugin", "plugins", "agent", "agents", "command", "commands", "skill", "skills")
+_PAGE_FOLDERS = ("tool", "tools", "plugin", "plugins", "agent", "agents", "command", "commands", "skill", "skills")
 
 
 class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
@@ -67,7 +67,7 @@ def list_plugins(*, as_json: bool) -> None:
     if not rows:
         click.echo("No plugin is installed. Install one: codeloop plugin add NAME. Write one: codeloop plugin new NAME")
         return
-    shown = [
+    cells = [
         (
             escape_controls(row.name),
             row.kind,
@@ -87,7 +87,7 @@ def list_plugins(*, as_json: bool) -> None:
         )
         for row in rows
     ]
-    click.echo(columns([("name", "kind", "state", "adds", "from"), *shown]))
+    click.echo(columns([("name", "kind", "state", "adds", "from"), *cells]))
     for row in rows:
         if row.why:
             click.echo(f"{escape_controls(row.name)}: {escape_controls(row.why)}")
@@ -134,18 +134,18 @@ def debug(name: str) -> None:
 
 
 async def _try_extension(hosts: ExtensionHosts, extension: Extension) -> list[str]:
-    began = time.monotonic()
+    start_time = time.monotonic()
     why = await _failure(hosts, extension)
-    took = f"{(time.monotonic() - began) * 1000:.0f} ms"
+    duration = f"{(time.monotonic() - start_time) * 1000:.0f} ms"
     head = f"{escape_controls(extension.name)} ({extension.language}, from {escape_controls(extension.origin)})"
     if why:
-        return [head, f"  fails after {took}: {escape_controls(why)}"]
+        return [head, f"  fails after {duration}: {escape_controls(why)}"]
     offer = hosts.offers[extension.name]
     tools = [f"  tool {escape_controls(each.name)}: {one_line(each.description, 90)}" for each in offer.tools]
     hooks = [f"  hook {escape_controls(each.name)}{' (policy)' if each.policy else ''}" for each in offer.hooks]
     return [
         head,
-        f"  started and loaded in {took}",
+        f"  started and loaded in {duration}",
         *tools,
         *hooks,
         *(f"  problem: {escape_controls(p)}" for p in offer.problems),
@@ -213,7 +213,7 @@ def _packages(settings: ProjectSettings) -> list[PluginRow]:
     for home in packages.homes:
         manifest = read_manifest(home.path)
         if manifest is not None:
-            brings = [f"{name}/" for name in _BROUGHT if name in home.names]
+            brings = [f"{name}/" for name in _PAGE_FOLDERS if name in home.names]
             plugin = ClaudePlugin(home.path, home.names) if home.is_claude else None
             brings += [f"mcp {name}" for name in (plugin.servers if plugin else manifest.mcp)]
             hooks = list(plugin.hooks) if plugin else []

@@ -97,8 +97,8 @@ async def _answer(target: Target, own: set[str], *, is_auto: bool) -> None:
     """
     reply: Reply = "once" if is_auto else "reject"
     why = APPROVED if is_auto else NOBODY
-    async for stamped in target.client.follow():
-        event = stamped.event
+    async for stamped_event in target.client.follow():
+        event = stamped_event.event
         if not isinstance(event, PermissionAsked | QuestionAsked):
             continue
         request = event.properties

@@ -78,12 +78,10 @@ def import_(file: Path) -> None:
     """
     document = read_document(file)
     import_session = ImportSession(info=document.get("info"), messages=document.get("messages"))
-    imported = with_client(lambda client: client.call(SESSION_IMPORT, import_session))
-    for note in imported.notes:
+    result = with_client(lambda client: client.call(SESSION_IMPORT, import_session))
+    for note in result.notes:
         click.echo(f"codeloop: {escape_controls(note)}", err=True)
-    click.echo(
-        f"Imported {imported.session.id} with {imported.messages} messages: {one_line(imported.session.title, 70)}"
-    )
+    click.echo(f"Imported {result.session.id} with {result.messages} messages: {one_line(result.session.title, 70)}")
 
 
 def read_document(file: Path) -> JSON:
@@ -132,14 +130,14 @@ def share(name: str | None, output: Path) -> None:
     """
     from codeloop.web.shared_page import fill_page
 
-    shared = with_session(name, _read_shareable)
+    page_content = with_session(name, _read_shareable)
     try:
-        output.write_bytes(fill_page(msgspec.json.encode(shared)))
+        output.write_bytes(fill_page(msgspec.json.encode(page_content)))
     except OSError as error:
         raise click.FileError(str(output), hint=error.strerror) from error
-    messages = sum(len(each.messages) for each in shared.sessions)
-    hidden = "1 secret was" if shared.hidden == 1 else f"{shared.hidden} secrets were"
-    click.echo(f"Wrote {escape_controls(str(output))}: {messages} messages; {hidden} hidden.", err=True)
+    messages = sum(len(each.messages) for each in page_content.sessions)
+    secrets = "1 secret was" if page_content.hidden == 1 else f"{page_content.hidden} secrets were"
+    click.echo(f"Wrote {escape_controls(str(output))}: {messages} messages; {secrets} hidden.", err=True)
 
 
 async def _read_shareable(client: Client, session: Session) -> ShareableSession:

@@ -42,16 +42,16 @@ WORK, SESSION, BUNDLE = "work.json", "session.json", "work.bundle"
 def pack(name: str | None, output: Path) -> None:
     """Write a session and its files to a file; from then on it doesn't go on here. Raises CodeloopError."""
     file = output.absolute()
-    packed, was_running = with_session(name, lambda client, session: _pack(client, session, file))
-    stopped = "Stopped its turn. " if was_running else ""
-    click.echo(f"{stopped}Wrote {escape_controls(str(output))}; {packed.id} doesn't go on here any more.")
+    session, was_running = with_session(name, lambda client, session: _pack(client, session, file))
+    note = "Stopped its turn. " if was_running else ""
+    click.echo(f"{note}Wrote {escape_controls(str(output))}; {session.id} doesn't go on here any more.")
     click.echo("Go on in a clone of the repository: codeloop session move --import FILE")
 
 
 def cancel_move(name: str | None) -> None:
     """Let a session that was moved go on here. Raises CodeloopError."""
-    packed = with_session(name, _cancel)
-    click.echo(f"{packed.id} goes on here. Don't import its file anywhere: it would go on twice.")
+    session = with_session(name, _cancel)
+    click.echo(f"{session.id} goes on here. Don't import its file anywhere: it would go on twice.")
 
 
 def take_over(source: Path) -> None:
@@ -63,7 +63,7 @@ async def _pack(client: Client, session: Session, output: Path) -> tuple[Session
     """Write the file; return the session, and whether a turn of it was stopped.
 
     It is stored that the session is moved before anything is written, and the file gets its name at the end. So
-    whenever this is cut off the session goes on in no project_root, until it is moved again or `--cancel` is given.
+    whenever this is cut off the session goes on nowhere, until it is moved again or `--cancel` is given.
     """
     project_root = find_project_root(Path(session.directory), find_paths(os.environ), os.environ)
     if project_root.vcs is None:
@@ -73,8 +73,8 @@ async def _pack(client: Client, session: Session, output: Path) -> tuple[Session
             f"{session.id} is a subagent's session. Move the one that it belongs to, {session.parent_id}."
         )
     was_moved = bool(describe_move(session))
-    moved = {"to": str(output), "at": now_ms()}
-    session = await _update(client, session, moved)
+    destination = {"to": str(output), "at": now_ms()}
+    session = await _update(client, session, destination)
     try:
         await fault_injection.reach("move.stored")
         was_running = await _wait_until_idle(client, session)
@@ -84,8 +84,8 @@ async def _pack(client: Client, session: Session, output: Path) -> tuple[Session
         if not was_moved:  # the file of an earlier move may have been imported
             await _update(client, session, None)
         raise
-    archived = UpdateSession(session_id=session.id, time=ArchiveTime(archived=now_ms()))
-    return await client.call(SESSION_UPDATE, archived), was_running
+    update = UpdateSession(session_id=session.id, time=ArchiveTime(archived=now_ms()))
+    return await client.call(SESSION_UPDATE, update), was_running
 
 
 async def _cancel(client: Client, session: Session) -> Session:
@@ -95,9 +95,9 @@ async def _cancel(client: Client, session: Session) -> Session:
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=None)))
 
 
-async def _update(client: Client, session: Session, moved: JSON | None) -> Session:
-    """Store where a session is moved to; None: nowhere."""
-    metadata = {**(session.metadata or {}), MOVED: moved}
+async def _update(client: Client, session: Session, destination: JSON | None) -> Session:
+    """Store to which file a session is moved, and when; None: it is not."""
+    metadata = {**(session.metadata or {}), MOVED: destination}
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
 
 
@@ -131,18 +131,18 @@ async def _write(client: Client, session: Session, git: Git, output: Path) -> No
         bundle = Path(folder, BUNDLE)
         work = await pack_work(git, bundle)
         document = await export_json(client, session)
-        unfinished = output.with_name(f"{output.name}.part")
+        partial_file = output.with_name(f"{output.name}.part")
         try:
-            with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+            with zipfile.ZipFile(partial_file, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(WORK, msgspec.json.encode(work))
                 archive.writestr(SESSION, document)
                 archive.write(bundle, BUNDLE, zipfile.ZIP_STORED)
-            with unfinished.open("rb") as written:
-                os.fsync(written.fileno())
+            with partial_file.open("rb") as file:
+                os.fsync(file.fileno())
             await fault_injection.reach("move.written")
-            unfinished.replace(output)
+            partial_file.replace(output)
         except OSError as error:
-            unfinished.unlink(missing_ok=True)
+            partial_file.unlink(missing_ok=True)
             raise CodeloopError(f"{output} can't be written: {error.strerror}. The session goes on here.") from error
     await fault_injection.reach("move.named")
 
@@ -180,10 +180,10 @@ async def _take_over(source: Path) -> None:
     click.echo(f"Go on with: codeloop --worktree {tree.name} --session {imported_session.session.id}{words}")
 
 
-def _check_new(known: Session | None) -> None:
+def _check_new(session: Session | None) -> None:
     """Raise UsageProblem when a session goes on here already; one that was moved away may come back, as a copy."""
-    if known is not None and not describe_move(known):
-        raise UsageProblem(f"{known.id} is here already, in {known.directory}. Go on there: --session {known.id}")
+    if session is not None and not describe_move(session):
+        raise UsageProblem(f"{session.id} is here already, in {session.directory}. Go on there: --session {session.id}")
 
 
 def _info_of(document: JSON) -> JSON:
@@ -206,10 +206,10 @@ def _read_archive(source: Path, bundle: Path) -> tuple[PackedWork, JSON]:
                     raise CodeloopError(f"{source}: {name} is larger than {IMPORT_BYTES.value} bytes.")
             work = msgspec.json.decode(archive.read(WORK), type=PackedWork)
             document = msgspec.json.decode(archive.read(SESSION), type=JSON)
-            packed = archive.getinfo(BUNDLE)
-            if packed.compress_type != zipfile.ZIP_STORED or packed.file_size > source.stat().st_size:
+            bundle_entry = archive.getinfo(BUNDLE)
+            if bundle_entry.compress_type != zipfile.ZIP_STORED or bundle_entry.file_size > source.stat().st_size:
                 raise zipfile.BadZipFile(f"{BUNDLE} is compressed")  # a small file could fill the disk
-            archive.extract(packed, bundle.parent)
+            archive.extract(bundle_entry, bundle.parent)
     # RuntimeError: it is encrypted, compressed in a way that is not known here, or nested too deeply.
     except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, msgspec.DecodeError) as error:
         raise CodeloopError(f"{source} is no file that `codeloop session move` wrote: {error}") from error

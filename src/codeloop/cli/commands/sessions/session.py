@@ -91,8 +91,8 @@ def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, childr
         path_info = await client.call(PATH_GET, NoArguments())
         if everything:
             return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), ""
-        listed = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
-        return [each for each in listed if _is_of(each, path_info.directory)], path_info.directory
+        in_project = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
+        return [each for each in in_project if _is_of(each, path_info.directory)], path_info.directory
 
     sessions, here = with_client(command)
     roots = [each for each in sessions if each.parent_id is None and (archived or not each.time.archived)]
@@ -196,10 +196,10 @@ def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
         messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
         waiting = await client.call(SESSION_QUEUED, SessionId(session_id=session.id))
         children = await _children(client, session.id)
-        queued = {message.info.id for message in waiting}
+        queued_ids = {message.info.id for message in waiting}
         from codeloop.cli.output.transcript import transcript
 
-        transcript(session, messages, thinking=thinking, queued=queued, children=children)
+        transcript(session, messages, thinking=thinking, queued_ids=queued_ids, children=children)
 
     with_session(name, command)
 
@@ -273,8 +273,8 @@ def fork(name: str | None, at: str | None) -> None:
     """Copy a session, to continue it in two ways."""
 
     async def command(client: Client, session: Session) -> None:
-        made = await selection.fork(client, session, at)
-        click.echo(f"{made.id}  {one_line(made.title, 70)}")
+        copy = await selection.fork(client, session, at)
+        click.echo(f"{copy.id}  {one_line(copy.title, 70)}")
 
     with_session(name, command)
 
@@ -312,10 +312,10 @@ def pin(name: str | None, at: str, *, remove: bool) -> None:
         if not texts:
             raise UsageProblem(f"Message {message.info.id} has no text to pin.")
         for part in texts:
-            rest = {key: value for key, value in (part.metadata or {}).items() if key != "pinned"}
-            changed = replace(part, metadata=rest if remove else {**rest, "pinned": True})
+            other_metadata = {key: value for key, value in (part.metadata or {}).items() if key != "pinned"}
+            new_part = replace(part, metadata=other_metadata if remove else {**other_metadata, "pinned": True})
             ids = {"session_id": part.session_id, "message_id": part.message_id, "part_id": part.id}
-            await client.call(PART_UPDATE, UpdatePart(**ids, part=changed))
+            await client.call(PART_UPDATE, UpdatePart(**ids, part=new_part))
         click.echo(f"{'Unpinned' if remove else 'Pinned'} {message.info.id}.")
 
     with_session(name, command)

@@ -39,11 +39,11 @@ def status(*, as_json: bool, watch: bool, waiting: bool, limit: int) -> None:
         return [row for row in rows if row.state == "waits"] if waiting else rows
 
     async def follow(client: Client) -> None:
-        shown: list[SessionOverview] | None = None
+        last_rows: list[SessionOverview] | None = None
         while True:
             rows = await look(client)
-            if rows != shown:
-                shown = rows
+            if rows != last_rows:
+                last_rows = rows
                 if has_redraw(sys.stdout) and not as_json:
                     click.echo(_CLEAR, nl=False)
                 _show(rows, limit, as_json=as_json)

@@ -31,16 +31,16 @@ def stop(name: str | None, *, everything: bool, as_json: bool) -> None:
     """
     if (name is None) != everything:
         raise click.UsageError("Give a session, or --all.")
-    stopped_sessions = with_client(_stop_all) if name is None else with_session(name, _stop)
+    report = with_client(_stop_all) if name is None else with_session(name, _stop)
     if as_json:
-        print_json(stopped_sessions)
+        print_json(report)
     else:
-        for word, sessions in (("stopped", stopped_sessions.stopped), ("still running", stopped_sessions.left)):
+        for word, sessions in (("stopped", report.stopped), ("still running", report.left)):
             for each in sessions:
                 click.echo(f"{word}  {each.id}  {one_line(each.title, WIDTH)}  {each.directory}")
-        if not stopped_sessions.stopped and not stopped_sessions.left:
+        if not report.stopped and not report.left:
             click.echo("Nothing was running.", err=True)
-    if stopped_sessions.left:
+    if report.left:
         sys.exit(1)
 
 

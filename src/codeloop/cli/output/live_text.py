@@ -13,7 +13,7 @@ from codeloop.schema.part import TextPart
 DISCARDED = "The text above broke off and is discarded; the model answers again."
 
 
-class Streamed:
+class LiveText:
     """Text on a terminal, as it comes; `note` marks what a retry discards."""
 
     def __init__(self, output: Output, note: Callable[[str], object]) -> None:

@@ -1,4 +1,4 @@
-"""Asks the person at a terminal; imported when there is something to ask."""
+"""Asks the user at a terminal: permissions, questions of the model, trust. Imported when there is something to ask."""
 
 import shutil
 import sys
@@ -8,7 +8,7 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.prompter import Prompter, ask_line
-from codeloop.cli.questions.reply_words import choose_options, meaning
+from codeloop.cli.questions.reply_words import choose_options, parse_reply
 from codeloop.cli.questions.trust_text import trust_question
 from codeloop.client.asking import origin
 from codeloop.client.client import Client
@@ -39,7 +39,7 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
             text, letters, has_always = _permission(request, asking, is_full=True)
             problem = ""
             continue
-        match meaning(line, always=has_always):
+        match parse_reply(line, always=has_always):
             case "yes":
                 return "once", None
             case "always":
@@ -100,7 +100,7 @@ async def ask_questions(
 
 
 async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> list[str] | None:
-    """Ask with numbered options and return the chosen ones, or the person's words; None at the end of the input."""
+    """Ask with numbered options and return the chosen ones, or the user's words; None at the end of the input."""
     several, free = bool(question.multiple), question.custom is not False
     labels = [option.label for option in question.options]
     how = "Your answer: "
@@ -126,14 +126,14 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> 
 
 def _question(question: QuestionInfo, who: str, most: int) -> str:
     rows = mark_rows(question.question, shutil.get_terminal_size().columns, most)
-    shown = f"The {who} asks:\n" + "\n".join(rows) + "\n"
+    output = f"The {who} asks:\n" + "\n".join(rows) + "\n"
     for number, option in enumerate(question.options, 1):
         text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
-        shown += f"  {number}  {text}\n"
-    return shown + (SHOW_ALL if most < EVERYTHING and any(row.startswith(CUT) for row in rows) else "")
+        output += f"  {number}  {text}\n"
+    return output + (SHOW_ALL if most < EVERYTHING and any(row.startswith(CUT) for row in rows) else "")
 
 
-async def trusts(terminal: Output, settings: ProjectSettings) -> bool:
+async def ask_trust(terminal: Output, settings: ProjectSettings) -> bool:
     """Ask whether to trust a project whose configuration needs that, or has changed since it was trusted."""
     question = (
         f"\n{trust_question(settings, colour=has_colour(sys.stderr))}"
@@ -142,7 +142,7 @@ async def trusts(terminal: Output, settings: ProjectSettings) -> bool:
     )
     while True:
         answer = await ask_line(terminal, f"{question}Trust it? [y/N] ")
-        kind = meaning(answer or "", always=False) if (answer or "").strip() else "no"
+        kind = parse_reply(answer or "", always=False) if (answer or "").strip() else "no"
         if kind in {"yes", "no"}:
             return kind == "yes"
         question = f"“{one_line(answer or '', 40)}” is not an answer here. "
