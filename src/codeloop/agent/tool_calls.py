@@ -236,7 +236,7 @@ class ToolCalls:
 
     async def _carry_out(self, prepared_call: PreparedCall, context: "CallContext") -> ToolResult:
         """Run a call, with the extensions' changes."""
-        from codeloop.tool.hooked import run_call
+        from codeloop.tool.call_hooks import run_call
 
         return await run_call(self._engine.hooks.runner, prepared_call, context, partial(self._begin, context))
 

@@ -80,53 +80,55 @@ class AfterEdit:
 
     async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> LandedChanges:
         """Call when the changes are made, with the locks of the files held."""
-        landed = await self._format_changes(changes)
+        result = await self._format_changes(changes)
         if self._diagnose is not None:
-            text, diagnostics = await self._diagnose.after(session_id, landed.changes, may_read)
-            lines = "\n".join(each for each in (landed.text, text) if each)
-            landed = replace(landed, text=lines, diagnostics=diagnostics)
-        if landed.diagnostics:
-            return landed
-        broken = await asyncio.to_thread(_find_broken, landed.changes)
-        return replace(landed, text="\n".join(each for each in (landed.text, *broken) if each))
+            text, diagnostics = await self._diagnose.after(session_id, result.changes, may_read)
+            lines = "\n".join(each for each in (result.text, text) if each)
+            result = replace(result, text=lines, diagnostics=diagnostics)
+        if result.diagnostics:
+            return result
+        problems = await asyncio.to_thread(_describe_broken_syntax, result.changes)
+        return replace(result, text="\n".join(each for each in (result.text, *problems) if each))
 
     async def _format_changes(self, changes: Sequence[FileChange]) -> LandedChanges:
-        written = [change.target.real for change in changes if change.after is not None]
-        found = await self._format(written) if self._format is not None and written else {}
-        if not found:
-            return to_landed(changes)
-        done = await asyncio.to_thread(lambda: [_with(change, found.get(change.target.real)) for change in changes])
+        paths = [change.target.real for change in changes if change.after is not None]
+        formatted_files = await self._format(paths) if self._format is not None and paths else {}
+        if not formatted_files:
+            return skip_formatting(changes)
+        pairs = await asyncio.to_thread(
+            lambda: [_apply_formatting(change, formatted_files.get(change.target.real)) for change in changes]
+        )
         return LandedChanges(
-            tuple(change for change, _ in done),
-            tuple(note for _, note in done),
-            "\n".join(dict.fromkeys(problem for each in found.values() for problem in each.problems)),
-            stamps={real: each.now.stamp for real, each in found.items() if each.by},
+            tuple(change for change, _ in pairs),
+            tuple(note for _, note in pairs),
+            "\n".join(dict.fromkeys(problem for each in formatted_files.values() for problem in each.problems)),
+            stamps={real: each.now.stamp for real, each in formatted_files.items() if each.by},
         )
 
 
-def _find_broken(changes: Sequence[FileChange]) -> list[str]:
+def _describe_broken_syntax(changes: Sequence[FileChange]) -> list[str]:
     """Return a line for each file in which the change caused a syntax error."""
-    found: list[str] = []
+    lines: list[str] = []
     for change in changes:
         real = change.target.real
         problem = None if change.after is None else find_new_problem(real, change.text_before, change.text_after)
         if problem is not None:
-            found.append(
+            lines.append(
                 f"This broke the syntax of {one_line(real.name, _NAME)}: line {problem.line}: {problem.reason}"
             )
-    return found
+    return lines
 
 
-def to_landed(changes: Sequence[FileChange]) -> LandedChanges:
+def skip_formatting(changes: Sequence[FileChange]) -> LandedChanges:
     """Return changes without formatting or diagnostics."""
     return LandedChanges(tuple(changes), ("",) * len(changes))
 
 
-def _with(change: FileChange, formatted: FormattedFile | None) -> tuple[FileChange, str]:
+def _apply_formatting(change: FileChange, file: FormattedFile | None) -> tuple[FileChange, str]:
     """Return a change with the formatted content, and a note of what the formatters changed."""
-    if formatted is None or not formatted.by:
+    if file is None or not file.by:
         return change, ""
-    text = decode(formatted.now.data).content
-    where, by = unified_diff("", change.text_after, text).where, " and ".join(formatted.by)
+    text = decode(file.now.data).content
+    where, by = unified_diff("", change.text_after, text).where, " and ".join(file.by)
     note = f"; {by}: {where}" if where.startswith("lines removed") else f"; {by} changed {where}"
-    return replace(change, after=formatted.now.data, text_after=text), note
+    return replace(change, after=file.now.data, text_after=text), note

@@ -135,28 +135,28 @@ class CallSession:
 
         `name`: what the model knows the file by. Derived from what is stored, as `lines_read` is.
         """
-        given: str | None = None
+        latest: str | None = None
         start, end = INSTRUCTIONS.format(name=name, words="\0").split("\0")
         for tool, state in self._list_carried():
             own = {"tool": tool, "metadata": state.metadata}
             calls: list[JSON] = state.metadata.get("details", []) if tool == "batch" else [own]
             texts = [_whole(each["metadata"], file) for each in calls if each["tool"] == "read"]
             if "outputPath" not in state.metadata:
-                given = next((text for text in reversed(texts) if text is not None), given)
+                latest = next((text for text in reversed(texts) if text is not None), latest)
             if start in state.output:
-                given = state.output.rpartition(start)[2].partition(end)[0]
-        return given
+                latest = state.output.rpartition(start)[2].partition(end)[0]
+        return latest
 
     def _list_carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
         """Yield the results of earlier steps that the next request carries, each with the name of its tool."""
         entries = self._store.context_view(self._id).entries
         entries = entries[find_context_start(entries) :]
-        dropped = find_superseded(entries[: CacheAge().after(entries).cold])
+        omitted = find_superseded(entries[: CacheAge().after(entries).cold])
         for entry in entries:
             if entry.info.id == self._call.message_id:
                 break
             for part in entry.parts:
-                if not isinstance(part, ToolPart) or part.id in dropped:
+                if not isinstance(part, ToolPart) or part.id in omitted:
                     continue
                 if isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is None:
                     yield part.tool, part.state
@@ -273,16 +273,16 @@ def _starts_subagent(part: object) -> TypeGuard[ToolPart]:
 
 def _lines_of(state: ToolStateCompleted, path: str) -> dict[int, str]:
     """Return the uncut lines of a file in the result of a `read`, by number."""
-    shown: JSON = state.metadata.get("display") or {}
+    display: JSON = state.metadata.get("display") or {}
     is_whole = "outputPath" not in state.metadata and UNCHANGED not in state.metadata
-    if shown.get("path") != path or not shown.get("lineEnd") or not is_whole:
+    if display.get("path") != path or not display.get("lineEnd") or not is_whole:
         return {}
-    return dict(enumerate(str(shown["text"]).split("\n"), int(shown["lineStart"])))
+    return dict(enumerate(str(display["text"]).split("\n"), int(display["lineStart"])))
 
 
 def _whole(metadata: JSON, file: Path) -> str | None:
     """Return a file's text when a `read` gave all lines of it."""
-    shown: JSON = metadata.get("display") or {}
-    is_whole = shown.get("lineStart") == 1 and shown.get("lineEnd") == shown.get("totalLines")
-    is_file = is_whole and UNCHANGED not in metadata and Path(os.path.realpath(shown["path"])) == file
-    return str(shown["text"]).strip() if is_file else None
+    display: JSON = metadata.get("display") or {}
+    is_whole = display.get("lineStart") == 1 and display.get("lineEnd") == display.get("totalLines")
+    is_file = is_whole and UNCHANGED not in metadata and Path(os.path.realpath(display["path"])) == file
+    return str(display["text"]).strip() if is_file else None

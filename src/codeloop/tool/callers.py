@@ -39,11 +39,11 @@ async def describe_callers(ctx: ToolContext, changes: Sequence[FileChange], resu
     rows: list[str] = []
     for name in names[:_NAMES]:
         callers = [each for each in await _find_callers(ctx, name) if each not in own and _is_code(each.suffix)]
-        files = [shown for each in callers if f"{(shown := format_path(ctx.workspace, each))}:" not in result]
+        files = [name_shown for each in callers if f"{(name_shown := format_path(ctx.workspace, each))}:" not in result]
         if files and len(callers) <= _MOST:
-            shown = ", ".join(files[:_FILES])
+            name_shown = ", ".join(files[:_FILES])
             more = f" and {len(files) - _FILES} more" if len(files) > _FILES else ""
-            rows.append(f"`{name}(` also occurs in {shown}{more}.")
+            rows.append(f"`{name}(` also occurs in {name_shown}{more}.")
     return "\n".join(rows)
 
 
@@ -52,10 +52,10 @@ async def _find_callers(ctx: ToolContext, name: str) -> list[Path]:
     query = Query(rf"\b{name}\(", mode="files", shown=_MOST * 4)
     try:
         async with asyncio.timeout(_PATIENCE):
-            found = await workspace.ripgrep.grep(workspace.directory, query, workspace.environment)
+            result = await workspace.ripgrep.grep(workspace.directory, query, workspace.environment)
     except (SearchFailed, TimeoutError):
         return []
-    return sorted(await filter_free(ctx, [hits.path for hits in found.files]))
+    return sorted(await filter_free(ctx, [hits.path for hits in result.files]))
 
 
 def list_changed_functions(suffix: str, before: str, after: str) -> list[str]:

@@ -56,14 +56,17 @@ def check_shown(ctx: ToolContext, target: ResolvedPath) -> None:
 def has_changed(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile) -> bool:
     """Return whether the file differs from what the session read, or holds changes that it never saw."""
     log = ctx.workspace.read_log
-    seen = log.last_stamp(ctx.session_id, target.real)
-    return seen is not None and (log.is_unseen(ctx.session_id, target.real) or not seen.same(loaded.stamp))
+    stamp = log.last_stamp(ctx.session_id, target.real)
+    return stamp is not None and (log.is_unseen(ctx.session_id, target.real) or not stamp.same(loaded.stamp))
 
 
 def check_known(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile, *, must_be_read: bool = True) -> None:
     """Raise ToolFailure when the session read the file and it changed since, or when it had to be read and was not."""
-    seen, name = ctx.workspace.read_log.last_stamp(ctx.session_id, target.real), format_path(ctx.workspace, target.path)
-    if seen is None and must_be_read:
+    stamp, name = (
+        ctx.workspace.read_log.last_stamp(ctx.session_id, target.real),
+        format_path(ctx.workspace, target.path),
+    )
+    if stamp is None and must_be_read:
         raise ToolFailure(
             f"{name} was not read in this session.", advice="Read it first, so that you overwrite nothing unseen."
         )
@@ -77,12 +80,12 @@ def check_known(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile, *, m
 def check_elision(ctx: ToolContext, change: FileChange) -> None:
     """Raise ToolFailure for a new line that stands for omitted lines, the first time that it comes."""
     first_places: dict[str, int] = {}
-    for found in _LINE.finditer(change.text_after):
-        first_places.setdefault(found[0].strip(), found.start())
+    for match in _LINE.finditer(change.text_after):
+        first_places.setdefault(match[0].strip(), match.start())
     for line, start in first_places.items():
-        asked = ctx.session_id, line
-        if line not in change.text_before and asked not in ctx.services.asked_elisions:
-            ctx.services.asked_elisions.add(asked)
+        key = ctx.session_id, line
+        if line not in change.text_before and key not in ctx.services.asked_elisions:
+            ctx.services.asked_elisions.add(key)
             number = change.text_after.count("\n", 0, start) + 1
             raise ToolFailure(
                 f"Line {number} of {format_path(ctx.workspace, change.target.path)} would be `{line}`: nothing is put "

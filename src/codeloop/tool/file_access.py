@@ -13,7 +13,7 @@ from codeloop.kit.wildcard import escape_names
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.after_edit import FileChange, LandedChanges, to_landed
+from codeloop.tool.after_edit import FileChange, LandedChanges, skip_formatting
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.atomic_write import Replacement, replace_files
 from codeloop.workspace.files.encoding import DecodedText, NotText, decode
@@ -153,10 +153,10 @@ def outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[Need]
     folders = tuple(dict.fromkeys(str(folder_of(target.real)) for target in outside))
     if not folders:
         return []
-    named = {"filepath": ", ".join(str(target.real) for target in outside), "parentDir": ", ".join(folders)}
+    shown = {"filepath": ", ".join(str(target.real) for target in outside), "parentDir": ", ".join(folders)}
     patterns = tuple(f"{folder.rstrip('/')}/*" for folder in folders)
     always = patterns if escape_names(folders) else ()
-    return [Need(permission="external_directory", patterns=patterns, always=always, metadata={**metadata, **named})]
+    return [Need(permission="external_directory", patterns=patterns, always=always, metadata={**metadata, **shown})]
 
 
 def permission_path(workspace: Workspace, target: ResolvedPath) -> str:
@@ -182,13 +182,13 @@ async def filter_free(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
     def name_all(some: Sequence[Path]) -> list[str]:
         return [permission_name(ctx.workspace, Path(os.path.realpath(path))) for path in some]
 
-    found: list[Path] = []
+    free: list[Path] = []
     for start in range(0, len(paths), _AT_ONCE):
         some = paths[start : start + _AT_ONCE]
         names = await asyncio.to_thread(name_all, some)
         not_free = ctx.session.judge("read", names)
-        found += [path for path, name in zip(some, names, strict=True) if name not in not_free]
-    return found
+        free += [path for path, name in zip(some, names, strict=True) if name not in not_free]
+    return free
 
 
 def read_need(workspace: Workspace, target: ResolvedPath) -> Need:
@@ -205,10 +205,10 @@ def edit_needs(
     Protected files are a separate question, which no "always" covers; for files that make something run later,
     "always" covers these alone, and a permitted change is not asked about again in the session.
     """
-    named = {permission_name(workspace, real): real for real in files}
-    protected = {name: real for name, real in named.items() if is_protected(name)}
-    confirmed = {name: real for name, real in named.items() if is_confirmed(name) and name not in protected}
-    plain = {name: real for name, real in named.items() if name not in protected and name not in confirmed}
+    files_by_name = {permission_name(workspace, real): real for real in files}
+    protected = {name: real for name, real in files_by_name.items() if is_protected(name)}
+    confirmed = {name: real for name, real in files_by_name.items() if is_confirmed(name) and name not in protected}
+    plain = {name: real for name, real in files_by_name.items() if name not in protected and name not in confirmed}
     needs = [
         Need(
             permission="edit",
@@ -240,7 +240,9 @@ async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
 
 
 @asynccontextmanager
-async def ask_before_failure(ctx: ToolContext, targets: Iterable[ResolvedPath], given: JSON) -> AsyncGenerator[None]:
+async def ask_before_failure(
+    ctx: ToolContext, targets: Iterable[ResolvedPath], arguments: JSON
+) -> AsyncGenerator[None]:
     """Ask before telling the model why a change outside the project fails, since that reveals what is there.
 
     `given`: the arguments of the call, which the question shows: there is no diff then.
@@ -250,17 +252,17 @@ async def ask_before_failure(ctx: ToolContext, targets: Iterable[ResolvedPath], 
     except ToolFailure:
         for target in targets:
             ctx.workspace.read_log.note_refusal(ctx.session_id, target.real)
-        seen = ctx.workspace.read_log.last_stamp
-        unseen = [target for target in targets if seen(ctx.session_id, target.real) is None]
-        if needs := outside_needs(unseen, {"input": given}):
+        last_stamp = ctx.workspace.read_log.last_stamp
+        unseen = [target for target in targets if last_stamp(ctx.session_id, target.real) is None]
+        if needs := outside_needs(unseen, {"input": arguments}):
             await ctx.ask(*needs)
         raise
 
 
 def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:
     """Read a file as text; None when there is no such file. Raises FileRefused or NotText, OSError."""
-    loaded = load_if_there(real)
-    return None if loaded is None else (loaded, decode(loaded.data))
+    file = load_if_there(real)
+    return None if file is None else (file, decode(file.data))
 
 
 async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[ResolvedPath]) -> None:
@@ -269,7 +271,7 @@ async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[
         await stack.enter_async_context(ctx.workspace.read_log.lock(real))
 
 
-def filediff(target: ResolvedPath, diff: Diff) -> JSON:
+def summarize_change(target: ResolvedPath, diff: Diff) -> JSON:
     """Return the wire's summary of a change of one file."""
     return {"file": str(target.path), "patch": diff.patch, "additions": diff.additions, "deletions": diff.deletions}
 
@@ -278,13 +280,13 @@ def patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Seque
     """Return the metadata of a change of several files, for the screen."""
     files = [
         {
-            **filediff(change.target, diff),
+            **summarize_change(change.target, diff),
             "relativePath": ctx.workspace.relative(change.target.path),
-            "type": _status(change),
+            "type": _name_status(change),
         }
         for change, diff in zip(changes, diffs, strict=True)
     ]
-    first: JSON = {"filediff": filediff(changes[0].target, diffs[0])} if len(changes) == 1 else {}
+    first: JSON = {"filediff": summarize_change(changes[0].target, diffs[0])} if len(changes) == 1 else {}
     return {"diff": "".join(diff.patch for diff in diffs), "files": files, "diagnostics": {}, **first}
 
 
@@ -293,13 +295,13 @@ async def commit_patch(
 ) -> tuple[LandedChanges, Sequence[Diff], JSON]:
     """Make permitted changes of several files with `commit`; return also their final diffs and metadata."""
     with failures(ctx.workspace, *(change.target for change in changes)):
-        landed = await commit(ctx, changes)
-    if any(now is not change for now, change in zip(landed.changes, changes, strict=True)):
-        diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in landed.changes])
-    return landed, diffs, {**patch_metadata(ctx, landed.changes, diffs), "diagnostics": landed.diagnostics}
+        result = await commit(ctx, changes)
+    if any(now is not change for now, change in zip(result.changes, changes, strict=True)):
+        diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in result.changes])
+    return result, diffs, {**patch_metadata(ctx, result.changes, diffs), "diagnostics": result.diagnostics}
 
 
-def _status(change: FileChange) -> str:
+def _name_status(change: FileChange) -> str:
     if change.before is None:
         return "added"
     return "deleted" if change.after is None else "modified"
@@ -316,7 +318,7 @@ def readable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def outcome(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "", note: str = "") -> str:
+def describe_change(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "", note: str = "") -> str:
     """Describe a change for the model: `Edited src/a.py: lines 3-5`.
 
     `how`: how the old text was matched; `note`: what its formatters did.
@@ -324,10 +326,10 @@ def outcome(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "", not
     path = format_path(ctx.workspace, change.target.path)
     if change.before is None:
         return f"Created {path}: {format_line_count(diff.additions)}{note}"
-    matched = f" (oldString was matched {how})" if how else ""
+    how_matched = f" (oldString was matched {how})" if how else ""
     if not diff.where:
         return f"{path} is as it was{note}" if note else f"{path} already holds exactly this; nothing was changed."
-    return f"Edited {path}: {diff.where if change.text_after else 'it is empty now'}{matched}{note}"
+    return f"Edited {path}: {diff.where if change.text_after else 'it is empty now'}{how_matched}{note}"
 
 
 def format_replaced(diff: Diff) -> str:
@@ -350,18 +352,18 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "", note
     """
     diff = await asyncio.to_thread(diff_of, change)
     target = change.target
-    metadata = {"diff": diff.patch, "filediff": filediff(target, diff), "diagnostics": {}}
+    metadata = {"diff": diff.patch, "filediff": summarize_change(target, diff), "diagnostics": {}}
     ctx.report(title=ctx.workspace.relative(target.path), metadata=metadata)
     await ask_edit(ctx, [target], {"filepath": str(target.path), "diff": diff.patch})
     with failures(ctx.workspace, target):
-        landed = await commit(ctx, [change])
-    if landed.changes[0] is not change:
-        change = landed.changes[0]
+        result = await commit(ctx, [change])
+    if result.changes[0] is not change:
+        change = result.changes[0]
         diff = await asyncio.to_thread(diff_of, change)
-        metadata |= {"diff": diff.patch, "filediff": filediff(target, diff)}
-    metadata["diagnostics"] = landed.diagnostics
-    replaced = format_replaced(diff) if how else ""
-    lines = (outcome(ctx, change, diff, how, landed.notes[0]), replaced, note, landed.text)
+        metadata |= {"diff": diff.patch, "filediff": summarize_change(target, diff)}
+    metadata["diagnostics"] = result.diagnostics
+    removed_lines = format_replaced(diff) if how else ""
+    lines = (describe_change(ctx, change, diff, how, result.notes[0]), removed_lines, note, result.text)
     return "\n".join(line for line in lines if line), metadata
 
 
@@ -373,8 +375,8 @@ async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChang
     after = ctx.services.after_edit
     if after is not None:
         await after.before(changes)
-    wanted = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]
-    stamps = replace_files(wanted, ctx.workspace.notes)
+    replacements = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]
+    stamps = replace_files(replacements, ctx.workspace.notes)
     for change, stamp in zip(changes, stamps, strict=True):
         ctx.session.publish_edit(change.target.path, ctx.workspace.directory)
         if stamp is None:
@@ -382,8 +384,8 @@ async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChang
         else:
             ctx.workspace.read_log.record(ctx.session_id, change.target.real, stamp)
     if after is None:
-        return to_landed(changes)
-    landed = await after.after(ctx.session_id, changes, lambda real: is_free(ctx, real))
-    for real, stamp in landed.stamps.items():
+        return skip_formatting(changes)
+    result = await after.after(ctx.session_id, changes, lambda real: is_free(ctx, real))
+    for real, stamp in result.stamps.items():
         ctx.workspace.read_log.record(ctx.session_id, real, stamp)
-    return landed
+    return result

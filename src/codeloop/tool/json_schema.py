@@ -39,22 +39,22 @@ def without_nulls(value: Any, schema: JSON) -> Any:
 
 def signature(name: str, schema: JSON) -> str:
     """Return a tool's signature: `read(filePath: string, offset?: integer)`."""
-    return f"{name}({_members(schema)})"
+    return f"{name}({_format_members(schema)})"
 
 
-def _members(schema: JSON) -> str:
+def _format_members(schema: JSON) -> str:
     required = schema.get("required", [])
     properties: dict[str, JSON] = schema.get("properties", {})
-    return ", ".join(f"{key}{'' if key in required else '?'}: {_type(each)}" for key, each in properties.items())
+    return ", ".join(f"{key}{'' if key in required else '?'}: {_format_type(each)}" for key, each in properties.items())
 
 
-def _type(schema: JSON) -> str:
+def _format_type(schema: JSON) -> str:
     if "enum" in schema:
         return " | ".join(f'"{value}"' for value in schema["enum"])
     if schema.get("type") == "array":
-        return f"[{_type(schema.get('items', {}))}]"
+        return f"[{_format_type(schema.get('items', {}))}]"
     if "properties" in schema:
-        return f"{{{_members(schema)}}}"
+        return f"{{{_format_members(schema)}}}"
     return str(schema.get("type", "any"))
 
 
@@ -70,13 +70,13 @@ def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str
         return (
             {"type": "object"} if name in within else inline_references(definitions[name], definitions, (*within, name))
         )
-    kept = {key: item for key, item in node.items() if key not in NOISE}
-    if "anyOf" in kept:
-        kept = {key: item for key, item in _without_null(kept).items() if key not in NOISE}
-        if "$ref" in kept:
-            return inline_references(kept, definitions, within)
+    members = {key: item for key, item in node.items() if key not in NOISE}
+    if "anyOf" in members:
+        members = {key: item for key, item in _without_null(members).items() if key not in NOISE}
+        if "$ref" in members:
+            return inline_references(members, definitions, within)
     result: JSON = {}
-    for key, item in kept.items():
+    for key, item in members.items():
         if key == "properties":
             result[key] = {name: inline_references(field, definitions, within) for name, field in item.items()}
         else:

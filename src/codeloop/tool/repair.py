@@ -123,7 +123,7 @@ _LINES: dict[str, tuple[str, ...]] = {
 """Other names for the lines to read -> the bound that each sets."""
 _EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor", "fileeditor"})
 _EDITOR_COMMANDS = {"view": "read", "create": "write", "strreplace": "edit"}
-_TICKED = re.compile(r"^[-*\d.)\s]*(?:\[( |x|X)\])?\s*")
+_CHECKBOX = re.compile(r"^[-*\d.)\s]*(?:\[( |x|X)\])?\s*")
 _LINK = re.compile(r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]")
 _ADDING = frozenset({"a", "append", "true"})
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
@@ -134,25 +134,25 @@ class MeansAnotherTool(ValueError):
     """The call asks for what its tool can't do; the message names the tool that can."""
 
 
-def match_tool(name: str, known: list[str]) -> str | None:
+def match_tool(name: str, tools: list[str]) -> str | None:
     """Return which of the known tools a name stands for; None when that is not certain."""
-    folded = _fold_name(re.split(r"[./:]|__", name.strip())[-1])
-    same = [ours for ours in known if folded == _fold_name(ours)]
-    found = same or [ours for ours in known if folded in NAMES.get(ours, "").split()]
-    return found[0] if len(found) == 1 else None
+    plain = _fold_name(re.split(r"[./:]|__", name.strip())[-1])
+    same = [ours for ours in tools if plain == _fold_name(ours)]
+    matches = same or [ours for ours in tools if plain in NAMES.get(ours, "").split()]
+    return matches[0] if len(matches) == 1 else None
 
 
-def match_editor(name: str, given: JSON) -> tuple[str, JSON] | None:
+def match_editor(name: str, arguments: JSON) -> tuple[str, JSON] | None:
     """Translate a call of a multi-command editor tool, or of `edit` with a list, into our tool and its arguments.
 
     None: it is no such call.
     """
-    if name == "edit" and _has(given, "edits") and not _has(given, "oldString"):
-        return "multiedit", given
-    if _fold_name(name) not in _EDITORS or not isinstance(command := given.get("command"), str):
+    if name == "edit" and _has(arguments, "edits") and not _has(arguments, "oldString"):
+        return "multiedit", arguments
+    if _fold_name(name) not in _EDITORS or not isinstance(command := arguments.get("command"), str):
         return None
     tool = _EDITOR_COMMANDS.get(_fold_name(command))
-    return (tool, {key: value for key, value in given.items() if key != "command"}) if tool else None
+    return (tool, {key: value for key, value in arguments.items() if key != "command"}) if tool else None
 
 
 def repair_text(arguments: str, schema: JSON) -> str:
@@ -162,31 +162,31 @@ def repair_text(arguments: str, schema: JSON) -> str:
     if arguments.startswith('"{'):
         with suppress(msgspec.DecodeError):
             return msgspec.json.decode(arguments, type=str)
-    found = _FENCE.fullmatch(arguments)
-    return found[1] if found else arguments
+    block = _FENCE.fullmatch(arguments)
+    return block[1] if block else arguments
 
 
-def repair_parameters(given: JSON, schema: JSON, notes: list[str]) -> JSON:
+def repair_parameters(arguments: JSON, schema: JSON, notes: list[str]) -> JSON:
     """Rename an object's keys and values to its schema's; add what was renamed and dropped to `notes`."""
     properties: dict[str, JSON] = schema.get("properties", {})
-    meant: JSON = {name: value for name, value in given.items() if name in properties}
-    for name, value in given.items():
+    renamed: JSON = {name: value for name, value in arguments.items() if name in properties}
+    for name, value in arguments.items():
         if name in properties:
             continue
-        ours = _match_name(name, [each for each in properties if each not in meant], schema.get("required", []))
+        ours = _match_name(name, [each for each in properties if each not in renamed], schema.get("required", []))
         if ours is None:
             notes.append(f"there is no parameter `{name}`")
             continue
-        meant[ours] = value
+        renamed[ours] = value
         if _fold_name(name) != _fold_name(ours):
             notes.append(f"`{name}` was taken for `{ours}`")
-    return {name: _repair_value(value, properties[name], notes) for name, value in meant.items()}
+    return {name: _repair_value(value, properties[name], notes) for name, value in renamed.items()}
 
 
 def _match_name(name: str, free: list[str], required: list[str]) -> str | None:
-    folded = _fold_name(name)
+    plain = _fold_name(name)
     for ours in free:
-        if folded == _fold_name(ours) or folded in PARAMETERS.get(ours, "").split():
+        if plain == _fold_name(ours) or plain in PARAMETERS.get(ours, "").split():
             return ours
     close = find_similar(name, [ours for ours in free if ours in required])
     return close[0] if len(close) == 1 else None
@@ -196,12 +196,12 @@ def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
     if isinstance(value, str) and schema.get("type") == "array" and schema["items"].get("type") == "string":
         return value if value[:1] in {"[", "{"} else [value]
     if isinstance(value, str) and value not in schema.get("enum", [value]):
-        folded = _fold_name(value)
-        meant = {_fold_name(ours): ours for ours in schema["enum"]}.get(_fold_name(_VALUES.get(folded, folded)))
-        if meant is None:
+        plain = _fold_name(value)
+        known_value = {_fold_name(ours): ours for ours in schema["enum"]}.get(_fold_name(_VALUES.get(plain, plain)))
+        if known_value is None:
             return value
-        notes += [f"`{value}` was taken for `{meant}`"] if _fold_name(meant) != folded else []
-        return meant
+        notes += [f"`{value}` was taken for `{known_value}`"] if _fold_name(known_value) != plain else []
+        return known_value
     if schema.get("type") == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if schema.get("type") == "string" and isinstance(value, list):
@@ -214,57 +214,60 @@ def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
         value = [cast("Any", value)]
     if isinstance(value, list):
         inner: list[str] = []
-        found = [
+        items_repaired = [
             repair_parameters(cast("JSON", item), items, inner) if isinstance(item, dict) else item
             for item in cast("list[Any]", value)
         ]
         notes += [note for note in dict.fromkeys(inner) if not note.startswith("there is no")]
-        return found
+        return items_repaired
     return cast("Any", value)
 
 
-def repair_for_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
+def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
     """Repair the arguments of one of our tools by rules of that tool. Raises MeansAnotherTool."""
-    match tool, given:
+    match tool, arguments:
         case "bash", {"command": [*words]} if words and all(isinstance(word, str) for word in words):
-            given = {**given, "command": _command(cast("list[str]", words), notes)}
+            arguments = {**arguments, "command": _join_command(cast("list[str]", words), notes)}
         case "read", _:
-            return _with_lines(_one_file(given, notes))
+            return _repair_line_range(_repair_file_list(arguments, notes))
         case "grep", {"-n": True}:  # lines are always numbered
-            return {name: value for name, value in given.items() if name != "-n"}
+            return {name: value for name, value in arguments.items() if name != "-n"}
         case "glob", {"pattern": [str(), str(), *more]} if all(isinstance(each, str) for each in more):
-            given = {**given, "pattern": f"{{{','.join(cast('list[str]', given['pattern']))}}}"}
+            arguments = {**arguments, "pattern": f"{{{','.join(cast('list[str]', arguments['pattern']))}}}"}
         case "apply_patch", {"command": ["apply_patch", str(patch)]}:
-            given = {"patchText": patch}
-        case "write", _ if str(given.get("append", given.get("mode"))).lower() in _ADDING:
+            arguments = {"patchText": patch}
+        case "write", _ if str(arguments.get("append", arguments.get("mode"))).lower() in _ADDING:
             raise MeansAnotherTool("write replaces a whole file. To add to one, use edit, or `>>` in a command.")
         case "webfetch", {"method": str(method)} if method.upper() not in {"GET", "HEAD"}:
             raise MeansAnotherTool(f"webfetch only gets pages. For {method.upper()} use a command, such as curl.")
         case "webfetch", _:
-            given = _webfetch(given, notes)
+            arguments = _repair_webfetch(arguments, notes)
         case "batch", _:
-            given = _batch(given)
+            arguments = _repair_batch(arguments)
         case "multiedit", _:
-            given = _multiedit(given, notes)
-        case "question", {"question": str()} if not _has(given, "questions"):
+            arguments = _repair_multiedit(arguments, notes)
+        case "question", {"question": str()} if not _has(arguments, "questions"):
             notes.append("`questions` is a list, here of one question")
-            given = {"questions": [given]}
+            arguments = {"questions": [arguments]}
         case "todowrite", _:
-            given = {
+            arguments = {
                 name: text.strip().split("\n") if isinstance(text, str) and text[:1] not in {"[", "{"} else text
-                for name, text in given.items()
+                for name, text in arguments.items()
             }
-            lists = {name: cast("list[Any]", value) for name, value in given.items() if isinstance(value, list)}
-            given = {**given, **{name: [_todo(item, notes) for item in items] for name, items in lists.items()}}
+            lists = {name: cast("list[Any]", value) for name, value in arguments.items() if isinstance(value, list)}
+            arguments = {
+                **arguments,
+                **{name: [_repair_todo(item, notes) for item in items] for name, items in lists.items()},
+            }
         case _:
             pass
-    if tool == "bash" and isinstance(timeout := given.get("timeout"), int) and 0 < timeout < _SECONDS:
+    if tool == "bash" and isinstance(timeout := arguments.get("timeout"), int) and 0 < timeout < _SECONDS:
         notes.append(f"timeout is in ms, so {timeout} was taken for {timeout} s")
-        return {**given, "timeout": timeout * 1000}
-    return given
+        return {**arguments, "timeout": timeout * 1000}
+    return arguments
 
 
-def _command(words: list[str], notes: list[str]) -> str:
+def _join_command(words: list[str], notes: list[str]) -> str:
     """Return one command for a list: its words, a shell with its script, or several commands."""
     if len(words) == 3 and words[1] in {"-c", "-lc"}:
         return words[2]
@@ -276,24 +279,24 @@ def _command(words: list[str], notes: list[str]) -> str:
     return " && ".join(words)
 
 
-def _webfetch(given: JSON, notes: list[str]) -> JSON:
+def _repair_webfetch(arguments: JSON, notes: list[str]) -> JSON:
     """Return a call with the URL taken out of a link's brackets and the timeout in seconds, capped."""
-    if isinstance(url := given.get("url"), str) and (link := _LINK.fullmatch(url.strip())):
-        given = {**given, "url": link[1]}
-    timeout, most = given.get("timeout"), int(WEB_TIMEOUT_MAX.seconds)
+    if isinstance(url := arguments.get("url"), str) and (link := _LINK.fullmatch(url.strip())):
+        arguments = {**arguments, "url": link[1]}
+    timeout, most = arguments.get("timeout"), int(WEB_TIMEOUT_MAX.seconds)
     if isinstance(timeout, int) and timeout > most:
         seconds = min(timeout / 1000, most) if timeout >= _SECONDS else most
         notes.append(f"timeout is in seconds, at most {most}, so {timeout} was taken for {seconds:g} s")
-        given = {**given, "timeout": seconds}
-    return given
+        arguments = {**arguments, "timeout": seconds}
+    return arguments
 
 
-def _batch(given: JSON) -> JSON:
+def _repair_batch(arguments: JSON) -> JSON:
     """Return the calls of a batch in our form, from services' forms: arguments beside the name or as JSON text."""
-    if _has(given, "tool") and not _has(given, "tool_calls"):
-        return {"tool_calls": [_repair_call(given)]}
-    lists = {name: cast("list[Any]", value) for name, value in given.items() if isinstance(value, list)}
-    return {**given, **{name: [_repair_call(each) for each in calls] for name, calls in lists.items()}}
+    if _has(arguments, "tool") and not _has(arguments, "tool_calls"):
+        return {"tool_calls": [_repair_call(arguments)]}
+    lists = {name: cast("list[Any]", value) for name, value in arguments.items() if isinstance(value, list)}
+    return {**arguments, **{name: [_repair_call(each) for each in calls] for name, calls in lists.items()}}
 
 
 def _repair_call(value: Any) -> Any:
@@ -305,56 +308,56 @@ def _repair_call(value: Any) -> Any:
     names = {_match_name(name, ["tool", "parameters"], []): name for name in call}
     if "tool" not in names:
         return call
-    beside = {name: each for name, each in call.items() if name != names["tool"] and name != "type"}
-    inside: Any = call.get(names["parameters"]) if "parameters" in names else beside or None
+    others = {name: each for name, each in call.items() if name != names["tool"] and name != "type"}
+    inside: Any = call.get(names["parameters"]) if "parameters" in names else others or None
     with suppress(msgspec.DecodeError):
         inside = msgspec.json.decode(inside) if isinstance(inside, str) else inside
     return {"tool": call[names["tool"]], **({} if inside is None else {"parameters": inside})}
 
 
-def _with_lines(given: JSON) -> JSON:
+def _repair_line_range(arguments: JSON) -> JSON:
     """Translate first and last lines, as others name them, to offset and limit."""
-    found: dict[str, int] = {}
+    bounds: dict[str, int] = {}
     names: set[str] = set()
-    for name, value in given.items():
+    for name, value in arguments.items():
         numbers = [int(number) for number in re.findall(r"\d{1,9}", str(value))]
         ends = _LINES.get(_fold_name(name), ())
         if ends and len(ends) == len(numbers):
-            found.update(zip(ends, numbers, strict=True))
+            bounds.update(zip(ends, numbers, strict=True))
             names.add(name)
-    if "last" not in found or "limit" in given:
-        return given
-    first = max(found.get("first", 1), 1)
-    meant = {name: value for name, value in given.items() if name not in names} | {"offset": first}
-    return meant | {"limit": found["last"] - first + 1} if found["last"] >= first else meant
+    if "last" not in bounds or "limit" in arguments:
+        return arguments
+    first = max(bounds.get("first", 1), 1)
+    others = {name: value for name, value in arguments.items() if name not in names} | {"offset": first}
+    return others | {"limit": bounds["last"] - first + 1} if bounds["last"] >= first else others
 
 
-def _has(given: JSON, ours: str) -> bool:
+def _has(arguments: JSON, ours: str) -> bool:
     """Return whether one of the given names means our parameter."""
-    return any(_match_name(name, [ours], []) for name in given)
+    return any(_match_name(name, [ours], []) for name in arguments)
 
 
-def _one_file(given: JSON, notes: list[str]) -> JSON:
+def _repair_file_list(arguments: JSON, notes: list[str]) -> JSON:
     """Return a read of the one file that came as a list. Raises MeansAnotherTool for several."""
-    name = next((each for each in given if _fold_name(each) in {"filepaths", "paths", "files"}), None)
-    files = given.get(name) if name is not None else None
+    name = next((each for each in arguments if _fold_name(each) in {"filepaths", "paths", "files"}), None)
+    files = arguments.get(name) if name is not None else None
     if not isinstance(files, list) or name is None or not files:
-        return given
+        return arguments
     paths = [str(each) for each in cast("list[Any]", files)]
     if len(paths) > 1:
         calls = ", ".join(f"read(filePath={path!r})" for path in paths[:5])
         raise MeansAnotherTool(f"read takes one file. Make a call for each, all in one step: {calls}.")
     notes.append(f"`{name}` was taken for `filePath`")
-    return {**{key: value for key, value in given.items() if key != name}, "filePath": paths[0]}
+    return {**{key: value for key, value in arguments.items() if key != name}, "filePath": paths[0]}
 
 
-def _todo(item: Any, notes: list[str]) -> Any:
+def _repair_todo(item: Any, notes: list[str]) -> Any:
     """Return a todo that came as a string, or with its text under a name that is ambiguous elsewhere."""
     if isinstance(item, str) and (item[:1] not in {"[", "{"} or item[:3] in {"[ ]", "[x]", "[X]"}):
-        ticked = _TICKED.match(item)
-        status = "completed" if ticked and str(ticked[1]).lower() == "x" else "pending"
+        match = _CHECKBOX.match(item)
+        status = "completed" if match and str(match[1]).lower() == "x" else "pending"
         notes.append("each todo is an object with `content` and `status`")
-        return {"content": item[ticked.end() if ticked else 0 :], "status": status}
+        return {"content": item[match.end() if match else 0 :], "status": status}
     todo: JSON = cast("JSON", item) if isinstance(item, dict) else {}
     name = next((each for each in ("task", "step", "todo", "title") if each in todo), None)
     if name is None or "content" in todo:
@@ -363,24 +366,26 @@ def _todo(item: Any, notes: list[str]) -> Any:
     return {"content": todo[name], **{key: value for key, value in todo.items() if key != name}}
 
 
-def _multiedit(given: JSON, notes: list[str]) -> JSON:
+def _repair_multiedit(arguments: JSON, notes: list[str]) -> JSON:
     """Return multiedit arguments, with a single edit put into a list and a repeated path taken out of the edits."""
     own = {
-        name: value for name, value in given.items() if _match_name(name, ["oldString", "newString", "replaceAll"], [])
+        name: value
+        for name, value in arguments.items()
+        if _match_name(name, ["oldString", "newString", "replaceAll"], [])
     }
-    if own and not _has(given, "edits"):
+    if own and not _has(arguments, "edits"):
         notes.append("`edits` is a list, here of one edit")
-        return {**{name: value for name, value in given.items() if name not in own}, "edits": [own]}
-    edits = given.get("edits")
-    if isinstance(edits, list) and edits and not _has(given, "filePath"):
+        return {**{name: value for name, value in arguments.items() if name not in own}, "edits": [own]}
+    edits = arguments.get("edits")
+    if isinstance(edits, list) and edits and not _has(arguments, "filePath"):
         rows = [cast("JSON", row) for row in cast("list[Any]", edits) if isinstance(row, dict)]
         paths = {str(path) for row in rows for name, path in row.items() if _match_name(name, ["filePath"], [])}
         if len(paths) > 1:
             raise MeansAnotherTool(
                 "multiedit changes one file, `filePath`. Make a call for each file, all in one step."
             )
-        return {**given, "filePath": paths.pop()} if paths else given
-    return given
+        return {**arguments, "filePath": paths.pop()} if paths else arguments
+    return arguments
 
 
 def _fold_name(name: str) -> str:

@@ -42,8 +42,8 @@ class Notices:
 
     def take(self, session_id: str) -> str:
         """Return the queued notices as one text ("" for none), and clear them."""
-        told = [*self._waiting.pop(session_id, ()), *(source(session_id) for source in self.sources)]
-        return "\n".join(filter(None, told))
+        lines = [*self._waiting.pop(session_id, ()), *(source(session_id) for source in self.sources)]
+        return "\n".join(filter(None, lines))
 
 
 class FanOut(Struct):

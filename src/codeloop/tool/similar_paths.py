@@ -28,6 +28,10 @@ async def similar_paths(workspace: Workspace, path: Path) -> list[str]:
     close = process.extract(
         name.lower().strip("/"), [each.lower() for each in paths], scorer=fuzz.ratio, limit=_MOST, score_cutoff=_ALIKE
     )
-    found = [*same, *(beside[each] for each in find_similar(path.name, beside)), *(paths[index] for *_, index in close)]
-    alike = [each for each in dict.fromkeys(found) if each != name and (workspace.directory / each).exists()]
+    candidates = [
+        *same,
+        *(beside[each] for each in find_similar(path.name, beside)),
+        *(paths[index] for *_, index in close),
+    ]
+    alike = [each for each in dict.fromkeys(candidates) if each != name and (workspace.directory / each).exists()]
     return alike[:_MOST]

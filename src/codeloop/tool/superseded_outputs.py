@@ -56,22 +56,22 @@ class CacheAge(Struct, frozen=True):
         age = self
         pruned = () if self.seen else sorted(_list_prune_times(entries))
         before = 0
-        for place in range(self.seen, len(entries)):
-            info = entries[place].info
+        for index in range(self.seen, len(entries)):
+            info = entries[index].info
             if not isinstance(info, AssistantMessage):
                 continue
             created = info.time.created
             if is_summary(info):
-                age = CacheAge(place + 1, 0, place + 1)
+                age = CacheAge(index + 1, 0, index + 1)
             elif not info.summary:
                 is_cold = age.is_cold(created) or any(before < time <= created for time in pruned)
                 from codeloop.model.quirks import cache_life  # a first request needs none of it
 
                 life = HOUR if info.tokens.cache.hour_write else cache_life(info.provider_id)
                 age = CacheAge(
-                    place + 1,
-                    max(age.warm_until, _find_request_time(entries[place]) + life),
-                    place if is_cold else age.cold,
+                    index + 1,
+                    max(age.warm_until, _find_request_time(entries[index]) + life),
+                    index if is_cold else age.cold,
                 )
             before = created
         if pruned and pruned[-1] > before:
@@ -89,11 +89,11 @@ class CacheAge(Struct, frozen=True):
 
 def _find_request_time(entry: Entry) -> int:
     """Return when the service took the request of a step: about when its answer began."""
-    begun = (start for part in entry.parts if (start := _start(part)) is not None)
-    return max(entry.info.time.created, next(begun, 0))
+    starts = (start for part in entry.parts if (start := _find_start(part)) is not None)
+    return max(entry.info.time.created, next(starts, 0))
 
 
-def _start(part: Part) -> int | None:
+def _find_start(part: Part) -> int | None:
     match part:
         case TextPart(time=time) | ReasoningPart(time=time):
             return time.start if time is not None else None
@@ -111,13 +111,13 @@ def _list_prune_times(entries: Sequence[Entry]) -> set[int]:
 def find_superseded(entries: Sequence[Entry]) -> dict[str, str]:
     """Return the tool parts whose output later ones superseded: id -> the line that replaces it."""
     later = _LaterCalls()
-    found: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for cwd, part, state in _walk_backwards(entries):
         note = later.supersedes(cwd, part, state)
         is_large = len(state.output) >= _SMALL or bool(state.attachments)
         if note is not None and (is_large or state.time.compacted is not None):
-            found[part.id] = note
-    return found
+            notes[part.id] = note
+    return notes
 
 
 def _walk_backwards(entries: Sequence[Entry]) -> Iterator[tuple[str, ToolPart, ToolStateCompleted]]:
@@ -162,39 +162,41 @@ class _LaterCalls:
 
     def supersedes(self, cwd: str, part: ToolPart, state: ToolStateCompleted) -> str | None:
         """Return the line that replaces a call's output when a later one superseded it; then record the call too."""
-        given: JSON = state.input
-        if part.tool == "read" and (lines := _lines(state)) is not None:
+        arguments: JSON = state.input
+        if part.tool == "read" and (lines := _read_lines_shown(state)) is not None:
             return self._reads(cwd, *lines, counts=UNCHANGED not in state.metadata)
         if part.tool in _REPEATABLE:
-            return ASKED_AGAIN if self._is_again((cwd, part.tool, msgspec.json.encode(given))) else None
+            return ASKED_AGAIN if self._is_again((cwd, part.tool, msgspec.json.encode(arguments))) else None
         if part.tool == "bash":
-            return RUN_AGAIN if self._runs(cwd, given) else None
+            return RUN_AGAIN if self._runs(cwd, arguments) else None
         if part.tool in _EDITS:
-            self._changed.add(_absolute(cwd, str(given.get("filePath"))))
+            self._changed.add(_make_absolute(cwd, str(arguments.get("filePath"))))
         elif part.tool == "apply_patch":
-            patch = str(given.get("patchText"))
-            self._changed.update(_absolute(cwd, path.strip()) for path in _PATCHED.findall(patch))
+            patch = str(arguments.get("patchText"))
+            self._changed.update(_make_absolute(cwd, path.strip()) for path in _PATCHED.findall(patch))
         return None
 
     def _reads(self, cwd: str, path: str, first: int, last: int, *, counts: bool) -> str | None:
         name = one_line(path.removeprefix(cwd.rstrip("/") + "/"), _PATH)
         again = self._read.setdefault(path, [])
-        covered = any(start <= first and last <= end for start, end in again)
+        is_covered = any(start <= first and last <= end for start, end in again)
         if counts:
             again.append((first, last))
-        if covered:
+        if is_covered:
             return READ_AGAIN.format(path=name)
         return CHANGED.format(path=name) if path in self._changed else None
 
-    def _runs(self, cwd: str, given: JSON) -> bool:
-        command = str(given.get("command"))
-        if given.get("run_in_background"):
+    def _runs(self, cwd: str, arguments: JSON) -> bool:
+        command = str(arguments.get("command"))
+        if arguments.get("run_in_background"):
             return False
         if _MOVES.search(command):  # earlier commands may have run in another folder
             self._moves += 1
-        is_fixed = _MOVES_FIRST.match(command) or str(given.get("workdir") or "").startswith("/")
-        place = -1 if is_fixed else self._moves
-        return self._is_again((cwd, "bash", command, given.get("workdir"), place, bool(given.get("unchanged"))))
+        is_fixed = _MOVES_FIRST.match(command) or str(arguments.get("workdir") or "").startswith("/")
+        folder_state = -1 if is_fixed else self._moves
+        return self._is_again(
+            (cwd, "bash", command, arguments.get("workdir"), folder_state, bool(arguments.get("unchanged")))
+        )
 
     def _is_again(self, call: tuple[object, ...]) -> bool:
         if call in self._made:
@@ -203,13 +205,13 @@ class _LaterCalls:
         return False
 
 
-def _lines(state: ToolStateCompleted) -> tuple[str, int, int] | None:
+def _read_lines_shown(state: ToolStateCompleted) -> tuple[str, int, int] | None:
     """Return the path and the lines that a `read` returned uncut; None for any other result."""
-    shown: JSON = state.metadata.get("display") or {}
-    if not shown.get("path") or not shown.get("lineEnd") or "outputPath" in state.metadata:
+    display: JSON = state.metadata.get("display") or {}
+    if not display.get("path") or not display.get("lineEnd") or "outputPath" in state.metadata:
         return None
-    return str(shown["path"]), int(shown["lineStart"]), int(shown["lineEnd"])
+    return str(display["path"]), int(display["lineStart"]), int(display["lineEnd"])
 
 
-def _absolute(cwd: str, path: str) -> str:
+def _make_absolute(cwd: str, path: str) -> str:
     return os.path.normpath(Path.home() / path[2:] if path.startswith("~/") else Path(cwd) / path)

@@ -202,8 +202,8 @@ class BuiltinTool(Struct, frozen=True):
     @property
     def loaded(self) -> Tool:
         """The tool itself."""
-        found: Tool = load(self.target)
-        return found
+        implementation: Tool = load(self.target)
+        return implementation
 
 
 _PACKAGE = Path(__file__).parents[1]

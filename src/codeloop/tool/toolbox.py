@@ -69,11 +69,11 @@ Fit = Callable[[tuple[ToolSpec, ...], int], tuple[ToolSpec, ...]]
 Find = Callable[[str], Tool | None]
 
 
-def _everything(specs: tuple[ToolSpec, ...], _window: int) -> tuple[ToolSpec, ...]:
+def _offer_all(specs: tuple[ToolSpec, ...], _window: int) -> tuple[ToolSpec, ...]:
     return specs
 
 
-def _nothing(_name: str) -> Tool | None:
+def _find_nothing(_name: str) -> Tool | None:
     return None
 
 
@@ -85,8 +85,8 @@ class ServerTools(Struct, frozen=True):
     """
 
     tools: tuple[Tool, ...] = ()
-    fit: Fit = _everything
-    find: Find = _nothing
+    fit: Fit = _offer_all
+    find: Find = _find_nothing
 
 
 class Toolbox(Struct, dict=True):
@@ -97,8 +97,8 @@ class Toolbox(Struct, dict=True):
     """
 
     tools: tuple[AnyTool, ...]
-    fit: Fit = _everything
-    find: Find = _nothing
+    fit: Fit = _offer_all
+    find: Find = _find_nothing
 
     def take(self, other: "Toolbox") -> None:
         """Replace this toolbox's contents by another's, from the next request on."""
@@ -116,22 +116,22 @@ class Toolbox(Struct, dict=True):
 
     def specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
         """Return the tools offered to a model (by its id): those that suit it and are not denied completely."""
-        unsuited = _list_unsuited(model)
-        offered = (
+        unsuitable = _list_unsuitable(model)
+        offers = (
             self._spec(tool, rulesets)
             for tool in self.tools
-            if tool.name not in unsuited
+            if tool.name not in unsuitable
             and is_offered(tool.name, *rulesets, traits=tool.needs)
             and is_offered(tool.permission, *rulesets, traits=tool.needs)
         )
-        return tuple(spec for spec in offered if spec is not None)
+        return tuple(spec for spec in offers if spec is not None)
 
     def _spec(self, tool: AnyTool, rulesets: tuple[Ruleset, ...]) -> ToolSpec | None:
         spec = self._specs[tool.name]
         if tool.describe is None:
             return spec
-        described = tool.describe(*rulesets)
-        return None if described is None else ToolSpec(spec.name, described, spec.parameters)
+        description = tool.describe(*rulesets)
+        return None if description is None else ToolSpec(spec.name, description, spec.parameters)
 
     def prepare(
         self, name: str, arguments: str, offered: frozenset[str] | None = None
@@ -154,14 +154,20 @@ class Toolbox(Struct, dict=True):
         ours = name if name in self.by_name else match_tool(name, list(self.by_name))
         schema = self._specs[ours].parameters if ours else {}
         value = _parse_arguments(repair_text(arguments, schema))
-        if ours in {None, "edit"} and isinstance(value, dict) and (meant := match_editor(name, value)) is not None:
-            return self.prepare(meant[0], msgspec.json.encode(meant[1]).decode(), offered)
+        if (
+            ours in {None, "edit"}
+            and isinstance(value, dict)
+            and (editor_call := match_editor(name, value)) is not None
+        ):
+            return self.prepare(editor_call[0], msgspec.json.encode(editor_call[1]).decode(), offered)
         if ours is None and isinstance(value, dict) and (elsewhere := self.find(name)) is not None:
             return PreparedCall(elsewhere, value, value)
         if ours is None:
-            known = ", ".join(sorted(self.by_name if offered is None else offered))
-            shown = value if isinstance(value, dict) else {}
-            return InvalidToolCall(f"There is no tool named {name}. The tools are: {known}.", shown, unusable=True)
+            names = ", ".join(sorted(self.by_name if offered is None else offered))
+            arguments_shown = value if isinstance(value, dict) else {}
+            return InvalidToolCall(
+                f"There is no tool named {name}. The tools are: {names}.", arguments_shown, unusable=True
+            )
         if name.strip().casefold() != ours.casefold():
             notes.append(f"the tool is named `{ours}` here")
         tool = self.by_name[ours].loaded
@@ -172,21 +178,21 @@ class Toolbox(Struct, dict=True):
             return PreparedCall(tool, value, value, "; ".join(notes))
         try:
             own = repair_for_tool(ours, without_nulls(value, schema), notes)
-            given = repair_for_tool(ours, repair_parameters(own, schema, notes), notes)
+            repaired = repair_for_tool(ours, repair_parameters(own, schema, notes), notes)
         except MeansAnotherTool as error:
             return InvalidToolCall(str(error), value, unusable=False)
         try:
-            params = msgspec.convert(given, tool.params, strict=False)
+            params = msgspec.convert(repaired, tool.params, strict=False)
         except (msgspec.ValidationError, OverflowError) as error:
             try:
-                unpacked = repair_parameters(without_nulls(_unpack(given), schema), schema, notes)
+                unpacked = repair_parameters(without_nulls(_unpack(repaired), schema), schema, notes)
                 params = msgspec.convert(unpacked, tool.params, strict=False)
             except (msgspec.ValidationError, OverflowError):
                 reason = f"The {ours} tool was called with invalid arguments: {error}."
                 also = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
                 takes = f"It takes {signature(ours, schema)}."
                 return InvalidToolCall(f"{reason}{also}", value, unusable=False, advice=takes)
-        return PreparedCall(tool, params, given, "; ".join(dict.fromkeys(notes)))
+        return PreparedCall(tool, params, repaired, "; ".join(dict.fromkeys(notes)))
 
 
 def _parse_arguments(arguments: str) -> JSON | str:
@@ -206,12 +212,12 @@ def _is_deeper(value: Any, levels: int) -> bool:
     """Return whether lists and objects are nested deeper than `levels`."""
     level: list[Any] = [value]
     while level and levels >= 0:
-        level = [item for outer in level for item in _members(outer)]
+        level = [item for outer in level for item in _list_members(outer)]
         levels -= 1
     return bool(level)
 
 
-def _members(value: Any) -> list[Any]:
+def _list_members(value: Any) -> list[Any]:
     """Return the lists and objects directly inside a list or an object."""
     inside = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
     return [item for item in inside if isinstance(item, dict | list)]
@@ -219,17 +225,17 @@ def _members(value: Any) -> list[Any]:
 
 def _unpack(value: JSON) -> JSON:
     """Return the object with arguments that came as JSON text parsed: models sometimes quote a list or an object."""
-    unpacked: JSON = {}
+    result: JSON = {}
     for key, item in value.items():
-        unpacked[key] = item
+        result[key] = item
         if isinstance(item, str) and item[:1] in {"[", "{"}:
-            found = _parse_arguments(f'{{"item":{item}}}')
-            if isinstance(found, dict):
-                unpacked[key] = found["item"]
-    return unpacked
+            parsed = _parse_arguments(f'{{"item":{item}}}')
+            if isinstance(parsed, dict):
+                result[key] = parsed["item"]
+    return result
 
 
-def _list_unsuited(model: str) -> frozenset[str]:
+def _list_unsuitable(model: str) -> frozenset[str]:
     """Return the tools that a model (by its id) is not offered, because another one suits it better."""
     return _EDIT_TOOLS if edits_by_patch(model) else _PATCH_TOOLS
 

@@ -39,10 +39,10 @@ def truncate(
     except OSError as error:
         path, where = None, f"it could not be saved ({error.strerror})"
     room = 200 + len(where.encode("utf-8", "replace"))
-    kept = cut(text, max(1, lines - _NOTE_LINES), max(1, size - room), keep)
-    count = "1 line" if kept.lines == 1 else f"{kept.lines} lines"
-    note = f"[{count} ({kept.bytes} bytes) of the output left out here; {where}]"
-    output = f"{note}\n\n{kept.tail}" if keep == "tail" else f"{kept.head.rstrip()}\n\n{note}"
+    part = cut(text, max(1, lines - _NOTE_LINES), max(1, size - room), keep)
+    count = "1 line" if part.lines == 1 else f"{part.lines} lines"
+    note = f"[{count} ({part.bytes} bytes) of the output left out here; {where}]"
+    output = f"{note}\n\n{part.tail}" if keep == "tail" else f"{part.head.rstrip()}\n\n{note}"
     metadata = {"lines": count_lines(text), **result.metadata, "truncated": True}
     if path is not None:
         metadata["outputPath"] = str(path)
@@ -51,5 +51,5 @@ def truncate(
 
 def _save_whole(scratch: Path, raw: bytes) -> tuple[Path, str]:
     path = save(scratch, raw[: TOOL_FILE.value])
-    capped = f" (its first {TOOL_FILE.value} bytes)" if len(raw) > TOOL_FILE.value else ""
-    return path, f"the whole is in {shorten_output(path)}{capped}: grep it, or read it with offset and limit"
+    limit_note = f" (its first {TOOL_FILE.value} bytes)" if len(raw) > TOOL_FILE.value else ""
+    return path, f"the whole is in {shorten_output(path)}{limit_note}: grep it, or read it with offset and limit"

@@ -4,7 +4,7 @@ from codeloop.permission.defaults import make_guards
 from codeloop.permission.rules import decide
 from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.permission import Action, PermissionRule, Ruleset
-from codeloop.tool.builtin.shell.facts import facts_of
+from codeloop.tool.builtin.shell.facts import gather_facts
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.workspace.process.shells import ShellContext
@@ -29,7 +29,7 @@ class Judge:
     def allows(self, line: str) -> bool:
         """Return whether nothing would be asked or denied."""
         directory = self._workspace.directory
-        analysis = analyse(line, facts_of(line, directory, self._place, self._workspace))
+        analysis = analyse(line, gather_facts(line, directory, self._place, self._workspace))
         files = find_touched(analysis.touches, directory, self._workspace)
         needs = LineNeeds(line, analysis, files, directory).all(self._workspace, lambda _, __: {})
         lists = (self._rules, make_guards(self._rules))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tool.builtin.shell.unsandboxed import UnsandboxedLine
+from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLine
 
 
 @pytest.fixture

@@ -79,12 +79,12 @@ class FetchResponse(Struct, frozen=True):
     left: float = 0.0
 
 
-async def fetch(wanted: FetchRequest, ask: Ask, network: Network) -> FetchResponse:
+async def fetch(request: FetchRequest, ask: Ask, network: Network) -> FetchResponse:
     """Get a URL, asking `webfetch` for each URL and `webfetch_private` for each host that is not public.
 
     Raises ToolFailure without a response; an error status is a response. Errors of `ask` are passed on.
     """
-    fetching = _Fetch(wanted, ask, network)
+    fetching = _Fetch(request, ask, network)
     try:
         return await fetching.run()
     finally:
@@ -105,7 +105,7 @@ class _Budget:
     @asynccontextmanager
     async def spend(self) -> AsyncGenerator[None]:
         """Limit the block by the time left, and subtract its duration. Raises ToolFailure when nothing is left."""
-        started = time.monotonic()
+        began = time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, self.left)):
                 yield
@@ -115,15 +115,15 @@ class _Budget:
                 advice="Try again with a longer timeout, or fetch something smaller.",
             ) from None
         finally:
-            self.left -= time.monotonic() - started
+            self.left -= time.monotonic() - began
 
 
 class _Fetch:
     """One fetch: from a URL through redirects to the response."""
 
-    def __init__(self, wanted: FetchRequest, ask: Ask, network: Network) -> None:
-        self._wanted, self._ask, self._network = wanted, ask, network
-        self._budget = _Budget(wanted.seconds, wanted.seconds)
+    def __init__(self, request: FetchRequest, ask: Ask, network: Network) -> None:
+        self._wanted, self._ask, self._network = request, ask, network
+        self._budget = _Budget(request.seconds, request.seconds)
         self._admitted: set[tuple[str, str]] = set()
         """Hosts with their permitted addresses: a later lookup may return others."""
         self._plain: set[str] = set()
@@ -136,68 +136,68 @@ class _Fetch:
             await self._transports.pop().aclose()
 
     async def run(self) -> FetchResponse:
-        place = parse(self._wanted.url)
-        await self._ask_url(place, self._wanted.url.strip())
+        address = parse(self._wanted.url)
+        await self._ask_url(address, self._wanted.url.strip())
         for _ in range(WEB_HOPS.value + 1):
-            place, response = await self._open(place)
+            address, response = await self._open(address)
             location = response.headers.get("location")
             if response.status_code not in REDIRECTS or not location:
-                return await self._receive(place, response)
+                return await self._receive(address, response)
             await response.aclose()
-            following = resolve_redirect(place, location)
-            if place.scheme == "https" and following.scheme == "http":
+            following = resolve_redirect(address, location)
+            if address.scheme == "https" and following.scheme == "http":
                 self._plain.add(following.host)
-                self._notes.append(f"{place.url} redirected from HTTPS to plain HTTP: {following.url}")
-            place = following
-            await self._ask_url(place, place.url)
+                self._notes.append(f"{address.url} redirected from HTTPS to plain HTTP: {following.url}")
+            address = following
+            await self._ask_url(address, address.url)
         raise ToolFailure(f"{self._wanted.url} redirects more than {WEB_HOPS.value} times.")
 
-    async def _ask_url(self, place: WebUrl, spelled: str) -> None:
+    async def _ask_url(self, address: WebUrl, text: str) -> None:
         """Ask for a URL as it was given and, where that differs, as it will be requested. Raises ToolFailure."""
-        if is_offline(self._network.environment) and not is_reachable_offline(place.host):
-            raise ToolFailure(f"{place.host} can't be reached: {HINT}.", advice="Work with what is on this machine.")
-        usual = place.url if place.target != "/" or spelled.endswith("/") else place.url.removesuffix("/")
-        patterns = dict.fromkeys((spelled.partition("#")[0], usual))
-        if _may_be_secured(place):
+        if is_offline(self._network.environment) and not is_reachable_offline(address.host):
+            raise ToolFailure(f"{address.host} can't be reached: {HINT}.", advice="Work with what is on this machine.")
+        usual = address.url if address.target != "/" or text.endswith("/") else address.url.removesuffix("/")
+        patterns = dict.fromkeys((text.partition("#")[0], usual))
+        if _may_be_secured(address):
             patterns["https" + usual.removeprefix("http")] = None
-        given = (
-            self._wanted.given if spelled == self._wanted.url.strip() else {**self._wanted.given, "redirect": spelled}
-        )
-        need = Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=given)
-        if not self._is_looked_up_here(place):  # looking it up would reveal it to others
+        arguments = self._wanted.given if text == self._wanted.url.strip() else {**self._wanted.given, "redirect": text}
+        need = Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=arguments)
+        if not self._is_looked_up_here(address):  # looking it up would reveal it to others
             await self._ask(need)
             return
         try:
-            _, concerns = await self._look_up(place)
+            _, concerns = await self._look_up(address)
         except ToolFailure:  # a forbidden page is refused, whether it exists or not
             await self._ask(need)
             raise
-        private = self._private_needs(place, concerns)
+        private = self._private_needs(address, concerns)
         await self._ask(*private, need)
-        self._admit(place, concerns)
+        self._admit(address, concerns)
 
-    def _is_looked_up_here(self, place: WebUrl) -> bool:
+    def _is_looked_up_here(self, address: WebUrl) -> bool:
         """Return whether a host is resolved on this machine, without a name server."""
-        return place.literal or is_reachable_offline(place.host) or has_own_address(place.host, self._network.hosts)
+        return (
+            address.literal or is_reachable_offline(address.host) or has_own_address(address.host, self._network.hosts)
+        )
 
-    async def _open(self, place: WebUrl) -> tuple[WebUrl, "Response"]:
+    async def _open(self, address: WebUrl) -> tuple[WebUrl, "Response"]:
         """Return the response's head and its URL: HTTPS is tried first for public hosts."""
-        addresses, is_public = await self._addresses(place)
+        addresses, is_public = await self._addresses(address)
         async with self._budget.spend():
-            if is_public and _may_be_secured(place) and place.host not in self._plain:
+            if is_public and _may_be_secured(address) and address.host not in self._plain:
                 try:
                     first = addresses[:_UPGRADE_ADDRESSES]
-                    return place.to_https(), await self._connect(place.to_https(), first, WEB_UPGRADE.seconds)
+                    return address.to_https(), await self._connect(address.to_https(), first, WEB_UPGRADE.seconds)
                 except _Unreachable:
-                    self._plain.add(place.host)
-            return place, await self._connect(place, addresses, WEB_CONNECT.seconds)
+                    self._plain.add(address.host)
+            return address, await self._connect(address, addresses, WEB_CONNECT.seconds)
 
-    async def _addresses(self, place: WebUrl) -> tuple[Sequence[str], bool]:
+    async def _addresses(self, address: WebUrl) -> tuple[Sequence[str], bool]:
         """Resolve a host and ask for permission if any address is not public; also return whether all are public."""
-        addresses, concerns = await self._look_up(place)
-        for need in self._private_needs(place, concerns):
+        addresses, concerns = await self._look_up(address)
+        for need in self._private_needs(address, concerns):
             await self._ask(replace(need, metadata={**need.metadata, AGREED: True}))
-        self._admit(place, concerns)
+        self._admit(address, concerns)
         return addresses[: WEB_ADDRESSES.value], not concerns
 
     async def _look_up(self, place: WebUrl) -> tuple[Sequence[str], list[str]]:
@@ -224,46 +224,46 @@ class _Fetch:
             concerns = ["unknown (only the proxy can look the name up)"]
         return addresses, concerns
 
-    def _private_needs(self, place: WebUrl, concerns: Sequence[str]) -> list[Need]:
+    def _private_needs(self, address: WebUrl, concerns: Sequence[str]) -> list[Need]:
         """Return the need for a host that may not be public, unless this call was allowed these addresses already."""
-        if all((place.endpoint, each) in self._admitted for each in concerns):
+        if all((address.endpoint, each) in self._admitted for each in concerns):
             return []
-        target = (place.endpoint,)
-        metadata: JSON = {"url": place.url, ADDRESS: ", ".join(sorted(concerns))}
+        target = (address.endpoint,)
+        metadata: JSON = {"url": address.url, ADDRESS: ", ".join(sorted(concerns))}
         return [Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata)]
 
-    def _admit(self, place: WebUrl, concerns: Sequence[str]) -> None:
-        self._admitted |= {(place.endpoint, each) for each in concerns}
+    def _admit(self, address: WebUrl, concerns: Sequence[str]) -> None:
+        self._admitted |= {(address.endpoint, each) for each in concerns}
 
-    async def _connect(self, place: WebUrl, addresses: Sequence[str], seconds: float) -> "Response":
+    async def _connect(self, url: WebUrl, addresses: Sequence[str], seconds: float) -> "Response":
         """Send the request to the first address that can be reached, or through the proxy, by name."""
         import httpx2
 
-        proxy = place.proxy(self._network.environment)
+        proxy = url.proxy(self._network.environment)
         if proxy is not None:
-            return await self._send(place, (place.host, place.port), seconds, proxy)
+            return await self._send(url, (url.host, url.port), seconds, proxy)
         trouble = ""
         for address in addresses:
             try:
-                return await self._send(place, self._network.dial(address, place.port), seconds)
+                return await self._send(url, self._network.dial(address, url.port), seconds)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 trouble = str(error) or type(error).__name__
-        raise _Unreachable(f"{place.url} can't be reached: {trouble}.")
+        raise _Unreachable(f"{url.url} can't be reached: {trouble}.")
 
-    async def _send(self, place: WebUrl, to: tuple[str, int], seconds: float, proxy: str | None = None) -> "Response":
+    async def _send(self, target: WebUrl, to: tuple[str, int], seconds: float, proxy: str | None = None) -> "Response":
         """Send the request. Raises ToolFailure, without a proxy also httpx2's ConnectError and ConnectTimeout."""
         import httpx2
 
         headers = {
-            "Host": place.authority,
+            "Host": target.authority,
             "User-Agent": USER_AGENT,
             "Accept": self._wanted.accept,
             "Accept-Language": "en-US,en;q=0.9,*;q=0.5",
             "Accept-Encoding": ", ".join(ENCODINGS[::2]),
             "Connection": "close",
         }
-        extensions = {"sni_hostname": place.host, "timeout": {"connect": seconds}}
-        url = f"{place.scheme}://{add_brackets(to[0])}:{to[1]}{place.target}"
+        extensions = {"sni_hostname": target.host, "timeout": {"connect": seconds}}
+        url = f"{target.scheme}://{add_brackets(to[0])}:{to[1]}{target.target}"
         try:
             request = httpx2.Request("GET", url, headers=headers, extensions=extensions)
             # A transport, not a client: it keeps no cookies, knows no netrc, and follows nothing.
@@ -274,14 +274,14 @@ class _Fetch:
             if proxy is None:
                 raise
             raise _Unreachable(
-                f"{place.url} can't be reached by the environment's proxy: {_describe_error(error)}."
+                f"{target.url} can't be reached by the environment's proxy: {_describe_error(error)}."
             ) from None
         except httpx2.ProxyError as error:
-            raise _Unreachable(f"The proxy of the environment refused {place.endpoint}: {error}.") from None
+            raise _Unreachable(f"The proxy of the environment refused {target.endpoint}: {error}.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
-            raise ToolFailure(f"{place.url} sent no valid response: {_describe_error(error)}.") from None
+            raise ToolFailure(f"{target.url} sent no valid response: {_describe_error(error)}.") from None
 
-    async def _receive(self, place: WebUrl, response: "Response") -> FetchResponse:
+    async def _receive(self, address: WebUrl, response: "Response") -> FetchResponse:
         import httpx2
 
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -290,12 +290,12 @@ class _Fetch:
                 body = await read_body(response.aiter_raw(), headers.get("content-encoding", ""), WEB_BYTES.value)
         except httpx2.HTTPError as error:
             raise ToolFailure(
-                f"The response of {place.url} was cut off: {_describe_error(error)}.", advice="Try again."
+                f"The response of {address.url} was cut off: {_describe_error(error)}.", advice="Try again."
             ) from None
         finally:
             await response.aclose()
         return FetchResponse(
-            url=place.url,
+            url=address.url,
             status=response.status_code,
             reason=response.reason_phrase,
             headers=headers,
@@ -306,9 +306,9 @@ class _Fetch:
         )
 
 
-def _may_be_secured(place: WebUrl) -> bool:
+def _may_be_secured(address: WebUrl) -> bool:
     """Return whether HTTPS is worth a try: not for ports that were named, addresses and this machine."""
-    return place.scheme == "http" and not (place.names_port or place.literal or is_local_name(place.host))
+    return address.scheme == "http" and not (address.names_port or address.literal or is_local_name(address.host))
 
 
 def _describe_error(error: Exception) -> str:

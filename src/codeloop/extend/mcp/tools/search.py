@@ -15,7 +15,7 @@ from codeloop.kit.suggest import find_similar
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import MCP_FOUND, MCP_LINES
 from codeloop.schema.wire import JSON
-from codeloop.tool.hooked import run_call
+from codeloop.tool.call_hooks import run_call
 from codeloop.tool.json_schema import OwnParameters, clean_schema
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import PreparedCall

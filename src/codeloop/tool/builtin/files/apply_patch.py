@@ -69,37 +69,39 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     """Check every operation, ask once, then change all files or none."""
     with failures(ctx.workspace):
         operations = await asyncio.to_thread(parse, params.patch_text)
-    targets = {path: resolve(ctx.workspace, path) for path in _paths(operations)}
+    targets = {path: resolve(ctx.workspace, path) for path in _list_paths(operations)}
     await check_edit(ctx, list(targets.values()))
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, list(targets.values()))
         await ctx.services.save_buffers(ctx.session_id, targets.values())
         async with ask_before_failure(ctx, targets.values(), {"patchText": params.patch_text}):
-            done = await _changes_of(ctx, operations, targets)
-            for change in done.values():
+            file_changes = await _changes_of(ctx, operations, targets)
+            for change in file_changes.values():
                 check_elision(ctx, change)
-            unseen = [c.target for c in done.values() if c.before is not None and has_changed(ctx, c.target, c.before)]
-        changes = list(done.values())
+            unseen = [
+                c.target for c in file_changes.values() if c.before is not None and has_changed(ctx, c.target, c.before)
+            ]
+        changes = list(file_changes.values())
         diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
         metadata = patch_metadata(ctx, changes, diffs)
-        asked = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
-        ctx.report(title=_title(changes), metadata=metadata)
-        await ask_edit(ctx, [change.target for change in changes], asked)
-        landed, diffs, metadata = await commit_patch(ctx, changes, diffs)
+        question = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
+        ctx.report(title=_make_title(changes), metadata=metadata)
+        await ask_edit(ctx, [change.target for change in changes], question)
+        result, diffs, metadata = await commit_patch(ctx, changes, diffs)
     for target in unseen:
         ctx.workspace.read_log.note_unseen(ctx.session_id, target.real)
-    moved = {file.source for file in done if file.source is not None}
+    sources = {file.source for file in file_changes if file.source is not None}
     names = ", ".join(format_path(ctx.workspace, target.path) for target in unseen)
     notes = [f"({names} had changed since you read it. Read again what else you need of it.)"] if names else []
     rows = await asyncio.to_thread(
         lambda: [
-            "\n".join([_line(ctx, file, now, diff) + note, *([format_replaced(diff)] if file.how else [])])
-            for file, now, diff, note in zip(done, landed.changes, diffs, landed.notes, strict=True)
-            if file.text is not None or file not in moved
+            "\n".join([_describe_change(ctx, file, now, diff) + note, *([format_replaced(diff)] if file.how else [])])
+            for file, now, diff, note in zip(file_changes, result.changes, diffs, result.notes, strict=True)
+            if file.text is not None or file not in sources
         ]
     )
-    below = filter(None, [landed.text, await describe_callers(ctx, changes, landed.text)])
-    return ToolResult(_title(changes), "\n".join((*rows, *notes, *below)), metadata)
+    below = filter(None, [result.text, await describe_callers(ctx, changes, result.text)])
+    return ToolResult(_make_title(changes), "\n".join((*rows, *notes, *below)), metadata)
 
 
 async def _changes_of(
@@ -119,13 +121,13 @@ async def _changes_of(
             quotes = may_quote(ctx, target)
             await asyncio.to_thread(_apply_operation, ctx, operation, targets, files, quotes=quotes)
     with failures(ctx.workspace, *targets.values()):
-        done = {file: change for file in files.values() if (change := file.change()) is not None}
-    if not done:
+        file_changes = {file: change for file in files.values() if (change := file.change()) is not None}
+    if not file_changes:
         raise ToolFailure("The patch changes nothing: the files already have this content.")
-    return done
+    return file_changes
 
 
-def _line(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
+def _describe_change(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
     """Describe a file's change for the model: `M src/a.py: lines 3-5`."""
     path = format_path(ctx.workspace, file.target.path)
     how = f" ({file.how})" if file.how else ""
@@ -139,16 +141,16 @@ def _line(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
     return f"M {path}: {diff.where or 'as it was'}{how}"
 
 
-def _paths(operations: Sequence[Operation]) -> list[str]:
-    found = [operation.path for operation in operations]
-    found += [op.move_to for op in operations if isinstance(op, Update) and op.move_to]
-    return list(dict.fromkeys(found))
+def _list_paths(operations: Sequence[Operation]) -> list[str]:
+    paths = [operation.path for operation in operations]
+    paths += [op.move_to for op in operations if isinstance(op, Update) and op.move_to]
+    return list(dict.fromkeys(paths))
 
 
 def _apply_operation(
     ctx: ToolContext, operation: Operation, targets: dict[str, ResolvedPath], files: dict[Path, _File], *, quotes: bool
 ) -> None:
-    file = _file(targets[operation.path], files)
+    file = _open_file(targets[operation.path], files)
     path = format_path(ctx.workspace, file.target.path)
     match operation:
         case Add(content=content):
@@ -163,18 +165,18 @@ def _apply_operation(
                 check_known(ctx, file.target, file.before, must_be_read=False)
             file.text = None
         case Update(hunks=hunks, move_to=move_to):
-            text = _text(path, file)
+            text = _read_text(path, file)
             try:
-                done = apply_hunks(text, hunks)
+                patched = apply_hunks(text, hunks)
             except EditRefused as error:
                 why, advice = (str(error), error.advice) if quotes else UNQUOTED
                 raise ToolFailure(readable(f"{path}: {why}\nNothing was changed."), advice=readable(advice)) from error
-            if done.how and file.before is not None:
+            if patched.how and file.before is not None:
                 check_known(ctx, file.target, file.before, must_be_read=False)
-            file.text, file.how = done.content, done.how
+            file.text, file.how = patched.content, patched.how
             if move_to is not None and targets[move_to].real != file.target.real:
                 names = format_path(ctx.workspace, targets[move_to].path), path
-                _move(_file(targets[move_to], files), file, names)
+                _move(_open_file(targets[move_to], files), file, names)
 
 
 def _move(there: _File, file: _File, names: tuple[str, str]) -> None:
@@ -185,7 +187,7 @@ def _move(there: _File, file: _File, names: tuple[str, str]) -> None:
     file.text = None
 
 
-def _text(path: str, file: _File) -> str:
+def _read_text(path: str, file: _File) -> str:
     if file.text is None:
         raise ToolFailure(f"{path} does not exist. Nothing was changed.", advice=f"Use `*** Add File: {path}`.")
     if file.before is not None and file.text == file.original:
@@ -193,10 +195,10 @@ def _text(path: str, file: _File) -> str:
     return file.text
 
 
-def _file(target: ResolvedPath, files: dict[Path, _File]) -> _File:
-    known = files.get(target.real)
-    if known is not None:
-        return known
+def _open_file(target: ResolvedPath, files: dict[Path, _File]) -> _File:
+    file = files.get(target.real)
+    if file is not None:
+        return file
     loaded = load_if_there(target.real)
     file = _File(target, None, "", None, UTF8)
     if loaded is not None:
@@ -210,5 +212,5 @@ def _file(target: ResolvedPath, files: dict[Path, _File]) -> _File:
     return file
 
 
-def _title(changes: Sequence[FileChange]) -> str:
+def _make_title(changes: Sequence[FileChange]) -> str:
     return changes[0].target.path.name if len(changes) == 1 else f"{len(changes)} files"

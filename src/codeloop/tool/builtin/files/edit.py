@@ -53,17 +53,19 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
     target = resolve(ctx.workspace, path)
     await check_edit(ctx, [target])
     edits = [{"oldString": step.old, "newString": step.new} for step in steps]
-    given: JSON = {"filePath": path, **(edits[0] if len(edits) == 1 else {"edits": edits})}
+    shown_input: JSON = {"filePath": path, **(edits[0] if len(edits) == 1 else {"edits": edits})}
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
         await ctx.services.save_buffers(ctx.session_id, [target])
-        async with ask_before_failure(ctx, [target], given):
+        async with ask_before_failure(ctx, [target], shown_input):
             check_shown(ctx, target)
             with failures(ctx.workspace, target):
                 if steps[0].old and load_if_there(target.real) is None:
                     text = "There is no file {}. Check the path; an empty oldString makes a new file."
                     raise ToolFailure(await missing(ctx, target, text))
-                change, how = await asyncio.to_thread(_change, ctx, target, steps, quotes=may_quote(ctx, target))
+                change, how = await asyncio.to_thread(
+                    _compute_change, ctx, target, steps, quotes=may_quote(ctx, target)
+                )
                 check_elision(ctx, change)
                 is_unseen = change.before is not None and has_changed(ctx, target, change.before)
         output, metadata = await apply_change(ctx, change, how, HAD_CHANGED if is_unseen else "")
@@ -73,15 +75,17 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
 
-def _change(ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, quotes: bool) -> tuple[FileChange, str]:
+def _compute_change(
+    ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, quotes: bool
+) -> tuple[FileChange, str]:
     if not steps[0].old:
-        return _creation(ctx, target, steps)
-    found, name = load_text(target.real), format_path(ctx.workspace, target.path)
-    if found is None:
+        return _compute_creation(ctx, target, steps)
+    file, name = load_text(target.real), format_path(ctx.workspace, target.path)
+    if file is None:
         raise ToolFailure(f"{name} was deleted while it was to be edited.")
-    loaded, text = found
+    loaded, text = file
     try:
-        content, how = _in_order(text.content, steps, name, quotes=quotes)
+        content, how = _apply_in_order(text.content, steps, name, quotes=quotes)
     except ToolFailure:
         check_known(ctx, target, loaded, must_be_read=False)  # the reason of the failure
         raise
@@ -90,34 +94,34 @@ def _change(ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, quotes
     return FileChange(target, loaded, encode(content, text.encoding), text.content, content), how
 
 
-def _creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
+def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
     name = format_path(ctx.workspace, target.path)
     if load_if_there(target.real) is not None:
         raise ToolFailure(
             f"{name} exists; an empty oldString only creates new files.", advice="Give the text to replace."
         )
     check_new(steps[0].new)
-    content, _ = _in_order(steps[0].new, steps[1:], name)
+    content, _ = _apply_in_order(steps[0].new, steps[1:], name)
     return FileChange(target, None, encode(content, UTF8), "", content), ""
 
 
-def _in_order(content: str, steps: list[Edit], path: str, *, quotes: bool = True) -> tuple[str, str]:
+def _apply_in_order(content: str, steps: list[Edit], path: str, *, quotes: bool = True) -> tuple[str, str]:
     """Return the edited text, and how the old texts were matched when not all were exact."""
     how: list[str] = []
     effort = 0
     for number, step in enumerate(steps, 1):
         try:
-            done = apply(content, step)
+            edited = apply(content, step)
         except EditRefused as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
             why, advice = (str(error), error.advice) if quotes else UNQUOTED
             raise ToolFailure(readable(f"{path}: {which}{why}"), advice=readable(advice)) from error
-        effort += estimate_effort(content, done.how)
+        effort += estimate_effort(content, edited.how)
         if effort > MOST_EFFORT and number < len(steps):
             raise ToolFailure(
                 f"{path} is too large for {len(steps)} edits at once.", advice=f"Make {number} in one call."
             )
-        content = done.content
-        if done.how:
-            how.append(f"in edit {number} {done.how}" if len(steps) > 1 else done.how)
+        content = edited.content
+        if edited.how:
+            how.append(f"in edit {number} {edited.how}" if len(steps) > 1 else edited.how)
     return content, ", ".join(how)

@@ -42,10 +42,10 @@ async def outline_file(ctx: ToolContext, target: ResolvedPath, pattern: str) -> 
     """Return the outline of a file: a line for each symbol that matches. Raises ToolFailure when none does."""
     lines, blocks = await asyncio.to_thread(_parse_file, target.real)
     name = format_path(ctx.workspace, target.path)
-    chosen = choose_blocks(blocks, pattern)
-    if not chosen:
+    matches = choose_blocks(blocks, pattern)
+    if not matches:
         raise ToolFailure(f"{name} has no {_describe(pattern)}.", advice="Read it with offset and limit, or grep.")
-    rows = [f"{name} ({_count_lines(lines)})", *format_outline(chosen, READ_OUTLINE.value)]
+    rows = [f"{name} ({_count_lines(lines)})", *format_outline(matches, READ_OUTLINE.value)]
     return _to_result(ctx, target, "\n".join(rows), 1)
 
 
@@ -56,19 +56,19 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
     """
     workspace = ctx.workspace
     try:
-        found = await workspace.ripgrep.files(folder.path, None, workspace.environment)
+        listing = await workspace.ripgrep.files(folder.path, None, workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
-    ordered = await filter_free(ctx, await asyncio.to_thread(_order_files, found.paths))
-    chosen = ordered[: OUTLINE_FILES.value]
-    outlines = await asyncio.to_thread(_outline_files, ctx, chosen, pattern)
+    files = await filter_free(ctx, await asyncio.to_thread(_order_files, listing.paths))
+    first_files = files[: OUTLINE_FILES.value]
+    outlines = await asyncio.to_thread(_outline_files, ctx, first_files, pattern)
     where = format_path(workspace, folder.path)
     if not outlines:
         raise ToolFailure(f"No file in {where} has {_describe(pattern)}.", advice="grep or list says what is there.")
     parts = _fit(sorted(outlines))
-    if len(ordered) > len(chosen):
-        parts.append(f"({len(ordered) - len(chosen)} more files are not shown; name a folder below {where})")
-    parts += [f"({found.stopped})"] if found.stopped else []
+    if len(files) > len(first_files):
+        parts.append(f"({len(files) - len(first_files)} more files are not shown; name a folder below {where})")
+    parts += [f"({listing.stopped})"] if listing.stopped else []
     return _to_result(ctx, folder, "\n\n".join(parts), len(outlines))
 
 
@@ -87,22 +87,22 @@ def _parse_file(path: Path) -> tuple[int, list[CodeBlock]]:
 
 
 def _outline_files(ctx: ToolContext, paths: Sequence[Path], pattern: str) -> list[_FileOutline]:
-    found: list[_FileOutline] = []
+    outlines: list[_FileOutline] = []
     for path in paths:
         try:
             lines, blocks = _parse_file(path)
         except (OSError, CodeloopError):  # gone meanwhile, or no text
             continue
-        if chosen := choose_blocks(blocks, pattern):
-            found.append(_FileOutline(format_path(ctx.workspace, path), lines, chosen))
-    return found
+        if matches := choose_blocks(blocks, pattern):
+            outlines.append(_FileOutline(format_path(ctx.workspace, path), lines, matches))
+    return outlines
 
 
 def _fit(outlines: Sequence[_FileOutline]) -> list[str]:
     """Return the text of each outline. In one that is larger than its share the smallest nested blocks are left out."""
-    wanted = [_measure(format_outline(each.blocks, len(each.blocks))) for each in outlines]
+    sizes = [_measure(format_outline(each.blocks, len(each.blocks))) for each in outlines]
     headings = sum(len(each.name.encode()) + _HEADING for each in outlines)
-    shares = share_fairly(wanted, max(OUTLINE_BYTES.value - headings, 0))
+    shares = share_fairly(sizes, max(OUTLINE_BYTES.value - headings, 0))
     texts: list[str] = []
     for each, share in zip(outlines, shares, strict=True):
         most = len(each.blocks)

@@ -52,18 +52,18 @@ from codeloop.workspace.search.rg_matches import Query, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
-_PLACE = re.compile(r"(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})", re.ASCII | re.DOTALL)
+_PATH_WITH_LINES = re.compile(r"(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})", re.ASCII | re.DOTALL)
 _PREVIEW = 20
 _HEAD = 100
 """How many first lines of a long file precede its outline."""
 _WORTH = 5
 """The fewest rows of an outline; with fewer the lines themselves say more."""
-_OTHERS = 3
+_MOST_OTHERS = 3
 _FILES = 5
 """How many further files with a symbol are named."""
 _ADVICE = 30
 """How many symbols of a file are suggested for a missing one."""
-_REPEATED = 200
+_MIN_REFERENCE = 200
 """Characters; a shorter text is repeated instead of a reference to the earlier result."""
 _PLACES_TRIED = 50
 """How many lines that were read and equal a result's first one are tried as its earlier place."""
@@ -92,11 +92,11 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         if target.real.is_dir() and params.symbol:
             return await _read_symbol_below(ctx, target, params.symbol)
         if target.real.is_dir():
-            return _directory(ctx.workspace, target, first, limit or READ_LINES.value)
+            return _list_directory(ctx.workspace, target, first, limit or READ_LINES.value)
         try:
             head = read_head(target.real)
         except FileNotFoundError:
-            if place := _PLACE.fullmatch(params.file_path):
+            if place := _PATH_WITH_LINES.fullmatch(params.file_path):
                 name, start, end = place[1], int(place[2]), int(place[3])
                 return await read.run(ReadParams(name, start, max(end - start, 0) + 1), ctx)
             if params.symbol and is_pattern(params.symbol) and has_magic(params.file_path):
@@ -104,12 +104,12 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             raise ToolFailure(await missing(ctx, target)) from None
         mime = media_type(head)
         if mime is not None:
-            return await asyncio.to_thread(_attachment, ctx, target, mime)
+            return await asyncio.to_thread(_attach_file, ctx, target, mime)
         others = list[CodeBlock]()
         if params.symbol:
             block, others = await asyncio.to_thread(_find_symbol, ctx, target, params.symbol)
             first, limit = block.first, block.last - block.first + 1
-        found = await asyncio.to_thread(_lines, target, first, limit or READ_LINES.value)
+        found = await asyncio.to_thread(_read_lines, target, first, limit or READ_LINES.value)
         outline = list[str]()
         if limit is None and params.offset is None and (found.total or 0) > READ_WHOLE.value:
             outline = format_outline(await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE.value)
@@ -117,13 +117,13 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             found = replace(found, lines=found.lines[:_HEAD], cut="lines")
     if found.lines or found.first == 1:
         ctx.workspace.read_log.record(ctx.session_id, target.real, found.stamp)
-    result = _file(ctx, target, found)
+    result = _format_file(ctx, target, found)
     if len(outline) >= _WORTH:
         rows = "\n".join(outline)
         result = replace(result, output=f"{result.output}\n\nOutline (`symbol` reads one):\n{rows}")
     if others:
-        places = ", ".join(f"{each.first}-{each.last}" for each in others[:_OTHERS])
-        more = f" and {len(others) - _OTHERS} more" if len(others) > _OTHERS else ""
+        places = ", ".join(f"{each.first}-{each.last}" for each in others[:_MOST_OTHERS])
+        more = f" and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
         result = replace(result, output=f"{result.output}\n\n(`{params.symbol}` is also at lines {places}{more})")
     return result
 
@@ -133,10 +133,10 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
     word = re.split(r"\W+", symbol.partition("(")[0].strip())[-1]
     query = Query(rf"\b{re.escape(word)}\b", mode="files", shown=SEARCH_RESULTS.value)
     try:
-        found = await ctx.workspace.ripgrep.grep(folder.path, query, ctx.workspace.environment)
+        matches = await ctx.workspace.ripgrep.grep(folder.path, query, ctx.workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
-    files = await filter_free(ctx, [hits.path for hits in found.files])
+    files = await filter_free(ctx, [hits.path for hits in matches.files])
     defining = await asyncio.to_thread(_list_defining, files, symbol)
     if not defining:
         where = format_path(ctx.workspace, folder.path)
@@ -149,16 +149,16 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
 
 def _list_defining(files: Sequence[Path], symbol: str) -> list[Path]:
     """Return the files that define a symbol, those whose paths are shortest first."""
-    ordered = sorted(files, key=lambda path: (len(path.parts), str(path)))
-    return [path for path in ordered if find_blocks(list_file_blocks(path), symbol)]
+    by_depth = sorted(files, key=lambda path: (len(path.parts), str(path)))
+    return [path for path in by_depth if find_blocks(list_file_blocks(path), symbol)]
 
 
 def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[CodeBlock, list[CodeBlock]]:
     """Return the block of that name, and others of the same name. Raises ToolFailure where it has none."""
     blocks = list_file_blocks(target.real)
-    found = find_blocks(blocks, symbol)
-    if found:
-        return found[0], found[1:]
+    matches = find_blocks(blocks, symbol)
+    if matches:
+        return matches[0], matches[1:]
     name, names = format_path(ctx.workspace, target.path), [each.name for each in blocks]
     close = find_similar(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
     rows = format_outline(blocks, _ADVICE)
@@ -166,59 +166,59 @@ def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[C
     raise ToolFailure(f"{name} has no `{readable(symbol)}`.{suggest_names(close)}", advice=advice)
 
 
-def _lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
+def _read_lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
     if target.real.suffix == ".ipynb" and target.real.stat().st_size <= READ_NOTEBOOK.value:
         loaded = load(target.real, READ_NOTEBOOK.value)
         text = render(loaded.data)
         if text is not None:
-            return _cells(text, first, limit, LineRange((), first, 0, "", loaded.stamp))
+            return _read_cells(text, first, limit, LineRange((), first, 0, "", loaded.stamp))
     return read_lines(target.real, first, limit)
 
 
-def _cells(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
+def _read_cells(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
     lines = text.splitlines()
-    size, kept, cut = 0, list[str](), ""
+    size, rows, cut = 0, list[str](), ""
     for line in lines[first - 1 :]:
         size += len(line.encode(errors="replace")) + 8
-        if len(kept) == limit or (kept and size > READ_BYTES.value):
-            cut = "lines" if len(kept) == limit else "bytes"
+        if len(rows) == limit or (rows and size > READ_BYTES.value):
+            cut = "lines" if len(rows) == limit else "bytes"
             break
-        kept.append(line if len(line) <= READ_LINE.value else line[: READ_LINE.value] + "... (line cut)")
-    return LineRange(tuple(kept), first, len(lines), cut, empty.stamp)
+        rows.append(line if len(line) <= READ_LINE.value else line[: READ_LINE.value] + "... (line cut)")
+    return LineRange(tuple(rows), first, len(lines), cut, empty.stamp)
 
 
-def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange) -> ToolResult:
+def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange) -> ToolResult:
     workspace, path = ctx.workspace, readable(str(target.path))
-    name, last = format_path(workspace, target.path), found.first + len(found.lines) - 1
-    if not found.lines and found.first > 1:
-        count = f"{found.total} lines" if found.total is not None else "too many lines to count"
-        raise ToolFailure(f"{name} has {count}; offset {found.first} is beyond its end")
-    text = "\n".join(found.lines)
-    output = "\n".join(f"{number}: {line}" for number, line in enumerate(found.lines, found.first))
+    name, last = format_path(workspace, target.path), lines_range.first + len(lines_range.lines) - 1
+    if not lines_range.lines and lines_range.first > 1:
+        count = f"{lines_range.total} lines" if lines_range.total is not None else "too many lines to count"
+        raise ToolFailure(f"{name} has {count}; offset {lines_range.first} is beyond its end")
+    text = "\n".join(lines_range.lines)
+    output = "\n".join(f"{number}: {line}" for number, line in enumerate(lines_range.lines, lines_range.first))
     was_refused = ctx.workspace.read_log.take_refusal(ctx.session_id, target.real)
-    known = ctx.session.lines_read(path)[path] if len(output) > _REPEATED and not was_refused else {}
-    before = _find_before(known, found)
+    lines_read = ctx.session.lines_read(path)[path] if len(output) > _MIN_REFERENCE and not was_refused else {}
+    before = _find_before(lines_read, lines_range)
     is_known = before is not None
     if is_known:
-        total = f" of {found.total}" if found.total is not None else ""
-        moved = "" if before == found.first else f", as {before}-{before + last - found.first}"
-        output = f"{name} lines {found.first}-{last}{total} have not changed since you read them above{moved}."
-    closing = [] if is_known and not found.cut else _closing(found, last)
+        total = f" of {lines_range.total}" if lines_range.total is not None else ""
+        moved = "" if before == lines_range.first else f", as {before}-{before + last - lines_range.first}"
+        output = f"{name} lines {lines_range.first}-{last}{total} have not changed since you read them above{moved}."
+    closing = [] if is_known and not lines_range.cut else _format_closing(lines_range, last)
     output = "\n\n".join([output or "(The file is empty)", *closing])
-    instructions = _instructions(ctx, target)
+    instructions = _find_instructions(ctx, target)
     output = "\n\n".join([output, *instructions.values()])
     display = {
         "type": "file",
         "path": path,
         "text": text,
-        "lineStart": found.first,
-        "lineEnd": max(last, found.first) if found.lines else 0,
-        "totalLines": found.total if found.total is not None else last,
-        "truncated": bool(found.cut),
+        "lineStart": lines_range.first,
+        "lineEnd": max(last, lines_range.first) if lines_range.lines else 0,
+        "totalLines": lines_range.total if lines_range.total is not None else last,
+        "truncated": bool(lines_range.cut),
     }
     metadata: JSON = {
-        "preview": "\n".join(found.lines[:_PREVIEW]),
-        "truncated": bool(found.cut),
+        "preview": "\n".join(lines_range.lines[:_PREVIEW]),
+        "truncated": bool(lines_range.cut),
         "loaded": [str(file) for file in instructions],
         "display": display,
     }
@@ -226,62 +226,67 @@ def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange) -> ToolResul
     return ToolResult(readable(workspace.relative(target.path)), output, metadata, is_bounded=True)
 
 
-def _find_before(known: Mapping[int, str], found: LineRange) -> int | None:
+def _find_before(lines_read: Mapping[int, str], lines_range: LineRange) -> int | None:
     """Return the number that the first line had when all of the lines were read before; None: some are new.
 
     An edit above them changes their numbers.
     """
-    start = found.lines[0] if found.lines else ""
-    numbers = islice((number for number, line in known.items() if line == start), _PLACES_TRIED)
-    firsts = (found.first, *numbers) if known else ()
+    start = lines_range.lines[0] if lines_range.lines else ""
+    numbers = islice((number for number, line in lines_read.items() if line == start), _PLACES_TRIED)
+    firsts = (lines_range.first, *numbers) if lines_read else ()
     return next(
-        (first for first in firsts if all(known.get(n) == line for n, line in enumerate(found.lines, first))), None
+        (
+            first
+            for first in firsts
+            if all(lines_read.get(n) == line for n, line in enumerate(lines_range.lines, first))
+        ),
+        None,
     )
 
 
-def _closing(found: LineRange, last: int) -> list[str]:
+def _format_closing(lines_range: LineRange, last: int) -> list[str]:
     """Return the last line of a result: which lines of how many were shown, and how to read on."""
-    total = found.total if found.total is not None else f"more than {last}"
-    why = f"cut at {READ_BYTES.value // 1024} KB; " if found.cut == "bytes" else ""
-    if found.cut:
-        return [f"(lines {found.first}-{last} of {total}; {why}offset={last + 1} goes on)"]
-    if found.first > 1:
-        return [f"(lines {found.first}-{last} of {total})"]
-    return ["(whole file)"] if len(found.lines) > _PREVIEW else []
+    total = lines_range.total if lines_range.total is not None else f"more than {last}"
+    why = f"cut at {READ_BYTES.value // 1024} KB; " if lines_range.cut == "bytes" else ""
+    if lines_range.cut:
+        return [f"(lines {lines_range.first}-{last} of {total}; {why}offset={last + 1} goes on)"]
+    if lines_range.first > 1:
+        return [f"(lines {lines_range.first}-{last} of {total})"]
+    return ["(whole file)"] if len(lines_range.lines) > _PREVIEW else []
 
 
-def _directory(workspace: Workspace, target: ResolvedPath, first: int, limit: int) -> ToolResult:
+def _list_directory(workspace: Workspace, target: ResolvedPath, first: int, limit: int) -> ToolResult:
     with os.scandir(target.real) as entries:
-        names = sorted(_entry(entry) for entry in entries)
+        names = sorted(_format_entry(entry) for entry in entries)
     if first > 1 and first > len(names):
         raise ToolFailure(
             f"{format_path(workspace, target.path)} has {len(names)} entries; offset {first} is beyond its end"
         )
-    kept = names[first - 1 : first - 1 + limit]
-    truncated = first - 1 + len(kept) < len(names)
+    page = names[first - 1 : first - 1 + limit]
+    is_truncated = first - 1 + len(page) < len(names)
     path = readable(str(target.path))
-    output = "\n".join(kept) or "(The directory is empty)"
-    if truncated:
-        last = first + len(kept) - 1
+    output = "\n".join(page) or "(The directory is empty)"
+    if is_truncated:
+        last = first + len(page) - 1
         output += f"\n\n(entries {first}-{last} of {len(names)}; go on with offset={last + 1})"
     display = {
         "type": "directory",
         "path": path,
-        "entries": kept,
+        "entries": page,
         "offset": first,
         "totalEntries": len(names),
-        "truncated": truncated,
+        "truncated": is_truncated,
     }
     metadata: JSON = {
-        "preview": "\n".join(kept[:_PREVIEW]),
-        "truncated": truncated,
+        "preview": "\n".join(page[:_PREVIEW]),
+        "truncated": is_truncated,
         "loaded": [],
         "display": display,
     }
     return ToolResult(readable(workspace.relative(target.path)), output, metadata)
 
 
-def _entry(entry: "os.DirEntry[str]") -> str:
+def _format_entry(entry: "os.DirEntry[str]") -> str:
     name = readable(entry.name).replace("\n", "\\n").replace("\r", "\\r")
     try:
         return f"{name}/" if entry.is_dir() else name
@@ -289,14 +294,14 @@ def _entry(entry: "os.DirEntry[str]") -> str:
         return name
 
 
-def _attachment(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult:
+def _attach_file(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult:
     is_pdf = mime == "application/pdf"
-    loaded = load(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
-    data, size = loaded.data, ""
+    file = load(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
+    data, size = file.data, ""
     if not is_pdf:
         picture = fit_image(data)
         mime, data, size = picture.mime, picture.data, f", {picture.note}"
-    ctx.workspace.read_log.record(ctx.session_id, target.real, loaded.stamp)
+    ctx.workspace.read_log.record(ctx.session_id, target.real, file.stamp)
     url = f"data:{mime};base64,{base64.b64encode(data).decode()}"
     name = readable(target.path.name)
     part = FilePart(
@@ -308,30 +313,30 @@ def _attachment(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult
     return ToolResult(readable(ctx.workspace.relative(target.path)), output, metadata, (part,))
 
 
-def _instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
+def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
     """Return the instruction files of the file's folder that the request lacks or has in an older version, by file.
 
     Outer folders come first.
     """
     workspace = ctx.workspace
     root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))
-    known = {directory, *directory.parents}
-    folders = [f for f in target.real.parents if f.is_relative_to(root) and f not in known]
-    places = [
-        place
+    always_given = {directory, *directory.parents}
+    folders = [f for f in target.real.parents if f.is_relative_to(root) and f not in always_given]
+    files = [
+        file
         for folder in reversed(folders)
-        if (place := next((folder / name for name in INSTRUCTION_FILES if (folder / name).is_file()), None))
+        if (file := next((folder / name for name in INSTRUCTION_FILES if (folder / name).is_file()), None))
     ]
-    loaded: dict[Path, str] = {}
-    for place in places:
-        real, name = Path(os.path.realpath(place)), format_path(workspace, place)
+    texts: dict[Path, str] = {}
+    for file in files:
+        real, name = Path(os.path.realpath(file)), format_path(workspace, file)
         if not workspace.contains(real) or real == target.real:
             continue
-        with failures(workspace, workspace.resolve(str(place))):
+        with failures(workspace, workspace.resolve(str(file))):
             words = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
-        given = ctx.session.find_instructions(name, real)
-        if not words or words == given or not workspace.read_log.is_first_load(ctx.message_id, real):
+        earlier = ctx.session.find_instructions(name, real)
+        if not words or words == earlier or not workspace.read_log.is_first_load(ctx.message_id, real):
             continue
-        changed = "" if given is None else f"{name} has changed since it was given above:\n"
-        loaded[place] = changed + INSTRUCTIONS.format(name=name, words=words)
-    return loaded
+        note = "" if earlier is None else f"{name} has changed since it was given above:\n"
+        texts[file] = note + INSTRUCTIONS.format(name=name, words=words)
+    return texts

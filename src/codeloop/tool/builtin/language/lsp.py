@@ -58,7 +58,7 @@ Operation = Literal[
     "rename",
     "diagnostics",
 ]
-_NEEDED: dict[str, str] = {
+_CAPABILITIES: dict[str, str] = {
     "definition": "definitionProvider",
     "references": "referencesProvider",
     "implementation": "implementationProvider",
@@ -78,9 +78,9 @@ _HIERARCHIES = {
     "subtypes": ("Type", "subtypes"),
 }
 _OF_FILE = frozenset(("documentSymbols", "diagnostics", "workspaceSymbols"))
-_PLACE = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?", re.DOTALL)
+_PATH_WITH_LINE = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?", re.DOTALL)
 _NEAR = 3  # lines above and below the one that was named
-_WHOLE = 3  # results that are shown with all their lines
+_MOST_WHOLE = 3  # results that are shown with all their lines
 
 
 class LspParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -97,28 +97,28 @@ class LspParams(msgspec.Struct, frozen=True, rename="camel"):
 async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     """Ask a language server."""
     path, line = params.file_path, params.line
-    if (named := _PLACE.fullmatch(path)) and not os.path.lexists(ctx.workspace.directory / path):
-        path, line = named[1], line or int(named[2])
+    if (match := _PATH_WITH_LINE.fullmatch(path)) and not os.path.lexists(ctx.workspace.directory / path):
+        path, line = match[1], line or int(match[2])
     target = await resolve_allowed(ctx, path, lambda target: [read_need(ctx.workspace, target)])
     with failures(ctx.workspace, target):
-        loaded = load_text(target.real)
-        if loaded is None:
+        file = load_text(target.real)
+        if file is None:
             raise ToolFailure(await missing(ctx, target))
-    text = loaded[1].content
-    _check(params, line)
+    text = file[1].content
+    _check_params(params, line)
     if len(text) > LSP_FILE.value:
         raise ToolFailure(f"{format_path(ctx.workspace, target.path)} is too large for language servers; search in it")
-    servers = await _servers(ctx, target)
+    servers = await _find_servers(ctx, target)
     try:
-        news, client = await _client(params.operation, servers, target, text)
+        news, client = await _choose_client(params.operation, servers, target, text)
         metadata: JSON = {"operation": params.operation}
         if params.operation == "rename":
-            output, changed = await rename(
-                ctx, client, {**_place(ctx, params, client, target, line), "newName": params.new_name}
+            output, more = await rename(
+                ctx, client, {**_make_position(ctx, params, client, target, line), "newName": params.new_name}
             )
-            metadata |= changed
+            metadata |= more
         else:
-            output, shown_files = await _answer(ctx, params, client, target, line)
+            output, shown_files = await _ask_server(ctx, params, client, target, line)
             news.keep_open(client, shown_files)
     except (ErrorAnswer, ServerGone, ServerUnavailable) as error:
         raise ToolFailure(f"{error}", advice="Search with grep instead.") from error
@@ -132,7 +132,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(title, readable(output), metadata)
 
 
-def _check(params: LspParams, line: int | None) -> None:
+def _check_params(params: LspParams, line: int | None) -> None:
     """Raise ToolFailure when something is missing that the operation needs."""
     if params.operation == "workspaceSymbols" and not params.symbol:
         raise ToolFailure("workspaceSymbols needs `symbol`: a name, or a part of one")
@@ -145,18 +145,18 @@ def _check(params: LspParams, line: int | None) -> None:
         raise ToolFailure("rename needs `newName`")
 
 
-async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDiagnostics]:
+async def _find_servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDiagnostics]:
     languages = ctx.services.languages
-    found = await languages.find_servers(target.real) if languages is not None else []
-    if not found:
+    servers = await languages.find_servers(target.real) if languages is not None else []
+    if not servers:
         raise ToolFailure(
             f"No language server serves {format_path(ctx.workspace, target.path)} here (`codeloop lsp list` says why).",
             advice="Search with grep.",
         )
-    return found
+    return servers
 
 
-async def _client(
+async def _choose_client(
     operation: str, servers: Sequence[ServerDiagnostics], target: ResolvedPath, text: str
 ) -> tuple[ServerDiagnostics, LanguageClient]:
     """Return the first server that supports the operation, with the file's current text opened in it."""
@@ -168,7 +168,7 @@ async def _client(
         except ServerUnavailable as error:
             problem = error
             continue
-        if operation not in _NEEDED or client.has_capability(_NEEDED[operation]):
+        if operation not in _CAPABILITIES or client.has_capability(_CAPABILITIES[operation]):
             return news, client
         names.append(news.server.name)
     if problem is not None and not names:
@@ -178,7 +178,7 @@ async def _client(
     )
 
 
-async def _answer(
+async def _ask_server(
     ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
 ) -> tuple[str, Sequence[Path]]:
     """Return the text for the model, and the files of the project whose lines it shows."""
@@ -188,82 +188,84 @@ async def _answer(
             rows = outline_rows(await fetch_outline(client, target.real))
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
-            found = await _find_symbols(client, params.symbol or "")
-            if not found and await client.registrations.wait_for_work(LSP_REQUEST.seconds):
-                found = await _find_symbols(client, params.symbol or "")
-            return _format_spots(ctx, found) or f"Nothing is named like {params.symbol}.", ()
+            spots = await _find_symbols(client, params.symbol or "")
+            if not spots and await client.registrations.wait_for_work(LSP_REQUEST.seconds):
+                spots = await _find_symbols(client, params.symbol or "")
+            return _format_spots(ctx, spots) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
-            return await _diagnostics(client, target, name), ()
+            return await _format_diagnostics(client, target, name), ()
         case _:
             pass
-    place = _place(ctx, params, client, target, line)
+    position = _make_position(ctx, params, client, target, line)
     if params.operation == "hover":
-        await _check_defined(ctx, client, place, params.symbol or "")
-        return await fetch_hover(client, place) or f"Nothing is known of {params.symbol}.", ()
-    found = await _request_spots(client, params.operation, place)
-    if not found:
+        await _check_definition(ctx, client, position, params.symbol or "")
+        return await fetch_hover(client, position) or f"Nothing is known of {params.symbol}.", ()
+    spots = await _request_spots(client, params.operation, position)
+    if not spots:
         if not await client.registrations.wait_for_work(LSP_REQUEST.seconds):
             await client.wait_for_diagnostics(
                 target.real, LSP_WAIT.seconds
             )  # it may answer before it has analysed the file
-        found = await _request_spots(client, params.operation, place)
-    if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
-        found = [await _whole(ctx, client, spot, target) for spot in found]
-    files = [path for path in dict.fromkeys(spot.path for spot in found) if _is_free(ctx, path)]
-    return _format_spots(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
+        spots = await _request_spots(client, params.operation, position)
+    if params.operation in {"definition", "implementation"} and len(spots) <= _MOST_WHOLE:
+        spots = [await _widen(ctx, client, spot, target) for spot in spots]
+    files = [path for path in dict.fromkeys(spot.path for spot in spots) if _is_free(ctx, path)]
+    return _format_spots(ctx, spots) or f"No {params.operation} of {params.symbol} found.", files
 
 
 async def _find_symbols(client: LanguageClient, name: str) -> list[Location]:
     return [spot for _, spot in await find_workspace_symbols(client, name)]
 
 
-async def _request_spots(client: LanguageClient, operation: str, place: JSON) -> list[Location]:
+async def _request_spots(client: LanguageClient, operation: str, position: JSON) -> list[Location]:
     if operation in _HIERARCHIES:
-        return await find_hierarchy(client, *_HIERARCHIES[operation], place)
+        return await find_hierarchy(client, *_HIERARCHIES[operation], position)
     more = {"context": {"includeDeclaration": True}} if operation == "references" else {}
-    return await find_locations(client, operation, {**place, **more})
+    return await find_locations(client, operation, {**position, **more})
 
 
-async def _check_defined(ctx: ToolContext, client: LanguageClient, place: JSON, symbol: str) -> None:
+async def _check_definition(ctx: ToolContext, client: LanguageClient, position: JSON, symbol: str) -> None:
     """Raise ToolFailure for a name defined in a file that may not be read: the answer may contain its value."""
     for spot in (
-        await find_locations(client, "definition", place) if client.has_capability("definitionProvider") else ()
+        await find_locations(client, "definition", position) if client.has_capability("definitionProvider") else ()
     ):
         if ctx.workspace.contains(Path(os.path.realpath(spot.path))) and not _is_free(ctx, spot.path):
             where = f"{format_path(ctx.workspace, spot.path)}:{spot.line + 1}"
             raise ToolFailure(f"{symbol} is defined in {where}, which may not be read.")
 
 
-def _place(ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None) -> JSON:
+def _make_position(
+    ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
+) -> JSON:
     """Return the named position in the form that requests take."""
     name = format_path(ctx.workspace, target.path)
-    at = _position(client.documents[target.real].text, name, line or 1, params.symbol or "")
+    at = _find_position(client.documents[target.real].text, name, line or 1, params.symbol or "")
     return make_position_params(client, target.real, at)
 
 
-def _position(text: str, name: str, line: int, symbol: str) -> TextPosition:
+def _find_position(text: str, name: str, line: int, symbol: str) -> TextPosition:
     """Return a symbol's position: on the given line, or one near it."""
     lines = split_lines(text)
-    wanted = symbol.rpartition(".")[2].rpartition("::")[2]
-    pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
+    word = symbol.rpartition(".")[2].rpartition("::")[2]
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
     near = sorted(range(max(0, line - 1 - _NEAR), min(len(lines), line + _NEAR)), key=lambda at: abs(at - line + 1))
     for at in near:
-        if found := pattern.search(lines[at]):
-            return TextPosition(at, found.start())
+        if match := pattern.search(lines[at]):
+            return TextPosition(at, match.start())
     here = lines[line - 1].strip() if line <= len(lines) else "(beyond the end of the file)"
     raise ToolFailure(f"{symbol} is not on line {line} of {name}, which is: {here}")
 
 
-async def _diagnostics(client: LanguageClient, target: ResolvedPath, name: str) -> str:
-    found = await client.wait_for_diagnostics(target.real, LSP_REQUEST.seconds)
-    if found is None:
+async def _format_diagnostics(client: LanguageClient, target: ResolvedPath, name: str) -> str:
+    diagnostics = await client.wait_for_diagnostics(target.real, LSP_REQUEST.seconds)
+    if diagnostics is None:
         raise TimeoutError
-    serious = [each for each in found if each.severity <= WARNING]
+    serious = [each for each in diagnostics if each.severity <= WARNING]
     rows = [f"{'error' if each.severity < WARNING else 'warning'} {format_diagnostic(each, name)}" for each in serious]
     return "\n".join(rows[: LSP_FOUND.value]) or f"{name} has no errors and no warnings."
 
 
-async def _whole(ctx: ToolContext, client: LanguageClient, spot: Location, target: ResolvedPath) -> Location:
+async def _widen(ctx: ToolContext, client: LanguageClient, spot: Location, target: ResolvedPath) -> Location:
     """Return a location widened to all lines of the definition."""
     if spot.end > spot.line or not client.has_capability("documentSymbolProvider") or not _is_free(ctx, spot.path):
         return spot
@@ -276,14 +278,14 @@ async def _whole(ctx: ToolContext, client: LanguageClient, spot: Location, targe
     return Location(spot.path, spot.line, max((each.end for each in rows), default=spot.line), spot.name)
 
 
-def _format_spots(ctx: ToolContext, found: Sequence[Location]) -> str:
+def _format_spots(ctx: ToolContext, spots: Sequence[Location]) -> str:
     """Format locations with their lines; of many, one line each. Files that may not be read show no lines."""
     texts: dict[Path, list[str]] = {}
     rows: list[str] = []
-    is_whole = len(found) <= _WHOLE
-    for spot in found[: LSP_FOUND.value]:
+    is_whole = len(spots) <= _MOST_WHOLE
+    for spot in spots[: LSP_FOUND.value]:
         if spot.path not in texts:
-            texts[spot.path] = _lines(ctx, spot.path)
+            texts[spot.path] = _read_lines(ctx, spot.path)
         lines = texts[spot.path]
         name = f"{format_path(ctx.workspace, spot.path)}:{spot.line + 1}"
         own = f" [{spot.name}]" if spot.name and _is_free(ctx, spot.path) else ""
@@ -295,8 +297,8 @@ def _format_spots(ctx: ToolContext, found: Sequence[Location]) -> str:
         else:
             text = lines[spot.line].strip() if 0 <= spot.line < len(lines) else ""
             rows.append(f"{name}{own}{text and f': {text}'}")
-    rest = len(found) - LSP_FOUND.value
-    return "\n".join([*rows, *([f"({rest} more)"] if rest > 0 else [])])
+    more = len(spots) - LSP_FOUND.value
+    return "\n".join([*rows, *([f"({more} more)"] if more > 0 else [])])
 
 
 def _is_free(ctx: ToolContext, path: Path) -> bool:
@@ -304,7 +306,7 @@ def _is_free(ctx: ToolContext, path: Path) -> bool:
     return is_free(ctx, Path(os.path.realpath(path)))
 
 
-def _lines(ctx: ToolContext, path: Path) -> list[str]:
+def _read_lines(ctx: ToolContext, path: Path) -> list[str]:
     """Return the lines of a file that may be read without a question; else none."""
     text = read_text(Path(os.path.realpath(path))) if _is_free(ctx, path) else None
     return [line.rstrip("\r\n") for line in split_lines(text or "")]

@@ -6,7 +6,7 @@ from codeloop.schema.bounds.language import LSP_OUTLINE
 
 def outline_rows(rows: list[OutlineRow]) -> list[str]:
     """Format an outline: `12-40: class Name`, nested by spaces, without local variables and the like."""
-    kept = [each for each in rows if not (each.depth and each.is_minor)]
-    found = [f"{'  ' * each.depth}{each.line + 1}-{each.end + 1}: {each.kind} {each.name}" for each in kept]
-    rest = len(found) - LSP_OUTLINE.value
-    return [*found[: LSP_OUTLINE.value], *([f"({rest} more)"] if rest > 0 else [])]
+    shown_rows = [each for each in rows if not (each.depth and each.is_minor)]
+    lines = [f"{'  ' * each.depth}{each.line + 1}-{each.end + 1}: {each.kind} {each.name}" for each in shown_rows]
+    more = len(lines) - LSP_OUTLINE.value
+    return [*lines[: LSP_OUTLINE.value], *([f"({more} more)"] if more > 0 else [])]

@@ -31,30 +31,30 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
 
     Raises ToolFailure, Denied, Rejected, and what a request raises.
     """
-    found = parse_workspace_edit(await client.request("textDocument/rename", params))
-    if found is None:
+    edits = parse_workspace_edit(await client.request("textDocument/rename", params))
+    if edits is None:
         raise ToolFailure("This rename would also move or make files, which is not done.", advice="Do it step by step.")
-    if not found:
+    if not edits:
         raise ToolFailure("The language server can't rename this.")
-    targets = [ctx.workspace.resolve(str(path)) for path in found]
+    targets = [ctx.workspace.resolve(str(path)) for path in edits]
     if outside := [target for target in targets if target.is_outside]:
         raise ToolFailure(f"This rename would change {outside[0].path}, which is outside of the project.")
     await check_edit(ctx, targets)
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, targets)
         with failures(ctx.workspace, *targets):
-            changes = await asyncio.to_thread(_changes, client, targets, found)
+            changes = await asyncio.to_thread(_changes, client, targets, edits)
         diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
         names = ", ".join(str(target.path) for target in targets)
         metadata = patch_metadata(ctx, changes, diffs)
         ctx.report(title=f"rename to {params['newName']}", metadata=metadata)
         await ask_edit(ctx, targets, {"filepath": names, **metadata})
-        landed, diffs, metadata = await commit_patch(ctx, changes, diffs)
+        result, diffs, metadata = await commit_patch(ctx, changes, diffs)
     rows = [
         f"{format_path(ctx.workspace, target.path)}: {format_line_count(diff.additions)}{note}"
-        for target, diff, note in zip(targets, diffs, landed.notes, strict=True)
+        for target, diff, note in zip(targets, diffs, result.notes, strict=True)
     ]
-    text = "\n".join([f"Renamed to {params['newName']}:", *rows, *([landed.text] if landed.text else [])])
+    text = "\n".join([f"Renamed to {params['newName']}:", *rows, *([result.text] if result.text else [])])
     return text, metadata
 
 

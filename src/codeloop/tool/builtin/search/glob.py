@@ -34,8 +34,8 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         start, pattern = split_root(pattern)
         pattern = f"/{pattern}"
         folder = f"{folder}/{start}" if folder and start.startswith("..") else start
-    given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
-    need = Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given)
+    arguments = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
+    need = Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=arguments)
     target = await search_target(ctx, folder, lambda _: [need], only_folder=True)
     if not set(pattern) & set("*?[{") and (target.path / pattern.lstrip("/")).is_dir():
         pattern = f"{pattern.rstrip('/')}/**"
@@ -45,28 +45,30 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     notes = [TWICE.format("the pattern", twice)] if twice else []
     try:
         search = partial(ctx.workspace.ripgrep.files, target.path, environment=ctx.workspace.environment)
-        found = await search(pattern)
-        if not found.paths and not set(pattern) & set("*?[{/"):
+        listing = await search(pattern)
+        if not listing.paths and not set(pattern) & set("*?[{/"):
             pattern = f"*{pattern}*"
-            found = await search(pattern)
-            notes += [f"no file has this name; these match {pattern}"] if found.paths else []
+            listing = await search(pattern)
+            notes += [f"no file has this name; these match {pattern}"] if listing.paths else []
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
-    if not found.paths:
+    if not listing.paths:
         await _check_folder(ctx, target, pattern)
-    kept = await asyncio.to_thread(
-        keep_newest, found.paths, SEARCH_RESULTS.value
+    newest_paths = await asyncio.to_thread(
+        keep_newest, listing.paths, SEARCH_RESULTS.value
     )  # reads each file's modification time
-    paths = [printable(ctx.workspace.shorten(Path(path))) for path in kept]
-    if len(paths) < len(found.paths):
-        notes.append(f"the newest {len(paths)} of {len(found.paths)} files; narrow the pattern or the path for others")
-    if found.stopped:
-        notes.append(found.stopped)
+    paths = [printable(ctx.workspace.shorten(Path(path))) for path in newest_paths]
+    if len(paths) < len(listing.paths):
+        notes.append(
+            f"the newest {len(paths)} of {len(listing.paths)} files; narrow the pattern or the path for others"
+        )
+    if listing.stopped:
+        notes.append(listing.stopped)
     output = "\n".join(paths) or "No files found"
     return ToolResult(
         title=ctx.workspace.relative(target.path),
         output=output + (f"\n\n({'; '.join(notes)})" if notes else ""),
-        metadata={"count": len(paths), "truncated": len(paths) < len(found.paths) or bool(found.stopped)},
+        metadata={"count": len(paths), "truncated": len(paths) < len(listing.paths) or bool(listing.stopped)},
     )
 
 

@@ -57,39 +57,43 @@ class GrepParams(Wire):
 @tool("grep", params=GrepParams, traits=READ_ONLY)
 async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     """Show the lines that match, newest files first."""
-    params, target, note = await _target(params, ctx)
+    params, target, note = await _find_target(params, ctx)
     is_named = not target.path.is_dir()
     check_unmoved(ctx, target)
     query = Query(
         pattern=params.pattern,
         include=f"{params.include}**" if params.include and params.include.endswith("/") else params.include,
         mode=params.mode,
-        before=_lines(params.before or params.context),
-        after=_lines(params.after or params.context),
+        before=_limit_context(params.before or params.context),
+        after=_limit_context(params.after or params.context),
         ignore_case=params.ignore_case,
         multiline=params.multiline,
         shown=SEARCH_RESULTS.value,
     )
-    found, how = await _search(target.path, query, ctx)
-    found = found if is_named else _drop_lock_files(await _plain(found, ctx), params, ctx)
+    search_result, how = await _search(target.path, query, ctx)
+    search_result = (
+        search_result if is_named else _drop_lock_files(await _drop_unreadable(search_result, ctx), params, ctx)
+    )
     if params.block and params.mode == "content":
-        names = {hits.path: readable(str(hits.path)) for hits in found.files}
+        names = {hits.path: readable(str(hits.path)) for hits in search_result.files}
         lines_read = ctx.session.lines_read(*names.values())
-        found = await asyncio.to_thread(show_blocks, found, {path: lines_read[name] for path, name in names.items()})
-    result = _result(params, found, ctx)
+        search_result = await asyncio.to_thread(
+            show_blocks, search_result, {path: lines_read[name] for path, name in names.items()}
+        )
+    result = _format_result(params, search_result, ctx)
     return replace(result, output="\n\n".join(text for text in (result.output, note, how) if text))
 
 
-async def _target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
+async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
     """Return where to search; a missing path that looks like a pattern is used as one, with a note."""
     path = params.path
 
     def needs(target: ResolvedPath) -> list[Need]:
-        given: JSON = {"pattern": params.pattern}
-        given |= {"path": path} if path else {}
-        given |= {"include": params.include} if params.include else {}
-        searched = Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=given)
-        return [searched] if target.path.is_dir() else [searched, read_need(ctx.workspace, target)]
+        arguments: JSON = {"pattern": params.pattern}
+        arguments |= {"path": path} if path else {}
+        arguments |= {"include": params.include} if params.include else {}
+        need = Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=arguments)
+        return [need] if target.path.is_dir() else [need, read_need(ctx.workspace, target)]
 
     if path and not params.include and has_magic(path) and not os.path.lexists(resolve(ctx.workspace, path).path):
         folder, pattern = split_root(path)
@@ -105,16 +109,16 @@ async def _target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, Res
 async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
     """Search for the pattern; a note tells when it was searched for in another form than written."""
     try:
-        found, note = await _run_search(path, query, ctx)
-        meant = _BAR.sub("|", query.pattern)
-        if found.matches or note or meant == query.pattern:
-            return found, note
-        other, note = await _run_search(path, replace(query, pattern=meant), ctx)
+        result, note = await _run_search(path, query, ctx)
+        pattern = _BAR.sub("|", query.pattern)
+        if result.matches or note or pattern == query.pattern:
+            return result, note
+        second, note = await _run_search(path, replace(query, pattern=pattern), ctx)
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
-    if note or not other.matches:
-        return found, ""
-    return other, "(`\\|` is a plain bar and matched nothing; searched with `|`.)"
+    if note or not second.matches:
+        return result, ""
+    return second, "(`\\|` is a plain bar and matched nothing; searched with `|`.)"
 
 
 async def _run_search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
@@ -130,49 +134,49 @@ async def _run_search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepR
         return await search(path, replace(query, fixed=True), ctx.workspace.environment), note
 
 
-def _lines(count: int) -> int:
+def _limit_context(count: int) -> int:
     return min(max(count, 0), _MOST_CONTEXT)
 
 
-async def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
+async def _drop_unreadable(result: GrepResult, ctx: ToolContext) -> GrepResult:
     """Leave out the files that need permission to read, with a note."""
-    free = {*await filter_free(ctx, [hits.path for hits in found.files])}
-    kept = [hits for hits in found.files if hits.path in free]
-    left_out = len(found.files) - len(kept)
+    free = {*await filter_free(ctx, [hits.path for hits in result.files])}
+    files = [hits for hits in result.files if hits.path in free]
+    left_out = len(result.files) - len(files)
     if not left_out:
-        return found
+        return result
     what = "files that match are" if left_out > 1 else "file that matches is"
     note = f"{left_out} {what} left out, not free to read; with one as path, its reading is asked about"
-    stopped = f"{found.stopped}; {note}" if found.stopped else note
-    return GrepResult(kept, sum(hits.matches for hits in kept), stopped)
+    stopped = f"{result.stopped}; {note}" if result.stopped else note
+    return GrepResult(files, sum(hits.matches for hits in files), stopped)
 
 
-def _drop_lock_files(found: GrepResult, params: GrepParams, ctx: ToolContext) -> GrepResult:
+def _drop_lock_files(result: GrepResult, params: GrepParams, ctx: ToolContext) -> GrepResult:
     """Leave out most lines of lock files, which are generated, when other files match too, with a note."""
-    locks = [hits for hits in found.files if hits.path.name in _LOCK_FILES and hits.matches > _FEW]
-    if params.mode != "content" or not locks or len(locks) == len(found.files):
-        return found
+    locks = [hits for hits in result.files if hits.path.name in _LOCK_FILES and hits.matches > _FEW]
+    if params.mode != "content" or not locks or len(locks) == len(result.files):
+        return result
     names = ", ".join(printable(ctx.workspace.shorten(hits.path)) for hits in locks)
     left_out = sum(hits.matches for hits in locks)
     note = f"{left_out} more in {names} left out; with it as path they are shown"
-    stopped = f"{found.stopped}; {note}" if found.stopped else note
-    return GrepResult([hits for hits in found.files if hits not in locks], found.matches - left_out, stopped)
+    stopped = f"{result.stopped}; {note}" if result.stopped else note
+    return GrepResult([hits for hits in result.files if hits not in locks], result.matches - left_out, stopped)
 
 
-def _result(params: GrepParams, found: GrepResult, ctx: ToolContext) -> ToolResult:
-    if not found.matches:
-        note = f" ({found.stopped})" if found.stopped else ""
+def _format_result(params: GrepParams, search_result: GrepResult, ctx: ToolContext) -> ToolResult:
+    if not search_result.matches:
+        note = f" ({search_result.stopped})" if search_result.stopped else ""
         return ToolResult(params.pattern, f"No matches found{note}", {"matches": 0, "truncated": bool(note)})
-    blocks, shown, display = _blocks(found.files, params, ctx)
-    files = _format_count(len(found.files), "file")
-    total, what = found.matches, f"{_format_count(found.matches, 'match', 'es')} in {files}"
+    blocks, count, display = _format_files(search_result.files, params, ctx)
+    files = _format_count(len(search_result.files), "file")
+    total, what = search_result.matches, f"{_format_count(search_result.matches, 'match', 'es')} in {files}"
     if params.mode == "files":
-        total, what = len(found.files), files
-    order, narrow = (", newest files first", ", path or include") if len(found.files) > 1 else ("", "")
-    are_shared = params.mode == "content" and len(found.files) > 1
-    some = f"{shown} shown, of each file some" if are_shared else f"the first {shown}"
-    notes = [f"{some}{order}; narrow the pattern{narrow}"] if shown < total else []
-    notes += [found.stopped] if found.stopped else []
+        total, what = len(search_result.files), files
+    order, narrow = (", newest files first", ", path or include") if len(search_result.files) > 1 else ("", "")
+    are_shared = params.mode == "content" and len(search_result.files) > 1
+    some = f"{count} shown, of each file some" if are_shared else f"the first {count}"
+    notes = [f"{some}{order}; narrow the pattern{narrow}"] if count < total else []
+    notes += [search_result.stopped] if search_result.stopped else []
     if max(params.context, params.before, params.after) > _MOST_CONTEXT:
         notes.append(f"with {_MOST_CONTEXT} lines around a match, which is the most")
     head = what + (f" ({'; '.join(notes)})" if notes else "")
@@ -180,7 +184,7 @@ def _result(params: GrepParams, found: GrepResult, ctx: ToolContext) -> ToolResu
     return ToolResult(
         title=params.pattern,
         output=f"{head}\n{separator.join(blocks)}",
-        metadata={"matches": total, "files": len(found.files), "truncated": bool(notes)}
+        metadata={"matches": total, "files": len(search_result.files), "truncated": bool(notes)}
         | ({"display": display} if display else {}),
     )
 
@@ -189,7 +193,7 @@ def _format_count(number: int, word: str, plural: str = "s") -> str:
     return f"{number} {word}{'' if number == 1 else plural}"
 
 
-def _blocks(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> tuple[list[str], int, list[JSON]]:
+def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> tuple[list[str], int, list[JSON]]:
     """Return the text of each file, how many matches (or files, by mode) they show, and the lines as data for clients.
 
     A file's data: `path`, and `lines` of number, whether it matches, and text; number 0 stands between groups.
@@ -205,15 +209,15 @@ def _blocks(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> t
         case "content":
             blocks: list[str] = []
             display: list[JSON] = []
-            shown = 0
+            total = 0
             for name, hits, lines in zip(names, files, share_lines(files[:most]), strict=False):
                 count = sum(line.is_match for line in lines)
-                shown += count
+                total += count
                 rows = [*_group_lines(lines, grouped=_has_context(params))]
                 rest = [f"({hits.matches - count} more)"] if count < hits.matches and len(files) > 1 else []
                 blocks.append("\n".join([name, *_format_lines(rows, few_numbers=params.block), *rest]))
                 display.append({"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]})
-            return blocks, shown, display
+            return blocks, total, display
 
 
 def _has_context(params: GrepParams) -> bool:

@@ -19,16 +19,16 @@ _NAME = 100
 """Bytes of a file's heading."""
 
 
-def show_blocks(found: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]) -> GrepResult:
+def show_blocks(result: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]) -> GrepResult:
     """Widen each match to its whole function, where there is one and it is not too long.
 
     `lines_read`: the lines of each file that the session has read, by number; those are only named.
     """
-    files = [_with_blocks(each, lines_read.get(each.path, {})) for each in found.files[: SEARCH_RESULTS.value]]
-    return replace(found, files=files)
+    files = [_widen_to_blocks(each, lines_read.get(each.path, {})) for each in result.files[: SEARCH_RESULTS.value]]
+    return replace(result, files=files)
 
 
-def _with_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMatches:
+def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMatches:
     try:
         if hits.path.stat().st_size > READ_PARSED.value:
             return hits
@@ -37,13 +37,13 @@ def _with_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMatche
         return hits
     blocks, lines = list_blocks(text, hits.path.suffix), text.split("\n")
     matches = {line.number for line in hits.lines if line.is_match}
-    wanted = {line.number: line.text for line in hits.lines}
+    texts = {line.number: line.text for line in hits.lines}
     for number in matches:
         block = find_enclosing(blocks, number, SEARCH_BLOCK.value)
         if block is not None:
             inner = range(block.first, min(block.last, len(lines)) + 1)
-            wanted = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in inner} | wanted
-    rows = [MatchLine(number, wanted[number], number in matches) for number in sorted(wanted)]
+            texts = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in inner} | texts
+    rows = [MatchLine(number, texts[number], number in matches) for number in sorted(texts)]
     return FileMatches(hits.path, hits.matches, [*_name_lines_read(rows, lines_read)])
 
 
@@ -65,42 +65,42 @@ def _name_lines_read(rows: Sequence[MatchLine], lines_read: Mapping[int, str]) -
 def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
     """Return the lines to show of each file. Matches and bytes are shared fairly: unused shares go to others."""
     counts = share_fairly([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
-    kept = [_first_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
+    rows = [_first_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
     room = SEARCH_BYTES.value - _NAME * len(files)
-    sizes = share_fairly([sum(map(_size, lines)) for lines in kept], max(room, 0))
-    return [_first_bytes(lines, size) for lines, size in zip(kept, sizes, strict=True)]
+    sizes = share_fairly([sum(map(_measure, lines)) for lines in rows], max(room, 0))
+    return [_first_bytes(lines, size) for lines, size in zip(rows, sizes, strict=True)]
 
 
 def share_fairly(wanted: Sequence[int], most: int) -> list[int]:
     """Divide `most` fairly: each gets what it wants, or an equal share of what the smaller ones leave."""
     shares = [0] * len(wanted)
-    for done, place in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
-        shares[place] = min(wanted[place], -(-most // (len(wanted) - done)))
-        most -= shares[place]
+    for number, index in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+        shares[index] = min(wanted[index], -(-most // (len(wanted) - number)))
+        most -= shares[index]
     return shares
 
 
-def _size(line: MatchLine) -> int:
+def _measure(line: MatchLine) -> int:
     return len(line.text.encode(errors="replace")) + _ROW
 
 
 def _first_matches(lines: Sequence[MatchLine], count: int) -> list[MatchLine]:
     """Return the lines before the match after the first `count`."""
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if line.is_match:
             if not count:
-                return list(lines[:place])
+                return list(lines[:index])
             count -= 1
     return list(lines)
 
 
 def _first_bytes(lines: Sequence[MatchLine], size: int) -> list[MatchLine]:
     """Return the first lines that fit, and the first match whatever its size."""
-    kept: list[MatchLine] = []
+    rows: list[MatchLine] = []
     for line in lines:
-        size -= _size(line)
-        if size < 0 and any(each.is_match for each in kept):
-            return kept
+        size -= _measure(line)
+        if size < 0 and any(each.is_match for each in rows):
+            return rows
         if size >= 0 or line.is_match:
-            kept.append(line)
-    return kept
+            rows.append(line)
+    return rows

@@ -68,13 +68,13 @@ class Folder:
         lines: list[str] = []
         entries = [*sorted(self.folders.items()), *((name, None) for name in sorted(self.files))]
         for name, folder in entries[: self.shown]:
-            shown = printable(name)
+            label = printable(name)
             if folder is None:
-                lines.append(f"{indent}{shown}")
+                lines.append(f"{indent}{label}")
             elif folder.is_open:
-                lines += [f"{indent}{shown}/", *folder.lines(depth + 1)]
+                lines += [f"{indent}{label}/", *folder.lines(depth + 1)]
             else:
-                lines.append(f"{indent}{shown}/ ({folder.total} files)")
+                lines.append(f"{indent}{label}/ ({folder.total} files)")
         if len(entries) > self.shown:
             lines.append(f"{indent}... and {len(entries) - self.shown} more")
         return lines
@@ -83,10 +83,12 @@ class Folder:
 @tool("list", params=ListParams, traits=READ_ONLY)
 async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     """Show the tree below a folder."""
-    given: JSON = ({"path": params.path} if params.path else {}) | ({"ignore": params.ignore} if params.ignore else {})
+    arguments: JSON = ({"path": params.path} if params.path else {}) | (
+        {"ignore": params.ignore} if params.ignore else {}
+    )
 
     def needs(target: ResolvedPath) -> list[Need]:
-        return [Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=given)]
+        return [Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=arguments)]
 
     try:
         target = await search_target(ctx, params.path, needs, only_folder=True)
@@ -96,16 +98,16 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         raise
     check_unmoved(ctx, target)
     try:
-        found = await ctx.workspace.ripgrep.files(target.path, None, ctx.workspace.environment, params.ignore)
+        listing = await ctx.workspace.ripgrep.files(target.path, None, ctx.workspace.environment, params.ignore)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
     top = Folder()
     start = len(f"{target.path}/".replace("//", "/"))
-    for path in found.paths:
+    for path in listing.paths:
         top.add(path[start:])
     complete = top.open(LIST_LINES.value)
     notes = [] if complete else ["folders with a count are not shown whole; list them by their path"]
-    notes += [found.stopped] if found.stopped else []
+    notes += [listing.stopped] if listing.stopped else []
     lines = top.lines() or ["  (no files)"]
     output = "\n".join(
         [f"{printable(ctx.workspace.shorten(target.path))}/", *lines, *(f"\n({note})" for note in notes)]
@@ -113,5 +115,5 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(
         title=ctx.workspace.relative(target.path),
         output=output,
-        metadata={"count": len(found.paths), "truncated": bool(notes)},
+        metadata={"count": len(listing.paths), "truncated": bool(notes)},
     )

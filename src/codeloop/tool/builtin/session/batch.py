@@ -36,27 +36,27 @@ def batch_tool(toolbox: Toolbox) -> Tool:
     @tool("batch", params=BatchParams)
     async def batch(params: BatchParams, ctx: ToolContext) -> ToolResult:
         """Run the calls, each with its own permission check and result; one that fails does not touch the others."""
-        results = await _side_by_side([_one(toolbox, call, ctx) for call in params.tool_calls])
-        told = [
+        results = await _run_all([_run_one(toolbox, call, ctx) for call in params.tool_calls])
+        texts = [
             f'<result call="{number}" tool="{call.tool}" ok="{str(ok).lower()}">\n{result.output}\n</result>'
             for number, (call, (ok, result)) in enumerate(zip(params.tool_calls, results, strict=True), 1)
         ]
-        done = sum(ok for ok, _ in results)
+        succeeded = sum(ok for ok, _ in results)
         details = [
             {"tool": call.tool, "ok": ok, "title": result.title, "metadata": result.metadata}
             for call, (ok, result) in zip(params.tool_calls, results, strict=True)
         ]
-        metadata: JSON = {"totalCalls": len(results), "successful": done, "failed": len(results) - done}
+        metadata: JSON = {"totalCalls": len(results), "successful": succeeded, "failed": len(results) - succeeded}
         if (why := next((each.metadata[ENDED] for _, each in results if ENDED in each.metadata), None)) is not None:
             metadata[ENDED] = why
         attachments = tuple(part for _, result in results for part in result.attachments)
-        title = f"{done} of {len(results)} calls succeeded"
-        return ToolResult(title, "\n".join(told), {**metadata, "details": details}, attachments)
+        title = f"{succeeded} of {len(results)} calls succeeded"
+        return ToolResult(title, "\n".join(texts), {**metadata, "details": details}, attachments)
 
     return batch
 
 
-async def _side_by_side(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
+async def _run_all(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
     """Run all calls; when one raises (the user rejected it), the others are stopped first."""
     running = [asyncio.create_task(call) for call in calls]
     try:
@@ -67,15 +67,15 @@ async def _side_by_side(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outco
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
-    from codeloop.tool.hooked import run_call
+async def _run_one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
+    from codeloop.tool.call_hooks import run_call
     from codeloop.tool.truncate import truncate
 
-    prepared = toolbox.prepare(call.tool, msgspec.json.encode(call.parameters).decode())
-    if isinstance(prepared, InvalidToolCall):
-        return False, ToolResult(call.tool, str(prepared))
+    call_to_run = toolbox.prepare(call.tool, msgspec.json.encode(call.parameters).decode())
+    if isinstance(call_to_run, InvalidToolCall):
+        return False, ToolResult(call.tool, str(call_to_run))
     try:
-        result = await run_call(ctx.session.hooks.runner, prepared, ctx)  # extensions see it as any other call
+        result = await run_call(ctx.session.hooks.runner, call_to_run, ctx)  # extensions see it as any other call
     except HookRefused as error:
         if error.ends:
             raise
@@ -86,4 +86,4 @@ async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
         if error.message is None:
             raise
         return False, ToolResult(call.tool, for_model(error))
-    return True, truncate(result, ctx.workspace.scratch, keep=prepared.tool.traits.keep)
+    return True, truncate(result, ctx.workspace.scratch, keep=call_to_run.tool.traits.keep)

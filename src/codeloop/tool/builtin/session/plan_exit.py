@@ -35,10 +35,10 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
     """Ask whether the plan may be carried out; on yes the next step is the build agent's."""
     before = _find_threads(ctx)
     threads = answer_threads(before, params.answers)
-    if left := list_open(threads):
+    if open_threads := list_open(threads):
         raise ToolFailure(
-            f"Comments of the user on the plan are not answered yet:\n{describe_threads(left)}",
-            _metadata(threads),
+            f"Comments of the user on the plan are not answered yet:\n{describe_threads(open_threads)}",
+            _make_metadata(threads),
             advice=ANSWER,
         )
     need = Need(permission="plan_exit", patterns=("*",), always=("*",))
@@ -47,32 +47,32 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
         QuestionOption(label=YES, description="Switch to the build agent and carry out the plan"),
         QuestionOption(label=NO, description="Stay with the plan agent and continue planning"),
     ]
-    answered = describe_threads([each for each, old in zip(threads, before, strict=True) if each != old])
-    question = "Carry out the plan?" + (f"\n\n{answered}" if answered else "")
+    replies = describe_threads([each for each, old in zip(threads, before, strict=True) if each != old])
+    question = "Carry out the plan?" + (f"\n\n{replies}" if replies else "")
     answers = await ctx.session.answers([QuestionInfo(question=question, header="Plan", options=options)], need)
-    chosen = [chosen for one in answers for chosen in one]
-    answer = ("\n\n" if any(map(has_comments, chosen)) else ", ").join(chosen) or NO
+    choices = [choices for one in answers for choices in one]
+    answer = ("\n\n" if any(map(has_comments, choices)) else ", ").join(choices) or NO
     if answer == NO:
-        raise ToolFailure("The user wants to continue planning.", _metadata(threads), advice="Ask what to change.")
+        raise ToolFailure("The user wants to continue planning.", _make_metadata(threads), advice="Ask what to change.")
     if answer != YES:
         new = read_comments(answer, len(threads))
         raise ToolFailure(
             f"The user does not approve the plan yet and says:\n{describe_threads(new)}",
-            _metadata([*threads, *new]),
+            _make_metadata([*threads, *new]),
             advice=ANSWER,
         )
     ctx.session.continue_as("build", APPROVED)
-    return ToolResult("Plan approved", APPROVED, {"answer": answer, **_metadata(threads)})
+    return ToolResult("Plan approved", APPROVED, {"answer": answer, **_make_metadata(threads)})
 
 
 def _find_threads(ctx: ToolContext) -> list[PlanThread]:
     """Return the threads on the plan: those of the calls before, and what prompts since then say on its lines."""
-    stored, prompts = ctx.session.calls_before("plan_exit")
-    threads = msgspec.convert(stored.get(THREADS, []), list[PlanThread])
+    metadata, prompts = ctx.session.calls_before("plan_exit")
+    threads = msgspec.convert(metadata.get(THREADS, []), list[PlanThread])
     for text in filter(has_comments, prompts):
         threads += read_comments(text, len(threads))
     return threads
 
 
-def _metadata(threads: list[PlanThread]) -> dict[str, object]:
+def _make_metadata(threads: list[PlanThread]) -> dict[str, object]:
     return {THREADS: [msgspec.to_builtins(each) for each in threads]} if threads else {}

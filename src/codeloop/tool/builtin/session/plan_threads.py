@@ -30,7 +30,7 @@ class ThreadAnswer(Wire):
 
 def has_comments(text: str) -> bool:
     """Return whether a text has comments on lines of a plan, as clients write them."""
-    return any(".codeloop/plans/" in found[1] for found in _HEAD.finditer(text))
+    return any(".codeloop/plans/" in heading[1] for heading in _HEAD.finditer(text))
 
 
 def read_comments(text: str, after: int) -> list[PlanThread]:
@@ -55,8 +55,8 @@ def read_comments(text: str, after: int) -> list[PlanThread]:
 
 def answer_threads(threads: Sequence[PlanThread], answers: Sequence[ThreadAnswer]) -> list[PlanThread]:
     """Return the threads with these answers; those with numbers that no thread has, and empty ones, are left out."""
-    given = {each.thread: each.answer.strip() for each in answers}
-    return [replace(each, answer=given.get(each.id) or each.answer) for each in threads]
+    texts = {each.thread: each.answer.strip() for each in answers}
+    return [replace(each, answer=texts.get(each.id) or each.answer) for each in threads]
 
 
 def list_open(threads: Sequence[PlanThread]) -> list[PlanThread]:
@@ -68,7 +68,7 @@ def describe_threads(threads: Sequence[PlanThread]) -> str:
     """Return threads as lines: number, place and comment, and the answer where there is one."""
     lines: list[str] = []
     for each in threads:
-        place = f", {each.file} line {each.line}" if each.file else ""
-        lines.append(f"Thread {each.id}{place}: {each.text}")
+        where = f", {each.file} line {each.line}" if each.file else ""
+        lines.append(f"Thread {each.id}{where}: {each.text}")
         lines += [f"  Answer: {each.answer}"] if each.answer else []
     return "\n".join(lines)

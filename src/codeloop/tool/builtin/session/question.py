@@ -37,26 +37,26 @@ class QuestionParams(msgspec.Struct, frozen=True):
 @tool("question", params=QuestionParams)
 async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
     """Ask and wait for the answers. Raises Rejected when they are refused."""
-    for asked in params.questions:
-        if not asked.options and asked.custom is False:
+    for each in params.questions:
+        if not each.options and each.custom is False:
             raise ToolFailure(
-                f"The question {asked.question!r} has no options and no free answer.",
+                f"The question {each.question!r} has no options and no free answer.",
                 advice="Give options, or leave custom out.",
             )
     need = Need(permission="question", patterns=("*",), always=("*",))
     await ctx.ask(need)
-    questions = [_question(asked) for asked in params.questions]
+    questions = [_question(each) for each in params.questions]
     answers = await ctx.session.answers(questions, need)
-    told = [
-        f'"{q.question}" = "{", ".join(chosen)}"' if chosen else f'"{q.question}" was left without an answer'
-        for q, chosen in zip(questions, answers, strict=True)
+    lines = [
+        f'"{q.question}" = "{", ".join(choices)}"' if choices else f'"{q.question}" was left without an answer'
+        for q, choices in zip(questions, answers, strict=True)
     ]
     count = f"{len(questions)} question{'s' if len(questions) > 1 else ''}"
-    return ToolResult(f"Asked {count}", "The user answered:\n" + "\n".join(told), {"answers": answers})
+    return ToolResult(f"Asked {count}", "The user answered:\n" + "\n".join(lines), {"answers": answers})
 
 
-def _question(asked: AskedQuestion) -> QuestionInfo:
-    options = [QuestionOption(label=option.label, description=option.description) for option in asked.options]
+def _question(given: AskedQuestion) -> QuestionInfo:
+    options = [QuestionOption(label=option.label, description=option.description) for option in given.options]
     return QuestionInfo(
-        question=asked.question, header=asked.header, options=options, multiple=asked.multiple, custom=asked.custom
+        question=given.question, header=given.header, options=options, multiple=given.multiple, custom=given.custom
     )

@@ -51,16 +51,16 @@ def _make_need(ctx: ToolContext, limit: FanOut, calls: Sequence[ToolPart]) -> Ne
     return Need(permission="subagents", patterns=(str(len(calls)),), metadata=metadata)
 
 
-async def _settle(ctx: ToolContext, known: int) -> list[ToolPart]:
+async def _settle(ctx: ToolContext, count: int) -> list[ToolPart]:
     """Wait until the model makes no further calls, so that the question names all of them; return them."""
-    quiet, waited = 0.0, 0.0
+    quiet, seconds = 0.0, 0.0
     calls = ctx.session.list_task_calls()[1]
-    while quiet < FAN_OUT_SETTLE.seconds and waited < FAN_OUT_WAIT.seconds:
+    while quiet < FAN_OUT_SETTLE.seconds and seconds < FAN_OUT_WAIT.seconds:
         await asyncio.sleep(_LOOK)
         calls = ctx.session.list_task_calls()[1]
         is_streaming = any(isinstance(call.state, ToolStatePending) for call in calls)
-        quiet = 0.0 if is_streaming or len(calls) != known else quiet + _LOOK
-        known, waited = len(calls), waited + _LOOK
+        quiet = 0.0 if is_streaming or len(calls) != count else quiet + _LOOK
+        count, seconds = len(calls), seconds + _LOOK
     return calls
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 
-_NAMED = 10
+_MOST_NAMES = 10
 
 
 class TaskOutputParams(msgspec.Struct, frozen=True):
@@ -18,9 +18,9 @@ async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
     """Return a task's state and its last text, as stored."""
     report = ctx.session.subagent(params.task_id)
     if report is None:
-        known = ", ".join(f"{one.id} ({one.title})" for one in ctx.session.subagents()[:_NAMED]) or "none"
-        other = " Ask bash_output about a background command." if params.task_id.startswith("bash_") else ""
-        raise ToolFailure(f"There is no task {params.task_id} in this session.{other} Known: {known}.")
+        names = ", ".join(f"{one.id} ({one.title})" for one in ctx.session.subagents()[:_MOST_NAMES]) or "none"
+        hint = " Ask bash_output about a background command." if params.task_id.startswith("bash_") else ""
+        raise ToolFailure(f"There is no task {params.task_id} in this session.{hint} Known: {names}.")
     text = report.text or "(nothing said yet)"
     why = f"\n{report.reason}" if report.reason else ""
     output = (

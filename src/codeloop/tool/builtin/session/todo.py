@@ -27,7 +27,7 @@ class TodoWriteParams(msgspec.Struct, frozen=True):
 STATES = {"completed": "done", "in_progress": "in progress", "pending": "pending", "cancelled": "cancelled"}
 
 
-def _result(todos: list[Todo], output: str) -> ToolResult:
+def _make_result(todos: list[Todo], output: str) -> ToolResult:
     """Make a result with the list for clients, and the number of open todos as its title."""
     data: list[dict[str, str]] = msgspec.to_builtins(todos)
     is_open = [todo for todo in todos if todo.status != "completed"]
@@ -56,7 +56,7 @@ async def todowrite(params: TodoWriteParams, ctx: ToolContext) -> ToolResult:
     await ctx.ask(Need(permission="todowrite", patterns=("*",), always=("*",)))
     todos = [Todo(content=item.content, status=item.status, priority=item.priority) for item in params.todos]
     ctx.session.set_todos(todos)
-    return _result(todos, _format_counts(todos))
+    return _make_result(todos, _format_counts(todos))
 
 
 class TodoReadParams(msgspec.Struct, frozen=True):
@@ -68,4 +68,4 @@ async def todoread(_: TodoReadParams, ctx: ToolContext) -> ToolResult:
     """Return the session's task list."""
     await ctx.ask(Need(permission="todoread", patterns=("*",), always=("*",)))
     todos = ctx.session.todos()
-    return _result(todos, msgspec.json.format(msgspec.json.encode(todos), indent=2).decode())
+    return _make_result(todos, msgspec.json.format(msgspec.json.encode(todos), indent=2).decode())

@@ -23,11 +23,11 @@ from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR
 from codeloop.tool.builtin.shell.denied_paths import deny_paths, has_denials, set_denied_aside
 from codeloop.tool.builtin.shell.editor_terminal import TERMINAL, run_in_editor
-from codeloop.tool.builtin.shell.facts import facts_of
+from codeloop.tool.builtin.shell.facts import gather_facts
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
-from codeloop.tool.builtin.shell.set_aside import decide_on
+from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.builtin.shell.touched_files import find_touched
-from codeloop.tool.builtin.shell.unsandboxed import UnsandboxedLine
+from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLine
 from codeloop.tool.file_access import folder_of, format_path, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.scratch import expand_outputs, shorten_output
@@ -38,24 +38,24 @@ from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
-_NOT_FOUND = 127
+_CODE_NOT_FOUND = 127
 _NO_TOUCHES = Touches()
-_LOOKS = 3
+_MOST_LOOKUPS = 3
 """How often a line's files are looked up again when they changed while the user was asked."""
-_SAME = 0.05  # seconds: an answer this quick was not the user's, so the disk is not read again
+_QUICK_ANSWER = 0.05  # seconds: an answer this quick was not the user's, so the disk is not read again
 _SHORT = 4_096
 """Characters; shorter lines are analysed in a few ms, without a thread."""
-_UNKNOWN = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
-_TESTS = re.compile(
+_UNKNOWN_PROGRAM = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
+_TEST_COMMAND = re.compile(
     r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
 )
-_MISSING = "missing test packages"
+_PACKAGES_TOLD = "missing test packages"
 """Among what was said once in a work tree."""
-_NONE = (
+_NO_SANDBOX = (
     "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
     "are not proved to change nothing. `codeloop debug sandbox` says why."
 )
-_LEAKY = (
+_WEAK_SANDBOX = (
     "The sandbox does not count here: {}. So the profile auto asks about commands that are not proved to change "
     "nothing. `codeloop debug sandbox` says what it holds."
 )
@@ -79,70 +79,70 @@ class BashParams(Wire, rename=None):
 @tool("bash", params=BashParams, traits=Traits(concurrent=False, keep="tail"))
 async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     """Run the command, or start it in the background."""
-    _check(params)
+    _check_params(params)
     shells = ctx.workspace.shells
     if params.reset:
         shells.reset(ctx.session_id)
-    place = await _place(ctx, shells, leaves=bool(params.outside))
-    stands = shells.directory(place)
-    workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
-    before, looked = deny_paths(ctx.workspace, ctx.session), time.monotonic()
-    params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, workdir or stands))
-    sandbox = await _sandbox(ctx, before)
-    leaves = sandbox is not None and bool(params.outside)
-    sandbox = None if leaves else sandbox
-    line = await _ask(params, workdir or stands, ctx, place, sandbox, leaves=leaves)
+    context = await _make_context(ctx, shells, is_outside=bool(params.outside))
+    directory = shells.directory(context)
+    workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, directory).path
+    denials, looked_at = deny_paths(ctx.workspace, ctx.session), time.monotonic()
+    params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, workdir or directory))
+    sandbox = await _enter_sandbox(ctx, denials)
+    is_outside = sandbox is not None and bool(params.outside)
+    sandbox = None if is_outside else sandbox
+    line = await _ask(params, workdir or directory, ctx, context, sandbox, is_outside=is_outside)
     grants = line.grants(ctx.workspace) if sandbox is not None and not params.unchanged else NOTHING
     limits = deny_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
-    if policy is not None and (limits != before or time.monotonic() - looked > _SAME):
+    if policy is not None and (limits != denials or time.monotonic() - looked_at > _QUICK_ANSWER):
         policy = make_policy(ctx.workspace, limits)
     if workdir is not None and folder_of(workdir) != workdir:
-        where = "the working directory" if stands == ctx.workspace.directory else str(stands)
+        where = "the working directory" if directory == ctx.workspace.directory else str(directory)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await missing(ctx, ctx.workspace.resolve(str(workdir)), text))
-    timeout = min(params.timeout or shells.choose_timeout(place, params.command), SHELL_TIMEOUT_MAX.value) / 1000
+    timeout = min(params.timeout or shells.choose_timeout(context, params.command), SHELL_TIMEOUT_MAX.value) / 1000
     command = ShellCommand(params.command, timeout, workdir, policy, has_grants=grants != NOTHING)
     latest = ""
 
     def show(text: str) -> None:
         nonlocal latest
         latest = text
-        ctx.report(metadata=_metadata(params, text))
+        ctx.report(metadata=_make_metadata(params, text))
 
     try:
         if params.run_in_background:
-            return await _start(params, place, command, ctx)
-        outcome, terminal = await _run(params, ctx, place, (command, workdir or stands), sandbox, show)
+            return await _start(params, context, command, ctx)
+        outcome, terminal = await _run(params, ctx, context, (command, workdir or directory), sandbox, show)
     except asyncio.CancelledError:
-        output, told = append_notes(latest, ["The command was aborted; all its processes were ended."])
-        ctx.report(metadata=_metadata(params, output) | told)
+        output, marks = append_notes(latest, ["The command was aborted; all its processes were ended."])
+        ctx.report(metadata=_make_metadata(params, output) | marks)
         raise
     except OSError as error:
-        raise ToolFailure(f"The shell could not be started in {workdir or stands}: {error}") from error
-    aside = await decide_on(outcome.set_aside, ctx)
+        raise ToolFailure(f"The shell could not be started in {workdir or directory}: {error}") from error
+    decisions = await ask_to_keep(outcome.set_aside, ctx)
     warnings = [*outcome.warnings, *(set_denied_aside(ctx.workspace, ctx.session, limits) if sandbox else ())]
     for warning in warnings:
         ctx.session.warn(warning)
-    outcome = replace(outcome, notes=(*outcome.notes, *aside, *warnings))
-    where = _say_where(ctx, workdir or stands, shells.directory(place), outcome, moved=stands)
-    result = _format_result(params, outcome, timeout, ctx, (workdir or stands, where))
+    outcome = replace(outcome, notes=(*outcome.notes, *decisions, *warnings))
+    where = _note_folder(ctx, workdir or directory, shells.directory(context), outcome, before=directory)
+    result = _format_result(params, outcome, timeout, ctx, (workdir or directory, where))
     return replace(result, metadata={**result.metadata, TERMINAL: terminal}) if terminal else result
 
 
-async def _place(ctx: ToolContext, shells: Shells, *, leaves: bool) -> ShellContext:
+async def _make_context(ctx: ToolContext, shells: Shells, *, is_outside: bool) -> ShellContext:
     """Return the shell context of the session, with the variables that extensions set."""
     work = ctx.workspace
-    place = ShellContext(ctx.session_id, work.directory, work.environment, work.scratch)
-    asked = {"cwd": str(shells.directory(place)), "sessionID": ctx.session_id, "callID": ctx.call_id}
-    asked |= {"outside": True} if leaves else {}
-    variables = await ctx.session.hooks.shell_variables(asked)
+    context = ShellContext(ctx.session_id, work.directory, work.environment, work.scratch)
+    arguments = {"cwd": str(shells.directory(context)), "sessionID": ctx.session_id, "callID": ctx.call_id}
+    arguments |= {"outside": True} if is_outside else {}
+    variables = await ctx.session.hooks.shell_variables(arguments)
     if not variables:
-        return place
-    return replace(place, environment={**work.environment, **variables}, given=frozenset(variables))
+        return context
+    return replace(context, environment={**work.environment, **variables}, given=frozenset(variables))
 
 
-def _check(params: BashParams) -> None:
+def _check_params(params: BashParams) -> None:
     if not params.command.strip():
         raise ToolFailure("The command is empty.", advice="Give the command to run.")
     if "\0" in params.command or "\0" in (params.workdir or ""):
@@ -154,7 +154,7 @@ def _check(params: BashParams) -> None:
         raise ToolFailure(text, advice="Leave one out.")
 
 
-async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
+async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
     """Return the sandbox to run in, with what rules deny; None to run without.
 
     Raises ToolFailure where one is required and unavailable.
@@ -172,18 +172,18 @@ async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
     except SandboxRefused as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
-        _warn(ctx, _NONE)
+        _warn_once(ctx, _NO_SANDBOX)
         return None
     if sandbox.lack:
-        _warn(ctx, _LEAKY.format(sandbox.lack))
+        _warn_once(ctx, _WEAK_SANDBOX.format(sandbox.lack))
     return sandbox
 
 
-def _warn(ctx: ToolContext, note: str) -> None:
+def _warn_once(ctx: ToolContext, note: str) -> None:
     """Notify the user, once in a work tree."""
-    warned = ctx.workspace.shells.warned
-    if note not in warned:
-        warned.add(note)
+    shown_notes = ctx.workspace.shells.warned
+    if note not in shown_notes:
+        shown_notes.add(note)
         ctx.session.warn(note)
 
 
@@ -194,34 +194,34 @@ async def _ask(
     context: ShellContext,
     sandbox: Sandbox | None,
     *,
-    leaves: bool,
+    is_outside: bool,
 ) -> LineNeeds:
     """Ask for permission for the files that the command touches and for the command; return all its needs.
 
-    `leaves`: the command is to run outside the sandbox; one question covers all. An answer may take days, in
+    `is_outside`: the command is to run outside the sandbox; one question covers all. An answer may take days, in
     which a file can become a link: the files found afterwards must equal those that were asked about.
     """
-    asked: list[Need] = []
-    for _ in range(_LOOKS):
-        line = await _line(params.command, directory, ctx, context, sandbox)
+    earlier: list[Need] = []
+    for _ in range(_MOST_LOOKUPS):
+        line = await _find_line_needs(params.command, directory, ctx, context, sandbox)
         is_asked = _may_evade(line, sandbox) and has_denials(ctx.session)
         needs = line.all(ctx.workspace, ctx.session.judge, is_asked=is_asked)
-        if leaves:
-            said: JSON = {"command": params.command, "reason": params.outside}
-            said |= {WORKDIR: str(directory)} if directory != ctx.workspace.directory else {}
+        if is_outside:
+            metadata: JSON = {"command": params.command, "reason": params.outside}
+            metadata |= {WORKDIR: str(directory)} if directory != ctx.workspace.directory else {}
             need = make_need(params.command, line.analysis)
             if not need.unproven:
                 work = ctx.workspace
                 departure = UnsandboxedLine(work.root, work.environment, make_policy(work).writable)
                 need = replace(need, unproven=await asyncio.to_thread(departure.doubt, line.analysis.commands))
             if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
-                said |= {"doubt": need.unproven}
-            needs.insert(0, replace(need, permission="sandbox", always=(), metadata=said, traits=()))
-        if asked and all(need in asked for need in needs):
+                metadata |= {"doubt": need.unproven}
+            needs.insert(0, replace(need, permission="sandbox", always=(), metadata=metadata, traits=()))
+        if earlier and all(need in earlier for need in needs):
             return line
         if not await ctx.ask(*needs):
             return line
-        asked = needs
+        earlier = needs
     raise ToolFailure(
         "What the command touches changed each time it was allowed, so it was not run.", advice="Look at it again."
     )
@@ -232,12 +232,12 @@ def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:
     return (sandbox is None or not sandbox.holds) and not line.analysis.read_only and not line.is_plain
 
 
-async def _line(
+async def _find_line_needs(
     command: str, directory: Path, ctx: ToolContext, context: ShellContext, sandbox: Sandbox | None
 ) -> LineNeeds:
     """Look up what a command needs now."""
     shells = ctx.workspace.shells
-    facts = facts_of(command, directory, context, ctx.workspace, outside=sandbox is None)
+    facts = gather_facts(command, directory, context, ctx.workspace, outside=sandbox is None)
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
     is_short = len(command) < _SHORT
     analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
@@ -257,7 +257,7 @@ async def _line(
 async def _run(
     params: BashParams,
     ctx: ToolContext,
-    place: ShellContext,
+    context: ShellContext,
     command: tuple[ShellCommand, Path],
     sandbox: Sandbox | None,
     show: Callable[[str], None],
@@ -267,10 +267,10 @@ async def _run(
     if params.unchanged:
         from codeloop.tool.builtin.shell.last_commit import run_unchanged
 
-        return await run_unchanged(ctx, place, line, sandbox, show), ""
-    if line.policy is None and (in_editor := await run_in_editor(ctx, place, line, directory)) is not None:
+        return await run_unchanged(ctx, context, line, sandbox, show), ""
+    if line.policy is None and (in_editor := await run_in_editor(ctx, context, line, directory)) is not None:
         return in_editor
-    return await ctx.workspace.shells.run(place, line, show), ""
+    return await ctx.workspace.shells.run(context, line, show), ""
 
 
 async def _start(params: BashParams, context: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
@@ -279,21 +279,24 @@ async def _start(params: BashParams, context: ShellContext, command: ShellComman
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
     log = job.running.capture.path
-    started = f"Started in the background as {job.id}. Read its output with bash_output, stop it with bash_kill."
-    started += f" All of its output goes to {shorten_output(log)}." if log else ""
+    output = f"Started in the background as {job.id}. Read its output with bash_output, stop it with bash_kill."
+    output += f" All of its output goes to {shorten_output(log)}." if log else ""
     return ToolResult(
         title=params.command,
-        output=started,
-        metadata=_metadata(params, "") | {"id": job.id, "exit": None, "truncated": False, "outputPath": str(log or "")},
+        output=output,
+        metadata=_make_metadata(params, "")
+        | {"id": job.id, "exit": None, "truncated": False, "outputPath": str(log or "")},
     )
 
 
-def _say_where(ctx: ToolContext, ran: Path, now: Path, outcome: CommandResult, *, moved: Path) -> list[str]:
-    """Return the note on the next command's directory, if it was `moved`, or where one failed outside the root."""
-    if now != moved:
-        return [f"The working directory is now {_name_folder(ctx, now)}."]
-    if outcome.code != 0 and ran != ctx.workspace.directory:
-        return [f"It ran in {_name_folder(ctx, ran)}."]
+def _note_folder(
+    ctx: ToolContext, folder: Path, next_folder: Path, outcome: CommandResult, *, before: Path
+) -> list[str]:
+    """Return a note where the next command runs in another folder than `before`, or this one failed in another one."""
+    if next_folder != before:
+        return [f"The working directory is now {_name_folder(ctx, next_folder)}."]
+    if outcome.code != 0 and folder != ctx.workspace.directory:
+        return [f"It ran in {_name_folder(ctx, folder)}."]
     return []
 
 
@@ -307,62 +310,64 @@ def _format_result(
     params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, at: tuple[Path, list[str]]
 ) -> ToolResult:
     """Return the result of a command. `at`: where it ran, and the note on the next one's directory."""
-    ran, where = at
+    folder, where = at
     notes: list[str] = []
-    shown: list[str] = []
+    for_screen: list[str] = []
     if outcome.timed_out:
-        shown.append(f"The command was ended with all its processes after its timeout of {timeout * 1000:.0f} ms.")
+        for_screen.append(f"The command was ended with all its processes after its timeout of {timeout * 1000:.0f} ms.")
         notes.append(
-            f"{shown[-1]} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
+            f"{for_screen[-1]} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
             f"Give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use run_in_background where it only takes long."
         )
     if outcome.signal:
-        shown.append(f"The shell was ended by {outcome.signal}.")
-        notes.append(shown[-1])
+        for_screen.append(f"The shell was ended by {outcome.signal}.")
+        notes.append(for_screen[-1])
     elif outcome.code:
         notes.append(f"exit code {outcome.code}{_format_signal(outcome.code)}")
-        if outcome.code == _NOT_FOUND and (found := _UNKNOWN.search(outcome.output)):
-            shown.append(_instead(found[1], ctx))
-            notes.append(shown[-1])
-        elif missing := find_missing_module(outcome.output, ran, ctx.workspace.root) or _find_missing(params, ran, ctx):
+        if outcome.code == _CODE_NOT_FOUND and (match := _UNKNOWN_PROGRAM.search(outcome.output)):
+            for_screen.append(_suggest_program(match[1], ctx))
+            notes.append(for_screen[-1])
+        elif missing := find_missing_module(outcome.output, folder, ctx.workspace.root) or _find_missing_packages(
+            params, folder, ctx
+        ):
             notes.append(missing)
     notes += where
     if outcome.left:
-        left = (
+        remainder = (
             "1 process that it left running was" if outcome.left == 1 else f"{outcome.left} processes that it left were"
         )
-        shown.append(f"{left} ended.")
-        notes.append(f"{shown[-1]} Use run_in_background for what should keep running.")
+        for_screen.append(f"{remainder} ended.")
+        notes.append(f"{for_screen[-1]} Use run_in_background for what should keep running.")
     notes += outcome.notes
-    shown += map(for_user, outcome.notes)
-    metadata = _metadata(params, outcome.recent) | {
+    for_screen += map(strip_advice, outcome.notes)
+    metadata = _make_metadata(params, outcome.recent) | {
         "exit": outcome.code,
         "truncated": outcome.cut,
         "lines": outcome.lines,
         "duration": round(outcome.duration * 1000),
     }
-    if shown:
-        metadata["notes"] = shown
+    if for_screen:
+        metadata["notes"] = for_screen
     if outcome.signal:
         metadata["signal"] = outcome.signal
     if outcome.timed_out:
         metadata["timedOut"] = True
     if outcome.path is not None:
         metadata["outputPath"] = str(outcome.path)
-    output, told = append_notes(outcome.output or ("(no output)" if notes else "(no output, exit code 0)"), notes)
-    return ToolResult(title=params.command, output=output, metadata=metadata | told)
+    output, marks = append_notes(outcome.output or ("(no output)" if notes else "(no output, exit code 0)"), notes)
+    return ToolResult(title=params.command, output=output, metadata=metadata | marks)
 
 
-def _find_missing(params: BashParams, ran: Path, ctx: ToolContext) -> str:
+def _find_missing_packages(params: BashParams, folder: Path, ctx: ToolContext) -> str:
     """Return the missing packages that tests need, at the first failing test run of a work tree."""
-    warned = ctx.workspace.shells.warned
-    if not _TESTS.search(params.command) or _MISSING in warned:
+    shown_notes = ctx.workspace.shells.warned
+    if not _TEST_COMMAND.search(params.command) or _PACKAGES_TOLD in shown_notes:
         return ""
-    warned.add(_MISSING)
-    return find_missing_test_packages(ran, ctx.workspace.root, ctx.workspace.environment)
+    shown_notes.add(_PACKAGES_TOLD)
+    return find_missing_test_packages(folder, ctx.workspace.root, ctx.workspace.environment)
 
 
-def _instead(name: str, ctx: ToolContext) -> str:
+def _suggest_program(name: str, ctx: ToolContext) -> str:
     """Return a note that a program is not installed, and which one may have been meant."""
     directory, path = ctx.workspace.directory, ctx.workspace.environment.get("PATH", "")
     own = [f"{folder}/{name}" for folder in (*OWN_PROGRAMS, "bin") if os.access(directory / folder / name, os.X_OK)]
@@ -380,7 +385,7 @@ def _format_signal(code: int) -> str:
         return ""
 
 
-def for_user(note: str) -> str:
+def strip_advice(note: str) -> str:
     """Return a note of the sandbox without its advice for the model."""
     return note.removesuffix(ASK_OUTSIDE).rstrip()
 
@@ -389,10 +394,10 @@ def append_notes(output: str, notes: list[str]) -> tuple[str, JSON]:
     """Append notes for the model to a command's output; return it, and metadata that marks them for screens."""
     if not notes:
         return output, {MODEL_NOTES: ""}
-    told = "\n".join(notes)
-    block = f"{SHELL_NOTES}{told}\n</shell_metadata>"
+    text = "\n".join(notes)
+    block = f"{SHELL_NOTES}{text}\n</shell_metadata>"
     return output.rstrip() + block, {MODEL_NOTES: block}
 
 
-def _metadata(params: BashParams, output: str) -> JSON:
+def _make_metadata(params: BashParams, output: str) -> JSON:
     return {"output": output} | ({"description": params.description} if params.description else {})

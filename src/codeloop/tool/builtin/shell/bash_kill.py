@@ -15,9 +15,9 @@ class BashKillParams(Wire):
 async def bash_kill(params: BashKillParams, ctx: ToolContext) -> ToolResult:
     """End it with everything it started."""
     job = find_job(params.id, ctx)
-    ended = await job.kill()
+    was_running = await job.kill()
     before = f"had exited before, with code {job.code}" if job.status == "exited" else "had been ended before"
-    output = f"{job.id} was ended with all its processes." if ended else f"{job.id} {before}."
+    output = f"{job.id} was ended with all its processes." if was_running else f"{job.id} {before}."
     return ToolResult(
         title=job.command,
         output=output,

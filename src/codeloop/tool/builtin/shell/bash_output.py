@@ -7,8 +7,8 @@ from msgspec import Meta
 
 from codeloop.schema.limits import SHELL_WAIT
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.shell.bash import append_notes, for_user
-from codeloop.tool.builtin.shell.set_aside import decide_on
+from codeloop.tool.builtin.shell.bash import append_notes, strip_advice
+from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.background import Job, JobOutput
 
@@ -25,10 +25,10 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     """Return the new output of a background command and whether it still runs."""
     job = find_job(params.id, ctx)
     news = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
-    notes = [*news.notes, *(await decide_on(news.set_aside, ctx)), *news.warnings]
+    notes = [*news.notes, *(await ask_to_keep(news.set_aside, ctx)), *news.warnings]
     for warning in news.warnings:
         ctx.session.warn(warning)
-    output, told = append_notes(news.output or "(no new output)", [_status(job, news), *notes])
+    output, marks = append_notes(news.output or "(no new output)", [_describe_status(job, news), *notes])
     return ToolResult(
         title=job.command,
         output=output,
@@ -40,8 +40,8 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
             "truncated": news.cut,
             "outputPath": str(job.running.capture.path or ""),
         }
-        | ({"notes": [*map(for_user, notes)]} if notes else {})
-        | told,
+        | ({"notes": [*map(strip_advice, notes)]} if notes else {})
+        | marks,
     )
 
 
@@ -53,13 +53,13 @@ def find_job(name: str, ctx: ToolContext) -> Job:
     jobs = {job.id: job for job in ctx.workspace.shells.jobs.all() if ctx.session.includes(job.session)}
     job = jobs.get(name) or jobs.get(f"bash_{name}")
     if job is None:
-        known = ", ".join(f"{one.id} ({one.status})" for one in jobs.values()) or "none"
-        other = " Ask task_output about a task." if name.startswith("ses_") else ""
-        raise ToolFailure(f"There is no background command {name}.{other} Known: {known}.")
+        names = ", ".join(f"{one.id} ({one.status})" for one in jobs.values()) or "none"
+        hint = " Ask task_output about a task." if name.startswith("ses_") else ""
+        raise ToolFailure(f"There is no background command {name}.{hint} Known: {names}.")
     return job
 
 
-def _status(job: Job, news: JobOutput) -> str:
+def _describe_status(job: Job, news: JobOutput) -> str:
     match news.status:
         case "running":
             return f"{job.id} has been running for {time.monotonic() - job.began:.0f} s."

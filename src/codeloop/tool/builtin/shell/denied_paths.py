@@ -21,19 +21,19 @@ _PROBE = "\ue000any"
 
 def deny_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NOTHING) -> SandboxGrants:
     """Return grants extended by the paths that a session's rules deny. Reads the disk where a rule denies a path."""
-    kept = tuple(_paths(workspace, session, "edit"))
-    unseen = tuple(path for path in _paths(workspace, session, "read") if os.path.lexists(path))
-    return replace(grants, kept=kept, unseen=unseen) if kept or unseen else grants
+    unwritable = tuple(_paths(workspace, session, "edit"))
+    unreadable = tuple(path for path in _paths(workspace, session, "read") if os.path.lexists(path))
+    return replace(grants, kept=unwritable, unseen=unreadable) if unwritable or unreadable else grants
 
 
 def set_denied_aside(workspace: Workspace, session: CallSession, before: SandboxGrants) -> list[str]:
     """Move away new files where rules deny writing; return a note for the model and the user."""
-    aside = workspace.scratch.with_name("set-aside")
-    known = set(before.kept)
-    found = [path for path in _paths(workspace, session, "edit") if path not in known and os.path.lexists(path)]
-    moved = {path: target for path in found if (target := move_away(path, aside)) is not None}
+    folder = workspace.scratch.with_name("set-aside")
+    earlier = set(before.kept)
+    new = [path for path in _paths(workspace, session, "edit") if path not in earlier and os.path.lexists(path)]
+    targets = {path: target for path in new if (target := move_away(path, folder)) is not None}
     return [
-        f"{workspace.relative(path)} may not be written by a rule: it was moved to {moved[path]}." for path in moved
+        f"{workspace.relative(path)} may not be written by a rule: it was moved to {targets[path]}." for path in targets
     ]
 
 
@@ -65,11 +65,11 @@ def _find_denied(workspace: Workspace, session: CallSession, permission: str, pa
         return
     files = [path / each for each in _below(path, BASH_FILES.value)]
     names = {permission_name(workspace, file): file for file in files}
-    judged = session.judge(permission, [*names, f"{name}/{_PROBE}"])
-    if judged and all(judged.get(each) == "deny" for each in (*names, f"{name}/{_PROBE}")):
+    verdicts = session.judge(permission, [*names, f"{name}/{_PROBE}"])
+    if verdicts and all(verdicts.get(each) == "deny" for each in (*names, f"{name}/{_PROBE}")):
         yield path
     else:
-        yield from (file for each, file in names.items() if judged.get(each) == "deny")
+        yield from (file for each, file in names.items() if verdicts.get(each) == "deny")
 
 
 def _candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:

@@ -34,25 +34,25 @@ async def run_in_editor(
     began = time.monotonic()
     arguments = (*find_shell(context.environment), "-c", command.text)
     try:
-        ended = await run(EditorCommand(context.session, arguments, directory, variables, command.timeout, show))
+        ending = await run(EditorCommand(context.session, arguments, directory, variables, command.timeout, show))
     except CodeloopError as error:
         raise ToolFailure(f"The editor did not run the command in a terminal: {error}") from error
-    if ended is None:
+    if ending is None:
         return None
     capture = OutputBuffer(context.scratch)
-    capture.feed(ended.output.encode())
+    capture.feed(ending.output.encode())
     capture.close()
-    taken = capture.take()
+    shown_output = capture.take()
     result = CommandResult(
-        output=taken.text,
-        recent=taken.printed,
-        code=ended.code,
-        signal=ended.signal,
-        timed_out=ended.timed_out,
+        output=shown_output.text,
+        recent=shown_output.printed,
+        code=ending.code,
+        signal=ending.signal,
+        timed_out=ending.timed_out,
         left=0,
-        cut=taken.is_cut,
-        path=taken.path,
+        cut=shown_output.is_cut,
+        path=shown_output.path,
         duration=time.monotonic() - began,
-        lines=capture.lines + (bool(taken.printed) and not taken.printed.endswith("\n")),
+        lines=capture.lines + (bool(shown_output.printed) and not shown_output.printed.endswith("\n")),
     )
-    return result, ended.terminal_id
+    return result, ending.terminal_id

@@ -12,7 +12,7 @@ from codeloop.workspace.process.shells import ShellContext, find_shell
 from codeloop.workspace.workspace import Workspace
 
 
-def facts_of(
+def gather_facts(
     line: str, directory: Path, context: ShellContext, workspace: Workspace, *, outside: bool = False
 ) -> Facts:
     """Return the facts for a line that runs in a directory, in the current shell state of its session.
@@ -24,23 +24,23 @@ def facts_of(
     path = SearchPath(environment, roots)
 
     def program(name: str) -> ProgramFacts:
-        found = path.find(name)
-        return ProgramFacts(found.path, found.doubt, found.is_behind)
+        location = path.find(name)
+        return ProgramFacts(location.path, location.doubt, location.is_behind)
 
     def repository(folder: str) -> GitFacts:
-        found = find_repository(folder, workspace.root, environment)
-        return GitFacts(found.foreign, found.runs, found.is_below)
+        known_repository = find_repository(folder, workspace.root, environment)
+        return GitFacts(known_repository.foreign, known_repository.runs, known_repository.is_below)
 
     return Facts(
         directories=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
         home=environment.get("HOME", ""),
-        doubt=_doubt(line, context, workspace.shells.list_changed_variables(context, outside=outside), roots),
+        doubt=_find_doubt(line, context, workspace.shells.list_changed_variables(context, outside=outside), roots),
         program=program,
         repository=repository,
     )
 
 
-def _doubt(line: str, context: ShellContext, changed: Mapping[str, str], roots: tuple[str, ...]) -> str:
+def _find_doubt(line: str, context: ShellContext, changed: Mapping[str, str], roots: tuple[str, ...]) -> str:
     """Return why nothing can be proved about any line here."""
     environment = context.environment
     if Path(find_shell(environment)[0]).name != "bash":

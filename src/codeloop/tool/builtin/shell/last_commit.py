@@ -37,7 +37,7 @@ _OUTPUTS = frozenset({
     ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".codeloop", ".opencode",
 })  # fmt: skip
 """Ignored entries that are not shown: they are made of the changed files, or they are ours."""
-_NAMED = 5
+_MOST_NAMES = 5
 """Links that a note names."""
 _OUTPUT_ENDS = (".pyc", ".pyo", ".log", ".o", ".class", ".tmp", ".swp")
 
@@ -69,16 +69,16 @@ async def run_unchanged(
         try:
             await _fill(git, commit.name, copy)
             hidden = policy.hidden if policy is not None else ()
-            borrowed = await asyncio.to_thread(_keep_inside, root, copy, await _list_borrowed(git, hidden))
+            ignored_paths = await asyncio.to_thread(_keep_inside, root, copy, await _list_needed_ignored(git, hidden))
             is_mounted = sandbox is not None and sandbox.replaces_temporary
             if policy is not None:
                 secrets = await asyncio.to_thread(_keep_inside, root, copy, hidden)
                 await asyncio.to_thread(_remove, [copy / each.relative_to(root) for each in secrets])
-                own = _set_replica(policy, copy, borrowed, is_mounted=is_mounted)
+                own = _set_replica(policy, copy, ignored_paths, is_mounted=is_mounted)
             left_out = list[str]()
             if not is_mounted:
                 left_out = await asyncio.to_thread(_drop_links, root, copy, commit.links)
-                _link(root, copy, borrowed)
+                _link(root, copy, ignored_paths)
             inside = root if is_mounted else copy
             directory = _find_directory(command.directory or shells.directory(context), root, copy, inside)
             apart = replace(command, policy=own, directory=directory, is_apart=True)
@@ -91,8 +91,8 @@ async def run_unchanged(
     if not is_mounted:
         where += f" The copy was in {copy}: what is installed from the project's own folder was that with the changes."
     if left_out:
-        more = ", ..." if len(left_out) > _NAMED else ""
-        where += f" Links that the project does not have so were left out: {', '.join(left_out[:_NAMED])}{more}."
+        more = ", ..." if len(left_out) > _MOST_NAMES else ""
+        where += f" Links that the project does not have so were left out: {', '.join(left_out[:_MOST_NAMES])}{more}."
     return replace(outcome, notes=(where, *outcome.notes))
 
 
@@ -103,19 +103,19 @@ async def _look_at(git: Git) -> _Commit:
     full = await git.commit("HEAD")
     if full is None:
         raise ToolFailure("This repository has no commit yet.", advice="Leave out unchanged.")
-    printed = await git.ask("ls-tree", "-r", "-l", "-z", full, cap=COMMIT_FILES.value * _ROW)
-    lines = [row.partition("\t") for row in os.fsdecode(printed.data).split("\0") if row]
+    listing = await git.ask("ls-tree", "-r", "-l", "-z", full, cap=COMMIT_FILES.value * _ROW)
+    lines = [row.partition("\t") for row in os.fsdecode(listing.data).split("\0") if row]
     rows = [line[0].split() for line in lines]
     sizes = [int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal()]
     links = [name for facts, _, name in lines if facts.startswith(_LINK)]
-    found = _Commit(full, sum(row[0] == _SUBMODULE for row in rows), len(rows), sum(sizes), links)
-    if found.submodules:
+    commit = _Commit(full, sum(row[0] == _SUBMODULE for row in rows), len(rows), sum(sizes), links)
+    if commit.submodules:
         text = "The last commit has submodules, and a copy would lack their files."
         raise ToolFailure(text, advice="Leave out unchanged; read old files with `git show HEAD:path`.")
-    if not printed.whole or found.files > COMMIT_FILES.value or found.size > COMMIT_SIZE.value:
+    if not listing.whole or commit.files > COMMIT_FILES.value or commit.size > COMMIT_SIZE.value:
         most = f"{COMMIT_FILES.value:,} files and {COMMIT_SIZE.value // 10**6:,} MB"
         raise ToolFailure(f"The last commit is too large to be copied: at most {most}.", advice="Leave out unchanged.")
-    return found
+    return commit
 
 
 def _make_folder(top: Path) -> Path:
@@ -140,7 +140,7 @@ async def _fill(git: Git, commit: str, copy: Path) -> None:
         raise ToolFailure(f"git can't copy the last commit: {describe_failure(printed)}")
 
 
-async def _list_borrowed(git: Git, hidden: Collection[Path]) -> list[Path]:
+async def _list_needed_ignored(git: Git, hidden: Collection[Path]) -> list[Path]:
     """Return the ignored entries that commands need (`node_modules`): folders and files that are in no commit."""
     words, most = ("ls-files", "--others", "--directory", "-z"), COMMIT_FILES.value * _ROW
     ignored = await git.ask(*words, "--ignored", "--exclude-standard", cap=most)

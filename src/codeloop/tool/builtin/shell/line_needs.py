@@ -90,7 +90,7 @@ class LineNeeds:
             )
 
     def _edits(self, workspace: Workspace) -> Iterable[Need]:
-        possible = [ANY] if self.files.may_write else _inside(workspace, self.files.fills)
+        possible = [ANY] if self.files.may_write else _make_patterns_below(workspace, self.files.fills)
         shown: JSON = {"command": self.command}
         yield from edit_needs(workspace, self.files.writes, shown, tuple(possible))
         if self.files.unseen and "sandboxed" not in self.traits:  # a sandbox keeps these as they are
@@ -131,7 +131,7 @@ def _is_kept(name: str) -> bool:
     return is_secret(name) or is_protected(name)
 
 
-def _inside(workspace: Workspace, folders: Iterable[Path]) -> list[str]:
+def _make_patterns_below(workspace: Workspace, folders: Iterable[Path]) -> list[str]:
     """Return patterns for everything below folders, in the form that rules are compared with."""
     names = [permission_name(workspace, folder) for folder in folders]
     return [ANY if name == "." else f"{name}/{ANY}" for name in names]

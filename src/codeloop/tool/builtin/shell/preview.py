@@ -7,7 +7,7 @@ from typing import Literal
 
 from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.shell.facts import facts_of
+from codeloop.tool.builtin.shell.facts import gather_facts
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
@@ -50,29 +50,29 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
     except SandboxRefused as error:
         return SandboxPreview(backend="", reason=str(error))
     context = ShellContext(session, workspace.directory, workspace.environment, workspace.scratch)
-    analysis = analyse(command, facts_of(command, directory, context, workspace))
+    analysis = analyse(command, gather_facts(command, directory, context, workspace))
     files = find_touched(analysis.touches, directory, workspace)
     files = files.map_paths(partial(shells.sandboxes.resolve_inside, sandbox))
     line = LineNeeds(command, analysis, files, directory)
-    granted = line.grants(workspace)
+    grants = line.grants(workspace)
     return SandboxPreview(
         backend=sandbox.backend,
         reason=sandbox.lack and f"{sandbox.lack}, so it does not count as one",
         network="off" if sandbox.backend == "landlock" and config.network == "hosts" else config.network,
         writable=[str(path) for path in policy.writable],
         touches=[
-            *_fates("write", (*files.writes, *files.fills), partial(_refuse_write, policy), granted.writable),
-            *_fates("read", files.reads, partial(_refuse_read, policy), granted.readable),
+            *_judge_paths("write", (*files.writes, *files.fills), partial(_refuse_write, policy), grants.writable),
+            *_judge_paths("read", files.reads, partial(_refuse_read, policy), grants.readable),
         ],
     )
 
 
-def _fates(
-    access: Literal["read", "write"], paths: Iterable[Path], refused: Callable[[Path], str], granted: Iterable[Path]
+def _judge_paths(
+    access: Literal["read", "write"], paths: Iterable[Path], explain: Callable[[Path], str], open_paths: Iterable[Path]
 ) -> Iterator[TouchedPath]:
     for path in dict.fromkeys(paths):
-        why = refused(path)
-        fate: Fate = "free" if not why else "opened" if path in granted else "blocked"
+        why = explain(path)
+        fate: Fate = "free" if not why else "opened" if path in open_paths else "blocked"
         yield TouchedPath(path=str(path), access=access, fate=fate, why=why)
 
 

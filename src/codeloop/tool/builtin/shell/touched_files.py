@@ -42,47 +42,49 @@ class TouchedFiles(Struct, frozen=True):
     may_read: bool
     may_write: bool
 
-    def map_paths(self, meant: Callable[[Path], Path | None]) -> "TouchedFiles":
+    def map_paths(self, resolve: Callable[[Path], Path | None]) -> "TouchedFiles":
         """Return a copy with the paths mapped by `meant` (None drops one), for a sandbox that sees other files."""
-        places = ("named", "reads", "below", "writes", "fills", "unseen")
-        found = {name: filter(None, map(meant, getattr(self, name))) for name in places}
-        return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in found.items()})
+        fields = ("named", "reads", "below", "writes", "fills", "unseen")
+        mapped = {name: filter(None, map(resolve, getattr(self, name))) for name in fields}
+        return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in mapped.items()})
 
 
 def find_touched(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
     """Resolve what a line touches when run in a directory. Reads the disk."""
-    place = _Place(directory, workspace)
-    reads = place.find_paths(touches.reads)
-    perhaps = [path for text in touches.perhaps for path in place.perhaps(text)]
-    searches, browses = place.find_paths(touches.searches), place.find_paths(touches.browses)
-    writes = place.find_paths(touches.writes, for_writing=True)
-    filled = place.find_paths(touches.fills, for_writing=True)
-    writes += [path for path in filled if _is_guarded(workspace.relative(path))]  # anything in it may be changed
-    fills = _drop_parents(filled)
-    unseen = [folder / _HOOKS for folder in place.find_paths(touches.unpacks, for_writing=True)]
-    copied = [path.relative_to(folder) for folder in searches for path in _find_protected(folder)] if fills else []
-    unseen += [folder / name for folder in fills for name in copied]
-    wholes = [path for folder in place.find_paths(touches.wholes) for path in _find_protected(folder)]
-    below = [*_below(searches, hidden=True), *_below(browses, hidden=False)]
-    names = place.find_paths(touches.names)
+    resolver = _PathResolver(directory, workspace)
+    reads = resolver.find_paths(touches.reads)
+    perhaps = [path for text in touches.perhaps for path in resolver.perhaps(text)]
+    searches, browses = resolver.find_paths(touches.searches), resolver.find_paths(touches.browses)
+    writes = resolver.find_paths(touches.writes, for_writing=True)
+    folders = resolver.find_paths(touches.fills, for_writing=True)
+    writes += [path for path in folders if _is_guarded(workspace.relative(path))]  # anything in it may be changed
+    fills = _drop_parents(folders)
+    unseen = [folder / _HOOKS for folder in resolver.find_paths(touches.unpacks, for_writing=True)]
+    copies = [path.relative_to(folder) for folder in searches for path in _find_protected(folder)] if fills else []
+    unseen += [folder / name for folder in fills for name in copies]
+    wholes = [path for folder in resolver.find_paths(touches.wholes) for path in _find_protected(folder)]
+    below = [*_list_below(searches, hidden=True), *_list_below(browses, hidden=False)]
+    names = resolver.find_paths(touches.names)
     is_uncertain = ANYWHERE in (*touches.reads, *touches.searches, *touches.browses, *touches.writes, *touches.names)
-    objects = _objects(touches, place)
-    is_full = place.is_full or max(len(below), len(objects)) > BASH_FILES.value
+    objects = _list_printed_by_git(touches, resolver)
+    is_full = resolver.is_full or max(len(below), len(objects)) > BASH_FILES.value
     return TouchedFiles(
         named=tuple(dict.fromkeys([directory, *names, *reads, *perhaps, *searches, *browses, *writes, *fills])),
         reads=tuple(dict.fromkeys([*reads, *perhaps, *searches, *browses])),
         below=tuple(dict.fromkeys(below[: BASH_FILES.value])),
         writes=tuple(dict.fromkeys([*(path for path in writes if _is_changed(path)), *wholes])),
-        fills=tuple(dict.fromkeys([*fills, *(path for path in place.find_paths(touches.wholes) if path.is_dir())])),
+        fills=tuple(dict.fromkeys([*fills, *(path for path in resolver.find_paths(touches.wholes) if path.is_dir())])),
         objects=tuple(objects),
         unseen=tuple(dict.fromkeys(unseen)),
-        is_uncertain=is_uncertain or place.is_full,
+        is_uncertain=is_uncertain or resolver.is_full,
         may_read=is_full or is_uncertain or ANYWHERE in touches.perhaps,
-        may_write=place.is_full or place.has_option or ANYWHERE in (*touches.writes, *touches.fills, *touches.wholes),
+        may_write=resolver.is_full
+        or resolver.has_option
+        or ANYWHERE in (*touches.writes, *touches.fills, *touches.wholes),
     )
 
 
-class _Place:
+class _PathResolver:
     """Where a line runs. `is_full`: a glob stood for too many files; `has_option`: for one that reads as an option."""
 
     def __init__(self, directory: Path, workspace: Workspace) -> None:
@@ -128,7 +130,7 @@ class _Place:
         for part in parts[first:]:
             if ANY in part:
                 pattern = part.replace(ANY, "*")
-                names = [(folder, name) for folder in folders for name in _names(folder, pattern)]
+                names = [(folder, name) for folder in folders for name in _match_names(folder, pattern)]
                 self.has_option = self.has_option or (not start and any(name.startswith("-") for _, name in names))
                 folders = [Path(os.path.realpath(folder / name)) for folder, name in names[: BASH_FILES.value]]
                 self.is_full = self.is_full or len(names) > BASH_FILES.value
@@ -137,7 +139,7 @@ class _Place:
         return [path for path in folders if os.path.lexists(path)]
 
 
-def _names(folder: Path, pattern: str) -> list[str]:
+def _match_names(folder: Path, pattern: str) -> list[str]:
     try:
         names = [entry.name for entry in folder.iterdir()]
     except OSError:
@@ -145,30 +147,32 @@ def _names(folder: Path, pattern: str) -> list[str]:
     return [name for name in names if matches(name, pattern) and (pattern.startswith(".") or not name.startswith("."))]
 
 
-def _objects(touches: Touches, place: "_Place") -> list[Path]:
+def _list_printed_by_git(touches: Touches, resolver: _PathResolver) -> list[Path]:
     """Return the tracked files that git prints, those with keys first: all of them, or only changed ones."""
     if not touches.objects and not touches.changes:
         return []
-    top = str(place.real(GIT_TOP))
-    words = place.find_paths(touches.revisions)
+    top = str(resolver.real(GIT_TOP))
+    words = resolver.find_paths(touches.revisions)
     limits = [path for path in words if os.path.lexists(path)]
     has_revision = len(limits) < len(words) or ANYWHERE in touches.revisions
-    scope = [f"{str(path).rstrip('/')}/" for path in limits or place.find_paths((*touches.objects, *touches.changes))]
+    scope = [
+        f"{str(path).rstrip('/')}/" for path in limits or resolver.find_paths((*touches.objects, *touches.changes))
+    ]
     folders = read_tracked_files(Path(top))
-    found: list[str] = []
+    paths: list[str] = []
     for folder, files in folders.items():
-        for name, known in files.items():
+        for name, entry in files.items():
             path = "/".join(filter(None, (top.rstrip("/"), folder, name)))
             is_meant = not scope or any(f"{path}/".startswith(each) for each in scope)
-            if is_meant and (touches.objects or has_revision or _differs(path, known)):
-                found.append(path)
-    secrets = [path for path in found if is_secret(path.removeprefix(top))]
-    return [Path(path) for path in dict.fromkeys([*secrets, *found][: BASH_FILES.value + 1])]
+            if is_meant and (touches.objects or has_revision or _differs(path, entry)):
+                paths.append(path)
+    secrets = [path for path in paths if is_secret(path.removeprefix(top))]
+    return [Path(path) for path in dict.fromkeys([*secrets, *paths][: BASH_FILES.value + 1])]
 
 
-def _differs(path: str, known: Any) -> bool:
+def _differs(path: str, entry: Any) -> bool:
     try:
-        return not known.same(os.lstat(path))
+        return not entry.same(os.lstat(path))
     except OSError:
         return True
 
@@ -188,34 +192,34 @@ def _drop_parents(folders: list[Path]) -> list[Path]:
     return [folder for folder in folders if folder not in parents or not folder.is_dir()]
 
 
-def _below(folders: list[Path], *, hidden: bool) -> list[Path]:
-    found: list[Path] = []
+def _list_below(folders: list[Path], *, hidden: bool) -> list[Path]:
+    paths: list[Path] = []
     for folder in folders:
         for path in _walk(folder, hidden=hidden):
-            found.append(path)
-            if len(found) > BASH_FILES.value:
-                return found
-    return found
+            paths.append(path)
+            if len(paths) > BASH_FILES.value:
+                return paths
+    return paths
 
 
 def _walk(folder: Path, *, hidden: bool) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
+    for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git" and (hidden or not name.startswith("."))]
         for name in files:
             if hidden or not name.startswith("."):
-                yield Path(place, name)
+                yield Path(top, name)
 
 
 def _find_protected(folder: Path) -> Iterator[Path]:
     """Yield the protected files and folders that are lost with a folder."""
     if not folder.is_dir():
         return
-    seen = 0
-    for place, folders, files in os.walk(folder):
+    count = 0
+    for top, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            seen += 1
-            if is_protected(str(Path(place, name).relative_to(folder))):
-                yield Path(place, name)
+            count += 1
+            if is_protected(str(Path(top, name).relative_to(folder))):
+                yield Path(top, name)
         folders[:] = [name for name in folders if name != ".git"]
-        if seen > BASH_FILES.value:
+        if count > BASH_FILES.value:
             return

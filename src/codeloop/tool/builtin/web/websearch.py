@@ -30,11 +30,11 @@ def websearch(service: SearchService) -> Tool:
     @tool("websearch", params=WebsearchParams, traits=READ_ONLY)
     async def run(params: WebsearchParams, ctx: ToolContext) -> ToolResult:
         query = check_query(params.query)
-        given: JSON = {"query": query, "numResults": params.num_results, "provider": service.provider}
-        await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=given))
-        found = await service.results(service.search, query, params.num_results)
-        metadata: JSON = {"provider": service.provider, "results": found.count, "truncated": False}
-        return ToolResult(query, found.text or "No results. Try other words.", metadata)
+        arguments: JSON = {"query": query, "numResults": params.num_results, "provider": service.provider}
+        await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=arguments))
+        result = await service.results(service.search, query, params.num_results)
+        metadata: JSON = {"provider": service.provider, "results": result.count, "truncated": False}
+        return ToolResult(query, result.text or "No results. Try other words.", metadata)
 
     return run
 
@@ -45,10 +45,10 @@ def codesearch(service: SearchService, code: Search) -> Tool:
     @tool("codesearch", params=CodesearchParams, traits=replace(READ_ONLY, permission="websearch"))
     async def run(params: CodesearchParams, ctx: ToolContext) -> ToolResult:
         query = check_query(params.query)
-        given: JSON = {"query": query, "tokens": params.tokens, "provider": service.provider}
-        await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=given))
-        found = await service.results(code, query, params.tokens)
+        arguments: JSON = {"query": query, "tokens": params.tokens, "provider": service.provider}
+        await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=arguments))
+        result = await service.results(code, query, params.tokens)
         metadata: JSON = {"provider": service.provider, "truncated": False}
-        return ToolResult(query, found.text or "Nothing was found. Name the library and what it should do.", metadata)
+        return ToolResult(query, result.text or "Nothing was found. Name the library and what it should do.", metadata)
 
     return run

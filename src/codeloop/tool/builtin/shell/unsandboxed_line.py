@@ -75,8 +75,8 @@ class UnsandboxedLine:
                 continue
             if words[0] != "git" or len(words) < 2 or words[1] not in _OPTIONS:
                 return f"only git {', '.join(_OPTIONS)} are known to run nothing that sandboxed commands wrote"
-            if found := self._git_doubt(words[1], words[2:]):
-                return found
+            if reason := self._git_doubt(words[1], words[2:]):
+                return reason
         return ""
 
     def _git_doubt(self, name: str, words: Sequence[str]) -> str:
@@ -87,13 +87,13 @@ class UnsandboxedLine:
         folder = git_folder(self._root)
         if folder is None:
             return "the repository is not known"
-        shared = common_folder(folder)
-        settings = list(self._settings(shared / "config", folder / "config.worktree"))
+        common = common_folder(folder)
+        settings = list(self._settings(common / "config", folder / "config.worktree"))
         operands = [word for word in words if not word.startswith("-")]
-        hooks = "" if "--no-verify" in options and name == "push" else self._hook_doubt(name, shared, settings)
+        hooks = "" if "--no-verify" in options and name == "push" else self._hook_doubt(name, common, settings)
         return (
             hooks
-            or next((found for setting in settings if (found := self._setting_doubt(setting))), "")
+            or next((reason for setting in settings if (reason := self._setting_doubt(setting))), "")
             or self._remote_doubt(operands[:1], settings)
             or self._submodule_doubt(name, options, folder)
             or self._surroundings_doubt()
@@ -117,17 +117,17 @@ class UnsandboxedLine:
         if programs and "include" not in setting.name:
             return f"{setting.name} runs `{programs[0]}`, which may load what lies in the project"
         start = ".git/" if setting.name.startswith("include") else ""  # where the file lies that says so
-        place = next((word for word in words if "/" in word and self._is_writable(start + word)), None)
-        return f"{setting.name} leads to {place}, where sandboxed commands may write" if place else ""
+        path = next((word for word in words if "/" in word and self._is_writable(start + word)), None)
+        return f"{setting.name} leads to {path}, where sandboxed commands may write" if path else ""
 
-    def _hook_doubt(self, name: str, shared: Path, settings: Sequence[GitSetting]) -> str:
+    def _hook_doubt(self, name: str, common: Path, settings: Sequence[GitSetting]) -> str:
         own = [setting.value for setting in settings if setting.name == "core.hookspath"]
-        folder = Path(os.path.realpath(self._root / at_home(own[-1], self._home))) if own else shared / "hooks"
+        folder = Path(os.path.realpath(self._root / at_home(own[-1], self._home))) if own else common / "hooks"
         try:
-            found = [path for path in folder.iterdir() if path.suffix != ".sample"]
+            paths = [path for path in folder.iterdir() if path.suffix != ".sample"]
         except OSError:
             return ""
-        for path in found:
+        for path in paths:
             if _HOOKS[name] and path.name not in _HOOKS[name]:
                 continue
             if own and self._is_writable(str(folder)):
@@ -138,16 +138,16 @@ class UnsandboxedLine:
                 return f"its {path.name} hook may run what lies in the project"
         return ""
 
-    def _remote_doubt(self, named: Sequence[str], settings: Sequence[GitSetting]) -> str:
+    def _remote_doubt(self, remotes: Sequence[str], settings: Sequence[GitSetting]) -> str:
         urls = {
             setting.name.split(".", 1)[1].rpartition(".")[0]: setting.value
             for setting in settings
             if re.fullmatch(r"remote\..*\.(url|pushurl)", setting.name)
         }
-        for name in named:
+        for name in remotes:
             if name not in urls and not _URL.fullmatch(name):
                 return f"{name} is not a remote of the repository, so it may be a folder whose hooks would run"
-        for url in [*named, *urls.values()] if named else urls.values():
+        for url in [*remotes, *urls.values()] if remotes else urls.values():
             is_name = url in urls
             if not is_name and not _URL.fullmatch(url) and ("::" in url or self._is_writable(url)):
                 return f"the remote {url} lies where sandboxed commands may write"

@@ -56,7 +56,7 @@ async def run_call(
         if begin is not None:
             await begin(prepared)
         return await prepared.run(ctx)
-    given: JSON = {
+    call_input: JSON = {
         "tool": prepared.tool.name,
         "sessionID": ctx.session_id,
         "callID": ctx.call_id,
@@ -64,32 +64,32 @@ async def run_call(
     }
     note: str | None = None
     if hooks.wants(BEFORE):
-        prepared, note = await _before(hooks, prepared, given)
+        prepared, note = await _run_before(hooks, prepared, call_input)
     if begin is not None:
         await begin(prepared)
     result = await prepared.run(ctx if prepared.hooked is None else HookedContext(ctx, prepared))
     if note:
         result = replace(result, output=f"{result.output}\n\n{note}")
-    return await _after(hooks, result, {**given, "args": prepared.input}) if hooks.wants(AFTER) else result
+    return await _run_after(hooks, result, {**call_input, "args": prepared.input}) if hooks.wants(AFTER) else result
 
 
-async def _before(hooks: HookRunner, prepared: PreparedCall, given: JSON) -> tuple[PreparedCall, str | None]:
+async def _run_before(hooks: HookRunner, prepared: PreparedCall, call_input: JSON) -> tuple[PreparedCall, str | None]:
     """Return the call as changed by extensions, and a note for its result."""
-    output = await hooks.run(BEFORE, given, {"args": prepared.input})
+    output = await hooks.run(BEFORE, call_input, {"args": prepared.input})
     if output["args"] != prepared.input:
         arguments = msgspec.json.encode(output["args"]).decode()
-        changed = Toolbox((prepared.tool,)).prepare(prepared.tool.name, arguments)
-        if isinstance(changed, InvalidToolCall):
-            raise ToolFailure(f"Not run: an extension changed the arguments of this call. {changed}")
-        prepared = replace(changed, note=prepared.note)
+        replacement = Toolbox((prepared.tool,)).prepare(prepared.tool.name, arguments)
+        if isinstance(replacement, InvalidToolCall):
+            raise ToolFailure(f"Not run: an extension changed the arguments of this call. {replacement}")
+        prepared = replace(replacement, note=prepared.note)
     return replace(prepared, hooked=output.get("permission")), output.get("context")
 
 
-async def _after(hooks: HookRunner, result: ToolResult, given: JSON) -> ToolResult:
+async def _run_after(hooks: HookRunner, result: ToolResult, call_input: JSON) -> ToolResult:
     """Return a result as changed by extensions."""
-    shown = {"title": result.title, "output": result.output, "metadata": result.metadata}
+    fields = {"title": result.title, "output": result.output, "metadata": result.metadata}
     try:
-        output = await hooks.run(AFTER, given, shown)
+        output = await hooks.run(AFTER, call_input, fields)
     except HookRefused as error:
         raise HookRefused(f"The call was made, and its result is withheld. {error}") from error
     metadata: JSON = output["metadata"]

@@ -21,18 +21,18 @@ _FILES = 20
 _SHOWN = 100_000  # bytes of each
 
 
-async def decide_on(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str]:
+async def ask_to_keep(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str]:
     """Ask about each file and restore what may stay; return a note for the model."""
     notes: list[str] = []
     for each in set_aside:
         name = permission_name(ctx.workspace, each.path)
         contents = await asyncio.to_thread(_describe_contents, each)
-        shown: JSON = {"keep": name + _name_only_file(each), "reason": _REASON, "diff": contents}
+        metadata: JSON = {"keep": name + _name_only_file(each), "reason": _REASON, "diff": contents}
         is_kept = False
         try:
             await ctx.ask(
-                Need(permission="sandbox", patterns=(f"keep {name}",), metadata=shown),
-                *edit_needs(ctx.workspace, [each.path], shown),
+                Need(permission="sandbox", patterns=(f"keep {name}",), metadata=metadata),
+                *edit_needs(ctx.workspace, [each.path], metadata),
             )
             is_kept = each.give_back()
         except (Denied, Rejected):
@@ -49,12 +49,12 @@ async def decide_on(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str
 
 def _describe_contents(set_aside: SetAside) -> str:
     """Return the diff that would create what was moved away (of a folder: its files)."""
-    moved = set_aside.moved
-    is_folder = moved.is_dir() and not moved.is_symlink()
-    found = (path for path in moved.rglob("*") if path.is_symlink() or not path.is_dir())
-    files = sorted(islice(found, _FILES + 1)) if is_folder else [moved]
+    folder = set_aside.moved
+    is_folder = folder.is_dir() and not folder.is_symlink()
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    files = sorted(islice(paths, _FILES + 1)) if is_folder else [folder]
     patches = [
-        unified_diff(str(set_aside.path / path.relative_to(moved)), "", _read(path)).patch for path in files[:_FILES]
+        unified_diff(str(set_aside.path / path.relative_to(folder)), "", _read(path)).patch for path in files[:_FILES]
     ]
     if not files:
         patches = [unified_diff(str(set_aside.path), "", "(an empty folder)\n").patch]
@@ -65,11 +65,11 @@ def _describe_contents(set_aside: SetAside) -> str:
 
 def _name_only_file(set_aside: SetAside) -> str:
     """Return the relative path of the only file in a folder; "" where the diff names the files."""
-    moved = set_aside.moved
-    if not moved.is_dir() or moved.is_symlink():
+    folder = set_aside.moved
+    if not folder.is_dir() or folder.is_symlink():
         return ""
-    files = list(islice((path for path in moved.rglob("*") if not path.is_dir()), 2))
-    return f"/{files[0].relative_to(moved)}" if len(files) == 1 else ""
+    files = list(islice((path for path in folder.rglob("*") if not path.is_dir()), 2))
+    return f"/{files[0].relative_to(folder)}" if len(files) == 1 else ""
 
 
 def _read(path: Path) -> str:
