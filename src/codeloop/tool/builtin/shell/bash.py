@@ -293,17 +293,12 @@ def _note_folder(
     ctx: ToolContext, folder: Path, next_folder: Path, outcome: CommandResult, *, before: Path
 ) -> list[str]:
     """Return a note where the next command runs in another folder than `before`, or this one failed in another one."""
+    shown = next_folder if next_folder != before else folder
+    name = format_path(ctx.workspace, shown)
+    name = str(shown) if name in {".", ""} else name
     if next_folder != before:
-        return [f"The working directory is now {_name_folder(ctx, next_folder)}."]
-    if outcome.code != 0 and folder != ctx.workspace.directory:
-        return [f"It ran in {_name_folder(ctx, folder)}."]
-    return []
-
-
-def _name_folder(ctx: ToolContext, folder: Path) -> str:
-    """Return a folder as the model reads it."""
-    name = format_path(ctx.workspace, folder)
-    return str(folder) if name in {".", ""} else name
+        return [f"The working directory is now {name}."]
+    return [f"It ran in {name}."] if outcome.code != 0 and folder != ctx.workspace.directory else []
 
 
 def _format_result(
