@@ -33,8 +33,8 @@ class JobAttempt:
 
         `is_stopping`: asked all the while. Raises Stopped; DriverLost; CodeloopError when git fails.
         """
-        if (done := read_result(self._final)) is not None:
-            return done
+        if (earlier_result := read_result(self._final)) is not None:
+            return earlier_result
         job, tree, branch = self._task.job, self._task.tree, f"codeloop/{self._task.job.id}"
 
         def git(*arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Works on a fleet's jobs: so many at once by each driver, each in a clone of its own."""
+"""Runs the jobs of a fleet: up to a given number at once with each driver, each in a clone of its own."""
 
 import threading
 import time
@@ -15,10 +15,10 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 Tell = Callable[[LedgerRow, JSON], object]
-"""Is told of each job that has ended, from any thread."""
+"""Called with each job that has ended and its result, from any thread."""
 
 
-class _Place:
+class _DriverState:
     """A driver, how many jobs it does now, and whether it can be reached."""
 
     def __init__(self, driver: Driver) -> None:
@@ -35,11 +35,11 @@ class _Place:
 
     @property
     def is_resting(self) -> bool:
-        """Whether it is waited before the next job, because the last one was lost."""
+        """Whether the next job has to wait a little, because the last one was lost."""
         return time.monotonic() < self._rest_until
 
-    def note(self, began: float, *, is_lost: bool) -> None:
-        """Count how a job that began then has ended; several that were lost together count once."""
+    def count_end(self, began: float, *, is_lost: bool) -> None:
+        """Count the end of a job that started at `began` (monotonic seconds); jobs lost together count once."""
         if not is_lost:
             self._losses = 0
         elif began > self._last_loss:
@@ -49,7 +49,7 @@ class _Place:
 
 
 class Coordinator:
-    """See the module. One works in a folder at a time; one that takes its place first ends what that one left."""
+    """Runs the jobs of one fleet. Only one runs in a folder at a time; the next one first ends what it left running."""
 
     def __init__(
         self, folder: Path, ledger: Ledger, flags: Sequence[str], drivers: Sequence[Driver], tell: Tell
@@ -57,16 +57,16 @@ class Coordinator:
         """Take the fleet in `folder`; `flags`: of `codeloop run`."""
         self._folder = folder
         self._flags = flags
-        self._places = [_Place(driver) for driver in drivers]
+        self._drivers = [_DriverState(driver) for driver in drivers]
         self._tell = tell
         self._ledger = ledger
         self._active: dict[str, threading.Thread] = {}
-        self._stopped: list[LedgerRow] = []
+        self._stopped_rows: list[LedgerRow] = []
         """Those whose work was ended by a stop; they are given back together, however many there are."""
         self._has_ended = threading.Event()
         self.is_stopping = False
         """Whether no more jobs are started, and those that run are ended."""
-        self.lost: dict[str, str] = {}
+        self.lost_drivers: dict[str, str] = {}
         """Drivers that were given up, and why."""
 
     def work(self, at_once: int) -> None:
@@ -102,7 +102,7 @@ class Coordinator:
         look = time.monotonic() + FLEET_ORPHANS.seconds
         while True:
             self.is_stopping = self.is_stopping or self._ledger.is_stopping
-            can_start = not self.is_stopping and not all(place.is_lost for place in self._places)
+            can_start = not self.is_stopping and not all(state.is_lost for state in self._drivers)
             if can_start:
                 if time.monotonic() > look:
                     self._take_orphans()
@@ -114,14 +114,14 @@ class Coordinator:
             self._has_ended.clear()
 
     def _start_jobs(self, at_once: int) -> None:
-        """Start a thread for each job that waits, in turn at each place, while there is room."""
-        while free := [place for place in self._places if place.running < at_once and _is_free(place)]:
-            for place in free:
+        """Start a thread for each job that waits, for one driver after the other, while there is room."""
+        while free := [state for state in self._drivers if state.running < at_once and _is_free(state)]:
+            for state in free:
                 row = self._ledger.claim()
                 if row is None:
                     return
-                place.running += 1
-                thread = threading.Thread(target=self._work, args=(row, place), daemon=True)
+                state.running += 1
+                thread = threading.Thread(target=self._work, args=(row, state), daemon=True)
                 self._active[row.job.id] = thread
                 thread.start()
 
@@ -132,34 +132,34 @@ class Coordinator:
             return
         end_programs((orphan.child, orphan.child_started) for orphan in orphans)
         for orphan in orphans:
-            for place in self._places:
-                place.driver.end_left(orphan.job_id, orphan.attempt)
+            for state in self._drivers:
+                state.driver.end_leftovers(orphan.job_id, orphan.attempt)
         self._ledger.give_back(*((orphan.job_id, orphan.attempt) for orphan in orphans))
 
     def _give_back_stopped(self) -> None:
         """Let the jobs wait again that the stop has ended. What takes long to remove is left to the next run."""
-        if self._stopped:
-            self._ledger.give_back(*((row.job.id, row.attempt) for row in self._stopped))
+        if self._stopped_rows:
+            self._ledger.give_back(*((row.job.id, row.attempt) for row in self._stopped_rows))
         deadline = time.monotonic() + FLEET_TIDY.seconds
-        for row in self._stopped:
+        for row in self._stopped_rows:
             if time.monotonic() < deadline:
                 remove_tree(self._attempt_folder(row))
 
     def _attempt_folder(self, row: LedgerRow) -> Path:
         return self._folder / "attempts" / f"{row.job.id}.{row.attempt}"
 
-    def _work(self, row: LedgerRow, place: _Place) -> None:
+    def _work(self, row: LedgerRow, state: _DriverState) -> None:
         """Do one job, in a thread of its own."""
         began = time.monotonic()
         try:
-            reason = self._do(row, place.driver)
-            place.note(began, is_lost=bool(reason))
-            if place.is_lost:
-                self.lost[place.driver.name] = reason
+            reason = self._do(row, state.driver)
+            state.count_end(began, is_lost=bool(reason))
+            if state.is_lost:
+                self.lost_drivers[state.driver.name] = reason
         except CodeloopError:  # the table is away: the main thread meets the same, and says so
             self.is_stopping = True
         finally:
-            place.running -= 1
+            state.running -= 1
             del self._active[row.job.id]
             self._has_ended.set()
 
@@ -167,10 +167,12 @@ class Coordinator:
         """Do one job; returns why its driver was lost, or ""."""
         job = row.job
         final = self._folder / "jobs" / job.id
-        if (known := read_result(final)) is not None and known == row.result:  # it has counted, and is to be done anew
-            kept = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
-            kept.parent.mkdir(exist_ok=True)
-            final.rename(kept)
+        if (
+            stored := read_result(final)
+        ) is not None and stored == row.result:  # it has counted, and is to be done anew
+            earlier = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
+            earlier.parent.mkdir(exist_ok=True)
+            final.rename(earlier)
         task = JobTask(job, row.attempt, self._attempt_folder(row), self._flags)
         attempt = JobAttempt(self._folder, driver, task)
         try:
@@ -179,7 +181,7 @@ class Coordinator:
             )
             driver.forget(job.id)
         except Stopped:
-            self._stopped.append(row)
+            self._stopped_rows.append(row)
             return ""
         except DriverLost as error:
             attempt.discard()
@@ -198,5 +200,5 @@ class Coordinator:
         return ""
 
 
-def _is_free(place: _Place) -> bool:
-    return not place.is_lost and not place.is_resting
+def _is_free(state: _DriverState) -> bool:
+    return not state.is_lost and not state.is_resting

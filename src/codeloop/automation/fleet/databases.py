@@ -31,16 +31,16 @@ def open_ledger(folder: Path, address: str = "") -> Ledger:
 
     `address`: of PostgreSQL; it is remembered. "": the one that was used before, else SQLite. Raises CodeloopError.
     """
-    remembered = folder / _ADDRESS
-    if not address and remembered.is_file():
-        address = remembered.read_text(encoding="utf-8")
+    address_file = folder / _ADDRESS
+    if not address and address_file.is_file():
+        address = address_file.read_text(encoding="utf-8")
     if not address:
         return Ledger(SqliteFile(folder / _FILE))
     if (folder / _FILE).exists():
         raise UsageProblem(f"The table of {folder.name} is in SQLite already. Give another fleet with --name.")
     ledger = Ledger(PostgresSchema(address, folder.name))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_atomically(remembered, address.encode())
+    write_atomically(address_file, address.encode())
     return ledger
 
 
@@ -154,8 +154,8 @@ class PostgresSchema:
         if self._connection is None or self._connection.closed:
             from psycopg import conninfo, sql
 
-            given = conninfo.conninfo_to_dict(self._address)
-            options = f"{given.get('options') or ''} {_KEEPALIVE}".strip()
+            parameters = conninfo.conninfo_to_dict(self._address)
+            options = f"{parameters.get('options') or ''} {_KEEPALIVE}".strip()
             fresh = self._psycopg.connect(
                 conninfo.make_conninfo(self._address, options=options),
                 autocommit=True,

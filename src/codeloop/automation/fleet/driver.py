@@ -66,7 +66,7 @@ class Driver(Protocol):
         """
         ...
 
-    def end_left(self, job_id: str, attempt: int) -> None:
+    def end_leftovers(self, job_id: str, attempt: int) -> None:
         """End what an attempt left whose coordinator was killed; its process on this machine has been ended."""
         ...
 

@@ -54,16 +54,16 @@ def read_jobs(file: Path) -> list[FleetJob]:
     if not rows or len(rows) > FLEET_JOBS.value:
         raise UsageProblem(f"{file} holds {len(rows)} jobs; it takes 1 to {FLEET_JOBS.value:,}.")
     jobs = [_make_job(file, number, row) for number, row in enumerate(rows, 1)]
-    seen: set[str] = set()
+    ids: set[str] = set()
     for job in jobs:
-        if job.id in seen:
+        if job.id in ids:
             raise UsageProblem(f"Two jobs of {file} are named {job.id}. Give each an id of its own.")
-        seen.add(job.id)
+        ids.add(job.id)
     return jobs
 
 
 def _rows(suffix: str, text: str) -> list[Any]:
-    found: Any
+    data: Any
     match suffix:
         case ".csv":
             return [{key: value for key, value in row.items() if value} for row in csv.DictReader(io.StringIO(text))]
@@ -73,23 +73,23 @@ def _rows(suffix: str, text: str) -> list[Any]:
             import yaml
 
             try:
-                found = yaml.safe_load(text)
+                data = yaml.safe_load(text)
             except yaml.YAMLError as error:
                 raise ValueError(str(error)) from error
         case _:
-            found = json.loads(text)
+            data = json.loads(text)
     try:
-        return msgspec.convert(found, list[Any])
+        return msgspec.convert(data, list[Any])
     except msgspec.ValidationError as error:
         raise ValueError("a list of jobs is expected") from error
 
 
 def _make_job(file: Path, number: int, row: Any) -> FleetJob:
     try:
-        given = msgspec.convert(row, dict[str, Any])
-        if isinstance(given.get("checks"), str):  # a cell of CSV
-            given["checks"] = [given["checks"]]
-        job = msgspec.convert(given, FleetJob)
+        fields = msgspec.convert(row, dict[str, Any])
+        if isinstance(fields.get("checks"), str):  # a cell of CSV
+            fields["checks"] = [fields["checks"]]
+        job = msgspec.convert(fields, FleetJob)
     except msgspec.ValidationError as error:
         raise UsageProblem(f"Job {number} of {file} can't be used: {error}.") from error
     if bool(job.prompt.strip()) == bool(job.goal.strip()) or (job.checks and not job.goal):

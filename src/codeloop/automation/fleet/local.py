@@ -24,12 +24,12 @@ _ENDING_AT_ONCE = 2 * (os.cpu_count() or 1)
 
 
 class LocalDriver:
-    """See the module. `withheld`: variables of this process that agents don't get."""
+    """See the module. `hidden_variables`: variables of this process that agents don't get."""
 
     name = "here"
 
-    def __init__(self, withheld: Sequence[str] = ()) -> None:
-        self._withheld = frozenset(withheld)
+    def __init__(self, hidden_variables: Sequence[str] = ()) -> None:
+        self._hidden_variables = frozenset(hidden_variables)
         self._turns = threading.Semaphore(_ENDING_AT_ONCE)
 
     def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
@@ -38,7 +38,7 @@ class LocalDriver:
             child = subprocess.Popen(
                 [*PROGRAM, *task.to_arguments(str(task.tree))],
                 cwd="/",
-                env=with_absolute_path({key: os.environ[key] for key in os.environ if key not in self._withheld}),
+                env=with_absolute_path({key: os.environ[key] for key in os.environ.keys() - self._hidden_variables}),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,
@@ -76,8 +76,8 @@ class LocalDriver:
             if has_turn:
                 self._turns.release()
 
-    def end_left(self, job_id: str, attempt: int) -> None:
-        """Do nothing: its one process is known by its id."""
+    def end_leftovers(self, job_id: str, attempt: int) -> None:
+        """Do nothing: the coordinator ends the agent's process by its id."""
 
     def forget(self, job_id: str) -> None:
         """Do nothing: nothing is left elsewhere."""
@@ -98,18 +98,18 @@ def _wait(pid: int, seconds: float) -> None:
         os.close(fd)
 
 
-def end_program(pid: int, started: str = "", grace: float = FLEET_END.seconds) -> None:
+def end_program(pid: int, start_time: str = "", grace: float = FLEET_END.seconds) -> None:
     """End a program that leads its own session, with all of it: asked first, killed after `grace` seconds.
 
     What it has started in other sessions ends by itself: its launcher sees that it is gone.
     """
-    if not pid or not is_alive(pid, started):
+    if not pid or not is_alive(pid, start_time):
         return
     deadline = time.monotonic() + grace
     with suppress(ProcessLookupError, PermissionError):
         if grace > 0:
             os.killpg(pid, signal.SIGTERM)
-        while time.monotonic() < deadline and is_alive(pid, started) and not _is_over(pid):
+        while time.monotonic() < deadline and is_alive(pid, start_time) and not _is_over(pid):
             time.sleep(FLEET_LOOK.seconds / 4)
         os.killpg(pid, signal.SIGKILL)
 

@@ -53,17 +53,17 @@ def publish_fleet(
     `environment` has the tokens of hosts. Raises CodeloopError: another process does it.
     """
     groups = _group_changes(folder, ledger.rows())
-    known = {pull.branch: pull for pull in ledger.list_pulls()}
+    earlier = {pull.branch: pull for pull in ledger.list_pulls()}
 
     def publish(entry: tuple[tuple[str, str, str], list[_Change]]) -> None:
         if is_stopping():
             return
         (branch, _, target), changes = entry
-        wanted = FleetPull(changes[0].row.job.repository, branch, target, tuple(each.row.job.id for each in changes))
+        pull = FleetPull(changes[0].row.job.repository, branch, target, tuple(each.row.job.id for each in changes))
         try:
-            pull = _Publication(folder, wanted, changes, environment).publish(known.get(branch))
+            pull = _Publication(folder, pull, changes, environment).publish(earlier.get(branch))
         except (CodeloopError, OSError) as error:
-            pull = replace(known.get(branch, wanted), problem=one_line(str(error), 400))
+            pull = replace(earlier.get(branch, pull), problem=one_line(str(error), 400))
         ledger.note_pull(pull)
         tell(pull)
 
@@ -85,10 +85,10 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[tuple[str, s
         if not all(_COMMIT.fullmatch(str(result.get(name))) for name in ("start", "commit")):  # of a table of others
             continue
         address, target = normalise_address(job.repository), str(result["target"])
-        place = hashlib.sha256(f"{address}\n{target}".encode()).hexdigest()[:8]
+        suffix = hashlib.sha256(f"{address}\n{target}".encode()).hexdigest()[:8]
         task = hashlib.sha256(msgspec.json.encode((job.id, job.prompt, job.goal, job.checks))).hexdigest()[:12]
         change = _Change(row, tree, str(result["start"]), str(result["commit"]), f"{folder.name}/{job.id} {task}")
-        groups.setdefault((f"codeloop/{folder.name}-{place}", address, target), []).append(change)
+        groups.setdefault((f"codeloop/{folder.name}-{suffix}", address, target), []).append(change)
     return groups
 
 
@@ -105,8 +105,8 @@ class _Publication:
         self._secret = make_credential(pull.repository, self._host.git_credential())
         self._own = Path()
 
-    def publish(self, known: FleetPull | None) -> FleetPull:
-        """Push, open or update; nothing of it where `known` says that it was done. Raises CodeloopError."""
+    def publish(self, earlier: FleetPull | None) -> FleetPull:
+        """Push, open or update; nothing of it where `earlier` says that it was done. Raises CodeloopError."""
         with tempfile.TemporaryDirectory(prefix="pull-", dir=self._folder) as name:
             self._own = Path(name)
             run_git(self._pull.repository, "init", "--quiet", "--bare", name)
@@ -114,8 +114,8 @@ class _Publication:
             (self._own / "objects" / "info" / "alternates").write_text(trees)
             commit, left_out = self._stack(self._changes[0].start, self._changes)
             pull = replace(self._pull, commit=commit, problem=_describe_conflict(left_out))
-            if known is not None and known.commit == commit and known.problem == pull.problem:
-                return known
+            if earlier is not None and earlier.commit == commit and earlier.problem == pull.problem:
+                return earlier
             self._push(commit)
         title, text = _describe(self._folder.name, [each for each in self._changes if each not in left_out])
         opened = asyncio.run(_open(self._host, pull, title, text))
@@ -186,8 +186,8 @@ class _Publication:
         """Return the marks of the commits that a branch has beyond where the jobs started; "" for one of others."""
         starts = {f"^{change.start}" for change in self._changes}
         log = self._git("log", "--format=%B%x01", commit, *starts)
-        found = (re.search(rf"^{_TRAILER}: (.+)$", message, re.MULTILINE) for message in log.split("\x01")[:-1])
-        return {match[1] if match else "" for match in found}
+        trailers = (re.search(rf"^{_TRAILER}: (.+)$", message, re.MULTILINE) for message in log.split("\x01")[:-1])
+        return {match[1] if match else "" for match in trailers}
 
     def _git(self, *arguments: str, more: Mapping[str, str] | None = None) -> str:
         return run_git(self._pull.repository, f"--git-dir={self._own}", *arguments, more=more).strip()

@@ -39,9 +39,9 @@ class RayDriver:
         order, bundle = pack_order(task, self._environment)
         data = bundle.read_bytes() if bundle.exists() else b""
         bundle.unlink(missing_ok=True)
-        ray, given = self._ray, (FLEET_BEAT.seconds, FLEET_HOST_END.seconds, FLEET_REPLY.value)
+        ray, bounds = self._ray, (FLEET_BEAT.seconds, FLEET_HOST_END.seconds, FLEET_REPLY.value)
         try:
-            working = self._work.remote(self._command, order + data, *given)
+            working = self._work.remote(self._command, order + data, *bounds)
             while not ray.wait([working], timeout=FLEET_LOOK.seconds)[0]:
                 if is_stopping():
                     self._cancel(working)
@@ -63,7 +63,7 @@ class RayDriver:
     def forget(self, job_id: str) -> None:
         """Do nothing: a worker removes what it made before it ends."""
 
-    def end_left(self, job_id: str, attempt: int) -> None:
+    def end_leftovers(self, job_id: str, attempt: int) -> None:
         """Do nothing: Ray ends the tasks of a coordinator that has ended, and with them their workers end."""
 
     def _cancel(self, working: Any) -> None:

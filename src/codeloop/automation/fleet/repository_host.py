@@ -55,8 +55,8 @@ def find_repository_host(repository: str, target: str, environment: Mapping[str,
 
 def _split(repository: str) -> _Address | None:
     """Return an address on a server; None: the repository is a folder."""
-    if found := _SHORT.fullmatch(repository):
-        return _Address(found[1].lower(), _trim(found[2]))
+    if match := _SHORT.fullmatch(repository):
+        return _Address(match[1].lower(), _trim(match[2]))
     parts = urlsplit(repository)
     if parts.scheme not in {"http", "https", "ssh", "git"}:
         return None

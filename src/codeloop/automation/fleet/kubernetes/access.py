@@ -48,9 +48,9 @@ def find_access(environment: Mapping[str, str], context: str = "", namespace: st
 
     `context`, `namespace`: in place of those of the file. Raises CodeloopError.
     """
-    named = environment.get("KUBECONFIG", "").split(os.pathsep)[0]
-    file = Path(named or _HOME_FILE).expanduser()
-    if not named and not context and not file.is_file() and environment.get("KUBERNETES_SERVICE_HOST"):
+    kubeconfig = environment.get("KUBECONFIG", "").split(os.pathsep)[0]
+    file = Path(kubeconfig or _HOME_FILE).expanduser()
+    if not kubeconfig and not context and not file.is_file() and environment.get("KUBERNETES_SERVICE_HOST"):
         return read_pod_access(environment, IN_POD, namespace)
     return read_kubeconfig(file, context, namespace)
 
@@ -79,19 +79,19 @@ def read_kubeconfig(file: Path, context: str = "", namespace: str = "") -> Clust
         ) from error
     except (ValueError, yaml.YAMLError) as error:
         raise CodeloopError(f"{file} is no kubeconfig: {error}") from error
-    wanted = context or config.current_context
-    chosen = _pick(file, "context", wanted, config.contexts).context or {}
-    cluster = _pick(file, "cluster", chosen.get("cluster", ""), config.clusters).cluster or {}
-    user = _pick(file, "user", chosen["user"], config.users).user or {} if chosen.get("user") else {}
+    context_name = context or config.current_context
+    entry = _pick(file, "context", context_name, config.contexts).context or {}
+    cluster = _pick(file, "cluster", entry.get("cluster", ""), config.clusters).cluster or {}
+    user = _pick(file, "user", entry["user"], config.users).user or {} if entry.get("user") else {}
     url = str(cluster.get("server", "")).rstrip("/")
     if not url.startswith(("https://", "http://")):
-        raise CodeloopError(f"The cluster of {wanted} in {file} has no `server` that is an address of HTTP.")
+        raise CodeloopError(f"The cluster of {context_name} in {file} has no `server` that is an address of HTTP.")
     try:
         tls = _make_tls(file.parent, cluster, user) if url.startswith("https://") else None
     except (OSError, SSLError, ValueError) as error:
-        raise CodeloopError(f"A certificate or key of {wanted} in {file} can't be used: {error}") from error
-    where = namespace or chosen.get("namespace") or "default"
-    return ClusterAccess(url, where, tls, _token_reader(file, wanted, user))
+        raise CodeloopError(f"A certificate or key of {context_name} in {file} can't be used: {error}") from error
+    where = namespace or entry.get("namespace") or "default"
+    return ClusterAccess(url, where, tls, _token_reader(file, context_name, user))
 
 
 def _pick(file: Path, kind: str, name: str, entries: tuple[_Entry, ...]) -> _Entry:
@@ -127,8 +127,8 @@ def _read_token(file: Path) -> str:
 def _make_tls(folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> SSLContext:
     authority = cluster.get("certificate-authority-data")
     text = base64.b64decode(authority, validate=True).decode() if authority else None
-    named = cluster.get("certificate-authority")
-    tls = create_default_context(cafile=str(folder / named) if named else None, cadata=text)
+    authority_file = cluster.get("certificate-authority")
+    tls = create_default_context(cafile=str(folder / authority_file) if authority_file else None, cadata=text)
     if cluster.get("insecure-skip-tls-verify") is True:
         tls.check_hostname, tls.verify_mode = False, CERT_NONE
     with ExitStack() as stack:

@@ -92,10 +92,10 @@ class KubernetesApi:
         query = {"labelSelector": selector, "watch": "true", "resourceVersion": version}
         query |= {"allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         response = await self._open("GET", self._jobs, query)
-        rest = b""
+        remainder = b""
         try:
             while data := await response.read(seconds + FLEET_API_ANSWER.seconds):
-                *lines, rest = (rest + data).split(b"\n")
+                *lines, remainder = (remainder + data).split(b"\n")
                 for line in lines:
                     event: JSON = msgspec.json.decode(line)
                     if event["type"] == "ERROR":
@@ -142,12 +142,12 @@ class KubernetesApi:
 
     async def _list_pages(self, selector: str) -> tuple[list[JSON], str]:
         query = {"labelSelector": selector, "limit": str(_PAGE)}
-        found: list[JSON] = []
+        jobs: list[JSON] = []
         while True:
             page = await self._send("GET", self._jobs, query=query)
-            found += page["items"]
+            jobs += page["items"]
             if not page["metadata"].get("continue"):
-                return found, page["metadata"]["resourceVersion"]
+                return jobs, page["metadata"]["resourceVersion"]
             query["continue"] = page["metadata"]["continue"]
 
     async def _send(
@@ -192,12 +192,12 @@ class KubernetesApi:
         if response.status < 300:
             return response
         try:
-            said = await response.read_some(FLEET_API_RESPONSE.value, FLEET_API_ANSWER.seconds)
+            error_body = await response.read_some(FLEET_API_RESPONSE.value, FLEET_API_ANSWER.seconds)
         finally:
             response.close()
         answer: JSON = {}
         with suppress(msgspec.DecodeError):
-            answer = msgspec.json.decode(said, type=dict[str, Any])
+            answer = msgspec.json.decode(error_body, type=dict[str, Any])
         raise _to_problem(response.status, answer)
 
 

@@ -65,7 +65,7 @@ class KubernetesDriver:
         except ApiProblem as problem:
             raise DriverLost(str(problem)) from None
 
-    def end_left(self, job_id: str, attempt: int) -> None:
+    def end_leftovers(self, job_id: str, attempt: int) -> None:
         """Do nothing: the Job goes on, and the next attempt follows it."""
 
     def close(self) -> None:

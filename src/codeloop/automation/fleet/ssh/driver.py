@@ -38,23 +38,25 @@ class SshSettings(Struct, frozen=True):
 
 
 class SshDriver:
-    """See the module. `place`: `[USER@]HOST[:PORT]`."""
+    """See the module. `address`: `[USER@]HOST[:PORT]`."""
 
-    def __init__(self, place: str, settings: SshSettings) -> None:
+    def __init__(self, address: str, settings: SshSettings) -> None:
         """Take a host. Raises UsageProblem: it is none, or there is no ssh."""
-        found = _HOST.fullmatch(place)
-        if found is None:
-            raise UsageProblem(f"`--on ssh:{place}` names no host. Write `--on ssh:USER@HOST` or `--on ssh:HOST:PORT`.")
-        self.name = f"ssh:{place}"
+        match = _HOST.fullmatch(address)
+        if match is None:
+            raise UsageProblem(
+                f"`--on ssh:{address}` names no host. Write `--on ssh:USER@HOST` or `--on ssh:HOST:PORT`."
+            )
+        self.name = f"ssh:{address}"
         program, *options = shlex.split(settings.program) or [""]
         path = program if program.startswith("/") else find_program(program, with_absolute_path(os.environ)["PATH"])
         if path is None:
             raise UsageProblem(f"{program} was not found on the PATH. Install it, or name another with --ssh.")
-        kept = ("BatchMode=yes", f"ConnectTimeout={FLEET_CONNECT.seconds:.0f}")
-        kept += ("ServerAliveInterval=5", "ServerAliveCountMax=3")
-        port = ("-p", found[2]) if found[2] else ()
-        self._command = [path, *options, "-T", *(word for each in kept for word in ("-o", each)), *port]
-        self._command += ["--", found[1].replace("[", "").replace("]", ""), f"exec {settings.codeloop} fleet worker"]
+        options_set = ("BatchMode=yes", f"ConnectTimeout={FLEET_CONNECT.seconds:.0f}")
+        options_set += ("ServerAliveInterval=5", "ServerAliveCountMax=3")
+        port = ("-p", match[2]) if match[2] else ()
+        self._command = [path, *options, "-T", *(word for each in options_set for word in ("-o", each)), *port]
+        self._command += ["--", match[1].replace("[", "").replace("]", ""), f"exec {settings.codeloop} fleet worker"]
         self._environment = dict(settings.environment)
 
     def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
@@ -73,14 +75,14 @@ class SshDriver:
             )
             assert child.stdin is not None
             assert child.stdout is not None
-            ended = threading.Event()
-            sender = threading.Thread(target=_send, args=(child.stdin, order, bundle, ended), daemon=True)
+            end_event = threading.Event()
+            sender = threading.Thread(target=_send, args=(child.stdin, order, bundle, end_event), daemon=True)
             try:
                 note_child(child.pid)
                 sender.start()
                 _receive(child.stdout, output, is_stopping)
             finally:
-                ended.set()  # the worker sees the end of its stdin, ends what it started, then itself
+                end_event.set()  # the worker sees the end of its stdin, ends what it started, then itself
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(FLEET_HOST_END.seconds)
                 end_program(child.pid)
@@ -96,20 +98,20 @@ class SshDriver:
     def forget(self, job_id: str) -> None:
         """Do nothing: a worker removes what it made before it ends."""
 
-    def end_left(self, job_id: str, attempt: int) -> None:
+    def end_leftovers(self, job_id: str, attempt: int) -> None:
         """Do nothing: with the connection, which has ended, the worker ends by itself."""
 
 
-def _send(stdin: IO[bytes], order: bytes, bundle: Path, ended: threading.Event) -> None:
+def _send(stdin: IO[bytes], order: bytes, bundle: Path, end_event: threading.Event) -> None:
     """Send the order and its bundle; then, until the job has ended, what keeps the worker at it."""
     with suppress(OSError), stdin:
         stdin.write(order)
         if bundle.exists():
             with bundle.open("rb") as read:
-                while not ended.is_set() and (chunk := read.read(_CHUNK)):
+                while not end_event.is_set() and (chunk := read.read(_CHUNK)):
                     stdin.write(chunk)
         stdin.flush()
-        while not ended.wait(FLEET_BEAT.seconds):
+        while not end_event.wait(FLEET_BEAT.seconds):
             stdin.write(b".")
             stdin.flush()
 

@@ -48,10 +48,10 @@ def pack_order(task: JobTask, environment: Mapping[str, str]) -> tuple[bytes, Pa
     return msgspec.json.encode(Order(task.job, base, task.flags, dict(environment), size)) + b"\n", bundle
 
 
-def take_reply(task: JobTask, answer: Path, place: str) -> JSON | None:
+def take_reply(task: JobTask, answer: Path, driver_name: str) -> JSON | None:
     """Return the result that a worker's output has, and bring its commits into the clone; None: it has none.
 
-    `place`: where the worker ran. Raises DriverLost: it was interrupted.
+    `driver_name`: where the worker ran. Raises DriverLost: it was interrupted.
     """
     with answer.open("rb") as read:
         for line in read:
@@ -62,7 +62,7 @@ def take_reply(task: JobTask, answer: Path, place: str) -> JSON | None:
             return None
         data = read.read()
     if len(data) != reply.size or reply.result.get("exitCode") == INTERRUPTED:
-        raise DriverLost(f"{place} was interrupted.")
+        raise DriverLost(f"{driver_name} was interrupted.")
     if data:
         bundle = task.folder / "received"
         bundle.write_bytes(data)

@@ -34,14 +34,14 @@ class Lease:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._rest = b""
+        self._buffer = b""
         self._is_over = threading.Event()
 
     def read_order(self) -> Order:
         """Read the line that says what to do. Raises UsageProblem: something else came."""
-        while b"\n" not in self._rest and len(self._rest) < FLEET_ORDER.value:
-            self._rest += self._read(_CHUNK)
-        line, _, self._rest = self._rest.partition(b"\n")
+        while b"\n" not in self._buffer and len(self._buffer) < FLEET_ORDER.value:
+            self._buffer += self._read(_CHUNK)
+        line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             return msgspec.json.decode(line, type=Order)
         except msgspec.DecodeError as error:
@@ -53,8 +53,8 @@ class Lease:
         """Store the bundle that follows. Raises Stopped."""
         with file.open("wb") as output:
             while size:
-                chunk = self._rest[:size] or self._read(min(size, _CHUNK))
-                self._rest = self._rest[len(chunk) :]
+                chunk = self._buffer[:size] or self._read(min(size, _CHUNK))
+                self._buffer = self._buffer[len(chunk) :]
                 size -= len(chunk)
                 output.write(chunk)
 

@@ -103,7 +103,7 @@ def run(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
     coordinator.work(at_once)
-    for reason in coordinator.lost.values():
+    for reason in coordinator.lost_drivers.values():
         click.echo(f"Jobs wait: {reason}", err=True)
     is_published = not publish or _publish(folder, ledger, lambda: coordinator.is_stopping)
     sums = sum_up(ledger.rows())
