@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.agent.title import LONGEST, first_line, is_untitled
+from codeloop.agent.title import LONGEST, is_untitled, shorten_to_line
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.client.local import LocalClient
@@ -191,4 +191,4 @@ async def test_a_title_that_a_person_gave_stays(tmp_path: Path) -> None:
     ],
 )
 def test_first_lines(prompt: str, title: str) -> None:
-    assert first_line(prompt) == title
+    assert shorten_to_line(prompt) == title

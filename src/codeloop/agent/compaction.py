@@ -53,7 +53,10 @@ ASK = "Write the hand-over note now."
 
 
 def read_room(message: str) -> int | None:
-    """Return the context size in a service's error, as room in tokens; None without one."""
+    """Return the context size that a service's error names, as room in tokens; None: it names none.
+
+    A fifth less than `COMPACT_AT` per cent of it: the tokens counted here are estimates.
+    """
     match = re.search(r"(?:maximum|limit|context)\D{0,60}?(\d[\d,.]{3,})", message, re.IGNORECASE)
     return int(re.sub(r"\D", "", match.group(1))) * COMPACT_AT.value // 125 if match else None
 
@@ -62,13 +65,13 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     """Compact as `move` says. A failed summary is stored as the session's error, not raised."""
     view = engine.store.context_view(session_id)
     if move.request is None:
-        pruned = [] if move.overflow else list_old_outputs(view)
-        if sum(size for size, _ in pruned) >= PRUNE_GAIN.value * BYTES:
-            engine.store.append(*(part_updated(part) for _, part in pruned))
+        old_parts = [] if move.overflow else list_old_outputs(view)
+        if sum(size for size, _ in old_parts) >= PRUNE_GAIN.value * BYTES:
+            engine.store.append(*(part_updated(part) for _, part in old_parts))
             return
     await store_diffs(engine, session_id)  # later reads skip the parts of earlier steps
     view = engine.store.context_view(session_id)
-    request = move.request or _request(engine, view, move)
+    request = move.request or _store_request(engine, view, move)
     answer = new_message(engine, session_id, request)
     info = replace(answer, mode="compaction", agent="compaction", variant=None, summary=True)
     show_status(engine, session_id, Busy())
@@ -77,7 +80,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     entries = _list_entries_before(view, request)
     room = engine.policy.room or _find_reported_room(view)
     with AbortGuard(engine, info):
-        model_request = _note_request(model.info, await engine.hooks.change_history(session_id, entries), room)
+        model_request = _make_summary_request(model.info, await engine.hooks.change_history(session_id, entries), room)
         model_request = await engine.hooks.change_summary_request(request, model.info, model_request, auto=move.auto)
     usage = Usage(model.info.prices, model_request, engine.policy.budget)
     with AbortGuard(engine, info, usage):
@@ -87,7 +90,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         if not text and finished.error is None:
             empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")
             finished = Finished("error", finished.tokens, UnknownError(data=empty))
-        engine.store.append(part_updated(_text(info, text)))
+        engine.store.append(part_updated(_make_text_part(info, text)))
         store_finish(engine, info, finished, usage)
     await fault_injection.reach("compaction.done")
     if finished.error is None:
@@ -97,25 +100,25 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         texts = await engine.hooks.texts_after_summary(request, model.info, overflow=move.overflow)
         if texts is not None:
             view = engine.store.context_view(session_id)
-            engine.store.append(*_continuation(view, request, texts, overflow=move.overflow))
+            engine.store.append(*_make_continuation(view, request, texts, overflow=move.overflow))
 
 
 def list_old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
     """Return the tool parts whose output can be omitted, marked so, with its size: all but the newest that fit."""
     outputs: list[tuple[int, ToolPart]] = []
-    kept_tokens = 0
+    newest_size = 0
     for entry in reversed(window(view.entries).of(view.entries)):
         for part in reversed(entry.parts):
             if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
                 continue
-            kept_tokens += len(part.state.output)
-            if kept_tokens > KEPT_OUTPUTS.value * BYTES and part.state.time.compacted is None:
+            newest_size += len(part.state.output)
+            if newest_size > KEPT_OUTPUTS.value * BYTES and part.state.time.compacted is None:
                 time = replace(part.state.time, compacted=now_ms())
                 outputs.append((len(part.state.output), replace(part, state=replace(part.state, time=time))))
     return outputs
 
 
-def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
+def _store_request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
     """Store the message that asks for a summary, and the start of the tail that is kept verbatim."""
     message = next_prompt(view, format=find_required_format(view))
     budget = COMPACT_TAIL.value * BYTES
@@ -127,13 +130,13 @@ def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
         message_id=message.id,
         auto=move.auto,
         overflow=move.overflow,
-        tail_start_id=tail_start(window(view.entries).of(view.entries), budget),
+        tail_start_id=find_tail_start(window(view.entries).of(view.entries), budget),
     )
     engine.store.append(message_updated(message), part_updated(part))
     return message
 
 
-def tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
+def find_tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
     """Return the id of the first of the last entries that fit `budget` characters; None when none, or all, fit."""
     start = None
     for index in range(len(entries) - 1, 0, -1):
@@ -145,6 +148,7 @@ def tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
 
 
 def _list_entries_before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:
+    """Return the entries that the summary is of: those before the message that asks for it."""
     return tuple(takewhile(lambda entry: entry.info.id != request.id, view.entries))
 
 
@@ -156,14 +160,14 @@ def _find_reported_room(view: Conversation) -> int | None:
     return None
 
 
-def _text(info: AssistantMessage, text: str) -> TextPart:
+def _make_text_part(info: AssistantMessage, text: str) -> TextPart:
     now = now_ms()
     span = Span(start=info.time.created, end=max(now, info.time.created))
     return TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text, time=span)
 
 
-def _note_request(info: ModelInfo, entries: tuple[Entry, ...], room: int | None) -> ModelRequest:
-    """Return the request for the note."""
+def _make_summary_request(info: ModelInfo, entries: tuple[Entry, ...], room: int | None) -> ModelRequest:
+    """Return the request for the summary, which prompts call a hand-over note."""
     return ModelRequest(
         system=read_prompt("compaction").strip(),
         messages=(*shorten_to_fit(entries, info, room), UserModelMessage((TextPiece(ASK),))),
@@ -176,44 +180,46 @@ def shorten_to_fit(entries: tuple[Entry, ...], info: ModelInfo, room: int | None
     visible = window(entries)
     groups: list[list[UserModelMessage | AssistantModelMessage]] = [list(visible.head)]
     notes = find_superseded(visible.of(entries))
-    groups += [[_without_calls(message) for message in project([entry], info, notes)] for entry in visible.of(entries)]
+    groups += [[_replace_calls(message) for message in project([entry], info, notes)] for entry in visible.of(entries)]
     budget = (room or SUMMARY_INPUT.value) * BYTES
-    kept: list[list[UserModelMessage | AssistantModelMessage]] = []
+    newest_groups: list[list[UserModelMessage | AssistantModelMessage]] = []
     for group in reversed(groups):
         budget -= sum(len(piece.text) for message in group for piece in message.content if isinstance(piece, TextPiece))
-        if budget < 0 and kept:
+        if budget < 0 and newest_groups:
             break
-        kept.append(list(group))
-    return tuple(message for group in reversed(kept) for message in group)
+        newest_groups.append(list(group))
+    return tuple(message for group in reversed(newest_groups) for message in group)
 
 
-def _without_calls(message: ModelMessage) -> UserModelMessage | AssistantModelMessage:
-    """Remessage a turn without calls, so that a request without tools may hold it."""
+def _replace_calls(message: ModelMessage) -> UserModelMessage | AssistantModelMessage:
+    """Return a message without calls, so that a request without tools may hold it."""
     match message:
         case ToolModelMessage(content=content):
-            return UserModelMessage(tuple(TextPiece(_result_text(piece)) for piece in content))
+            return UserModelMessage(tuple(TextPiece(_format_result(piece)) for piece in content))
         case AssistantModelMessage(content=content, origin=origin):
             text_pieces = [piece for piece in content if isinstance(piece, TextPiece)]
             calls = [TextPiece(f"[called {p.name} {p.arguments[:CUT]}]") for p in content if isinstance(p, CallPiece)]
             return AssistantModelMessage((*text_pieces, *calls), origin)
         case UserModelMessage(content=content):
-            return UserModelMessage(tuple(p if isinstance(p, TextPiece) else _placeholder(p) for p in content))
+            return UserModelMessage(tuple(p if isinstance(p, TextPiece) else _name_file(p) for p in content))
 
 
 CUT = 2_000
 """Characters of arguments and of a result that the summary's input keeps."""
 
 
-def _placeholder(piece: ImagePiece) -> TextPiece:
+def _name_file(piece: ImagePiece) -> TextPiece:
     return TextPiece(f"[{piece.filename or piece.mime}]")
 
 
-def _result_text(piece: ResultPiece) -> str:
+def _format_result(piece: ResultPiece) -> str:
     cut = f"{piece.output[:CUT]} [...]" if len(piece.output) > CUT else piece.output
     return f"[result of {piece.name}]\n{cut}"
 
 
-def _continuation(view: Conversation, request: UserMessage, notes: list[str], *, overflow: bool) -> list[StoredEvent]:
+def _make_continuation(
+    view: Conversation, request: UserMessage, notes: list[str], *, overflow: bool
+) -> list[StoredEvent]:
     """Return the message that continues the turn: after an overflow the user's prompt, unless the tail holds it.
 
     `notes`: additional text for the model.

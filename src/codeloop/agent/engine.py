@@ -204,12 +204,12 @@ class Engine(Struct, frozen=True):
 
     def agent(self, name: str) -> Agent:
         """Return an agent. Raises OperationError (NotFoundError), which lists the agents."""
-        found = self.agents.get(name)
-        if found is None:
+        agent = self.agents.get(name)
+        if agent is None:
             names = sorted(name for name, agent in self.agents.items() if not agent.hidden)
-            there = f"{suggest_names(find_similar(name, names))} Available: {', '.join(names)}"
-            raise OperationError("NotFoundError", f"Agent not found: {name}.{there}")
-        return found
+            available = f"{suggest_names(find_similar(name, names))} Available: {', '.join(names)}"
+            raise OperationError("NotFoundError", f"Agent not found: {name}.{available}")
+        return agent
 
     def subagent(self, name: str) -> Agent:
         """Return an agent that can run as a subagent. Raises ToolFailure with the available names."""

@@ -34,7 +34,7 @@ def is_untitled(title: str) -> bool:
     return title.startswith(UNTITLED)
 
 
-def first_line(prompt: str) -> str:
+def shorten_to_line(prompt: str) -> str:
     """Return the prompt's first line, shortened, as a title; empty when there is none."""
     line = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
     return line if len(line) <= LONGEST else line[: LONGEST - 1].rstrip() + "…"
@@ -42,27 +42,27 @@ def first_line(prompt: str) -> str:
 
 def store_first_line(engine: Engine, session_id: str, prompt: str) -> None:
     """Title an untitled session by its prompt's first line."""
-    _store(engine, session_id, first_line(prompt), is_untitled)
+    _set_title(engine, session_id, shorten_to_line(prompt), is_untitled)
 
 
-async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *, late: bool = False) -> bool:
+async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *, is_turn_over: bool = False) -> bool:
     """Ask a model for a title, and store it if the session is still named by its prompt's first line.
 
-    `model` answers the prompt. `late`: its turn is over, so any model of its provider may be asked.
+    `model` answers the prompt. `is_turn_over`: its turn has ended, so any model of its provider may be asked.
     Returns whether a model gave one.
     """
     with suppress(CodeloopError, TimeoutError):
-        if late:
+        if is_turn_over:
             await asyncio.sleep(TITLE_PAUSE.seconds)
-        if (ref := _titler(engine, model, late=late)) is None:
+        if (ref := _choose_model(engine, model, is_turn_over=is_turn_over)) is None:
             return False
-        title = await asyncio.wait_for(_model_title(engine, session_id, ref, prompt), TITLE.seconds)
-        _store(engine, session_id, title, lambda now: is_untitled(now) or now == first_line(prompt))
+        title = await asyncio.wait_for(_ask_for_title(engine, session_id, ref, prompt), TITLE.seconds)
+        _set_title(engine, session_id, title, lambda now: is_untitled(now) or now == shorten_to_line(prompt))
         return bool(title)
     return False
 
 
-def missing_title(entries: Iterable[Entry], title: str) -> tuple[str, UserMessage] | None:
+def find_missing_title(entries: Iterable[Entry], title: str) -> tuple[str, UserMessage] | None:
     """Return the first prompt's text and the last prompt, while an early conversation has no other title than that."""
     prompts = [(entry.info, entry.parts) for entry in entries if isinstance(entry.info, UserMessage)]
     if len(prompts) > TITLE_PROMPTS.value and not is_untitled(title):
@@ -70,21 +70,21 @@ def missing_title(entries: Iterable[Entry], title: str) -> tuple[str, UserMessag
     for _, parts in prompts:
         text = "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic)
         if text:
-            return (text, prompts[-1][0]) if is_untitled(title) or title == first_line(text) else None
+            return (text, prompts[-1][0]) if is_untitled(title) or title == shorten_to_line(text) else None
     return None
 
 
-def _titler(engine: Engine, model: str, *, late: bool) -> str | None:
-    """Return the model to ask: the one of the agent `title`, a small one, else when it is late the cheapest."""
+def _choose_model(engine: Engine, model: str, *, is_turn_over: bool) -> str | None:
+    """Return the model to ask: the one of the agent `title`, a small one, else after the turn the cheapest."""
     agent = engine.agents.get("title")
     if agent is None:
         return None
     if agent.model is not None:
         return model_ref(agent.model)
-    return engine.models.small_model(model) or (engine.models.cheapest(model) if late else None)
+    return engine.models.small_model(model) or (engine.models.cheapest(model) if is_turn_over else None)
 
 
-async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
+async def _ask_for_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
     """Ask a model for a title; its tokens are added to the session's sums, also when it is cancelled."""
     model = engine.models.open(ref)
     room = TITLE_THINKING.value if model.info.reasoning else 100
@@ -98,24 +98,24 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
         text, finished = await ask_for_text(model, request, usage)
     finally:
         _store_usage(engine, session_id, model.info, usage)
-    return "" if finished.error is not None else first_line(text.strip("\"'"))
+    return "" if finished.error is not None else shorten_to_line(text.strip("\"'"))
 
 
 def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
     """Add a title's usage to the sums, and store it in the session's metadata, since no answer holds it."""
     if not usage.total_tokens.all or engine.store.find_session(session_id) is None:
         return
-    beside = SideUsage(
+    title_usage = SideUsage(
         created=now_ms(), cost=usage.cost, tokens=usage.total_tokens, provider_id=info.provider_id, model_id=info.id
     )
-    usage_metadata = {TITLE_USAGE: msgspec.to_builtins(beside)}
+    usage_metadata = {TITLE_USAGE: msgspec.to_builtins(title_usage)}
     engine.store.update_session(
         session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **usage_metadata})
     )
     usage.append(engine.store, session_id)
 
 
-def _store(engine: Engine, session_id: str, title: str, replaces: Callable[[str], bool]) -> None:
+def _set_title(engine: Engine, session_id: str, title: str, replaces: Callable[[str], bool]) -> None:
     """Set a session's title, if there is one and the current title is `replaces`."""
 
     def set_title(session: Session) -> Session:

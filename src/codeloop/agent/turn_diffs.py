@@ -33,18 +33,19 @@ SUBAGENTS = 1_000
 
 
 class Step(Struct, frozen=True):
-    """The files that one message changed: `index` is its position in the conversation. `lost`: no longer stored.
+    """The files that one message changed: `index` is its position in the conversation.
 
-    `outside`: absolute paths below another work tree, from where the message was copied.
+    `missing`: files whose content is no longer stored.
+    `outside`: absolute paths below another work tree, where the message was copied from.
     """
 
     index: int
     changes: tuple[TreeChange, ...]
-    lost: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
 
 
-def step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
+def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
     """Return the changes of one message: the files of its patch part, from the two trees around it. Blocks."""
     patches = [part for part in entry.parts if isinstance(part, PatchPart)]
     after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
@@ -56,45 +57,47 @@ def step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
     if files and not names:
         return Step(index, (), outside=tuple(sorted(files)))
     try:
-        tree_changes = _changes(snapshots.objects, patches[0].hash, after, names)
+        tree_changes = _find_changes(snapshots.objects, patches[0].hash, after, names)
     except MissingObject:
         return Step(index, (), tuple(sorted(names)))
     return Step(index, tree_changes)
 
 
-def places_of(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
+def list_positions(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
     """Return the messages of a session and its subagents, each with the index of its message in the session.
 
     A subagent's message belongs to the latest one when it began. Oldest first, undone ones included.
     """
-    start_times = [entry.info.time.created for entry in view.entries]
-    others = sorted(_of_subagents(store, view.session.id), key=lambda entry: entry.info.time.created)
-    positions = [(max(bisect_right(start_times, entry.info.time.created) - 1, 0), entry) for entry in others]
+    starts = [entry.info.time.created for entry in view.entries]
+    other_files = sorted(_list_subagent_entries(store, view.session.id), key=lambda entry: entry.info.time.created)
+    positions = [(max(bisect_right(starts, entry.info.time.created) - 1, 0), entry) for entry in other_files]
     return sorted((*enumerate(view.entries), *positions), key=lambda each: each[0])
 
 
-def _of_subagents(store: Store, session_id: str) -> Iterator[Entry]:
+def _list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
     """Yield the messages of all subagents below a session, without undone ones."""
     waiting = [session_id]
     while waiting:
         for child in store.sessions(parent=waiting.pop(), limit=SUBAGENTS):
             view, waiting = store.conversation(child.id), [*waiting, child.id]
             point = view.session.revert
-            yield from view.entries[: start_of(view, point.message_id, point.part_id) if point is not None else None]
+            yield from view.entries[
+                : find_undo_start(view, point.message_id, point.part_id) if point is not None else None
+            ]
 
 
-def start_of(view: Conversation, message_id: str, part_id: str | None) -> int | None:
+def find_undo_start(view: Conversation, message_id: str, part_id: str | None) -> int | None:
     """Return the index of the first undone entry: a user message, or the step that holds the part."""
-    index = _index(view.entries, message_id)
+    index = _find_index(view.entries, message_id)
     if index is None:
         return None
     info = view.entries[index].info
     if isinstance(info, UserMessage) or (part_id and _has_part(view.entries[index], part_id)):
         return index
-    return _index(view.entries, info.parent_id)
+    return _find_index(view.entries, info.parent_id)
 
 
-def _index(entries: Sequence[Entry], message_id: str) -> int | None:
+def _find_index(entries: Sequence[Entry], message_id: str) -> int | None:
     return next((index for index, entry in enumerate(entries) if entry.info.id == message_id), None)
 
 
@@ -102,21 +105,21 @@ def _has_part(entry: Entry, part_id: str) -> bool:
     return any(part.id == part_id for part in entry.parts)
 
 
-def _changes(objects: ObjectStore, before: str, after: str, names: set[str]) -> tuple[TreeChange, ...]:
+def _find_changes(objects: ObjectStore, before: str, after: str, names: set[str]) -> tuple[TreeChange, ...]:
     return tuple(each for each in differences(objects, before, after) if each.path in names)
 
 
-async def turn_diffs(
+async def compare_turn(
     snapshots: Snapshots, entries: Sequence[Entry], limit: Limit = SNAPSHOT_COMPARE
 ) -> tuple[SnapshotFileDiff, ...] | Failed:
     """Return how the files that the steps of a turn changed differ between its begin and its end."""
-    changed = [entry for entry in entries if any(isinstance(part, PatchPart) for part in entry.parts)]
-    if not changed:
+    changed_entries = [entry for entry in entries if any(isinstance(part, PatchPart) for part in entry.parts)]
+    if not changed_entries:
         return ()
 
     def compare() -> tuple[SnapshotFileDiff, ...]:
         snapshots.objects.ensure()
-        steps = [step for entry in changed if (step := step_changes(snapshots, entry, 0)) is not None]
+        steps = [step for entry in changed_entries if (step := find_step_changes(snapshots, entry, 0)) is not None]
         return file_diffs(snapshots.objects, join_changes(change for step in steps for change in step.changes))
 
     return await snapshots.jobs.run_in_background(compare, limit)
@@ -138,53 +141,53 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     if snapshots is None:
         return
     view = engine.store.context_view(session_id)
-    missing = _without_diffs(view)
-    positions = places_of(engine.store, view) if missing else []
+    missing = _list_prompts_without_diffs(view)
+    positions = list_positions(engine.store, view) if missing else []
     for prompt, answers in missing:
         steps = [entry for at, entry in positions if view.entries[at].info.id in answers]
-        diffs = await turn_diffs(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
+        diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
         if not isinstance(diffs, Failed):
-            engine.store.append(*_diff_events(engine.store.context_view(session_id), prompt, list(diffs)))
+            engine.store.append(*_make_diff_events(engine.store.context_view(session_id), prompt, list(diffs)))
 
 
-def _without_diffs(view: Conversation) -> list[tuple[str, set[str]]]:
+def _list_prompts_without_diffs(view: Conversation) -> list[tuple[str, set[str]]]:
     """Return the ids of the answered prompts without diffs, each with those of its answers."""
     answers: dict[str, set[str]] = {}
-    missing_files: list[tuple[str, set[str]]] = []
+    prompts: list[tuple[str, set[str]]] = []
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage):
             answers.setdefault(entry.info.parent_id, set()).add(entry.info.id)
         elif entry.info.summary is not None:
             break
         elif entry.info.id in answers:
-            missing_files.append((entry.info.id, answers[entry.info.id]))
-    return missing_files[::-1]
+            prompts.append((entry.info.id, answers[entry.info.id]))
+    return prompts[::-1]
 
 
-def _diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
+def _make_diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
     """Return the events that store a turn's diffs; none when its prompt is gone."""
     prompts = [entry.info for entry in view.entries if isinstance(entry.info, UserMessage)]
     message = next((info for info in reversed(prompts) if info.id == prompt), None)
     if message is None:
         return []
     session = view.session
-    updated = replace(message, summary=UserSummary(diffs=diffs))
-    events: list[StoredEvent] = [message_updated(updated)]
+    changed_message = replace(message, summary=UserSummary(diffs=diffs))
+    events: list[StoredEvent] = [message_updated(changed_message)]
     if diffs:
-        others = files_of(info for info in prompts if info.id != prompt)
-        info = replace(with_diffs(session, diffs, others), time=replace(session.time, updated=now_ms()))
+        other_files = list_files(info for info in prompts if info.id != prompt)
+        info = replace(add_diffs(session, diffs, other_files), time=replace(session.time, updated=now_ms()))
         events.append(session_updated(info))
     return events
 
 
-def with_diffs(session: Session, diffs: Iterable[SnapshotFileDiff], others: set[str], times: int = 1) -> Session:
+def add_diffs(session: Session, diffs: Iterable[SnapshotFileDiff], other_files: set[str], times: int = 1) -> Session:
     """Return the session with a turn's diffs added to its sums; `others`: files that other turns changed too.
 
     `times` -1: taken off, never below 0.
     """
     before = session.summary or SessionSummary(additions=0, deletions=0, files=0)
     diffs = list(diffs)
-    new = {each.file for each in diffs if each.file is not None} - others
+    new = {each.file for each in diffs if each.file is not None} - other_files
     summary = SessionSummary(
         additions=max(before.additions + times * sum(each.additions for each in diffs), 0),
         deletions=max(before.deletions + times * sum(each.deletions for each in diffs), 0),
@@ -193,11 +196,11 @@ def with_diffs(session: Session, diffs: Iterable[SnapshotFileDiff], others: set[
     return replace(session, summary=summary)
 
 
-def files_of(messages: Iterable[Message]) -> set[str]:
+def list_files(messages: Iterable[Message]) -> set[str]:
     """Return the names of the files that the turns of some prompts changed."""
-    return {each.file for info in messages for each in diffs_of(info) if each.file is not None}
+    return {each.file for info in messages for each in list_diffs(info) if each.file is not None}
 
 
-def diffs_of(info: Message) -> list[SnapshotFileDiff]:
+def list_diffs(info: Message) -> list[SnapshotFileDiff]:
     """Return the changes of a prompt's turn as they are stored with it."""
     return info.summary.diffs if isinstance(info, UserMessage) and info.summary is not None else []

@@ -14,7 +14,7 @@ from codeloop.agent.answer.status import show_error, show_status
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, next_move
-from codeloop.agent.title import is_untitled, make_title, missing_title, store_first_line
+from codeloop.agent.title import find_missing_title, is_untitled, make_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.schema.bounds.session import STOP_ALL, STOP_LOOK
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
@@ -49,7 +49,7 @@ class SessionRun(Struct, weakref=True):
     """The activity of one session in this process.
 
     `idle`, `running` once a prompt has woken it, `stopping` from an abort until what there was is stored, `restoring`
-    while undo puts its files back. Beside that prompts are prepared before they are stored, and titles are made.
+    while undo puts its files back. Apart from that, prompts are prepared before they are stored, and titles are made.
     """
 
     state: Literal["idle", "running", "stopping", "restoring"] = "idle"
@@ -57,10 +57,10 @@ class SessionRun(Struct, weakref=True):
     """The task of a session that is running or stopping."""
     preparing: set[asyncio.Task[Any]] = struct_field(default_factory=set[asyncio.Task[Any]])
     naming: set[asyncio.Task[None]] = struct_field(default_factory=set[asyncio.Task[None]])
-    late: asyncio.Task[None] | None = None
+    late_title: asyncio.Task[None] | None = None
     """Makes a title between turns."""
     is_named: bool = False
-    """Whether a model has said a title."""
+    """Whether a model has given a title."""
 
 
 class Runs:
@@ -90,17 +90,15 @@ class Runs:
     ) -> asyncio.Task[Stop]:
         """Return the session's running turn, or start one, which does `first` before anything else.
 
-        `rounds`: the goal that it works for, if it has one.
-
-        Where a subagent works on the session, the turn begins after it. Raises OperationError when another process
+        `rounds`: the goal that it works for, if it has one. Where a subagent works on the session, the turn begins after it. Raises OperationError when another process
         works on it, or its files are put back.
         """
         run = self._run(session_id)
         if run.turn is None:
             self.check_free(session_id)
             self._engine.store.leases.take(session_id)
-            if run.late is not None:  # a model on this machine answers one request at a time
-                run.late.cancel()
+            if run.late_title is not None:  # a model on this machine answers one request at a time
+                run.late_title.cancel()
             engine = replace(self._engine, policy=policy, toolbox=self.toolbox_of(session_id))
             run.turn = self._begin(self._drive(run, session_id, engine, first, rounds))
             run.state = "running"
@@ -115,8 +113,10 @@ class Runs:
 
     @property
     def any_running(self) -> bool:
-        """Return whether a turn runs or is about to, or a title is made beside one; one made between turns can wait."""
-        return any(run.turn is not None or run.preparing or run.naming - {run.late} for run in self._runs.values())
+        """Whether a turn runs or is about to, or a title is made during one; one made between turns can wait."""
+        return any(
+            run.turn is not None or run.preparing or run.naming - {run.late_title} for run in self._runs.values()
+        )
 
     def is_running(self, session_id: str) -> bool:
         """Return whether a turn of the session runs in this process."""
@@ -125,7 +125,7 @@ class Runs:
     def works_on(self, session_id: str) -> bool:
         """Return whether a turn of the session runs or will, a subagent works on it, or its files are put back."""
         run = self._run(session_id)
-        return run.state != "idle" or bool(run.preparing) or self._engine.tasks.working(session_id) is not None
+        return run.state != "idle" or bool(run.preparing) or self._engine.tasks.find_task(session_id) is not None
 
     def check_free(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError) when a session was moved away, or its files are put back."""
@@ -167,7 +167,8 @@ class Runs:
             yield
         finally:
             renewing.cancel()
-            asyncio.get_running_loop().call_soon(self._release, session_id)  # first who waits may begin a turn
+            # Whoever waits for this work may begin a turn, which keeps the lease: so it is released a moment later.
+            asyncio.get_running_loop().call_soon(self._release, session_id)
 
     def _release(self, session_id: str) -> None:
         if not self.works_on(session_id):
@@ -192,9 +193,9 @@ class Runs:
             work.cancel()
 
     async def abort(self, session_id: str) -> None:
-        """Stop the session's turn, what comes before one and its title, and wait until what there was is stored."""
+        """Stop the session's turn, its preparation and its title, and wait until what there was is stored."""
         run = self._run(session_id)
-        await _cancel_beside(run)
+        await _cancel_preparation(run)
         await self._engine.tasks.cancel(session_id)
         turn = run.turn
         if turn is None:
@@ -204,7 +205,7 @@ class Runs:
             run.state = "stopping"
             turn.cancel()
         await asyncio.wait([turn])
-        await _cancel_beside(run)
+        await _cancel_preparation(run)
 
     async def abort_anywhere(self, session_id: str) -> bool:
         """Stop the session's turn in this process, or in another one of this machine; return whether none runs now."""
@@ -221,7 +222,8 @@ class Runs:
                     break
             file.unlink(missing_ok=True)
         except OSError as error:
-            raise OperationError("UnknownError", f"The process that works on it can't be told: {error}") from error
+            message = f"Another process works on the session and can't be told to stop: {error}"
+            raise OperationError("UnknownError", message) from error
         return leases.find_other(session_id) is None
 
     async def close(self) -> None:
@@ -232,8 +234,9 @@ class Runs:
     async def _drive(
         self, run: SessionRun, session_id: str, engine: Engine, first: First | None, rounds: Rounds | None
     ) -> Stop:
+        """Run a turn from its first to its last event: whatever goes wrong ends it with an error that is shown."""
         renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
-        stopping = self._begin(self._stop_when_asked(session_id))
+        stopping = self._begin(self._watch_stop_file(session_id))
         try:
             await self._after_subagent(session_id)
             self._title(run, engine, session_id)
@@ -243,7 +246,7 @@ class Runs:
                 await rounds.begin(engine, session_id)
             stop = await _turn(engine, session_id, rounds)
             if stop.reason not in {"aborted", "error"}:
-                self._title(run, engine, session_id, late=True)
+                self._title(run, engine, session_id, is_turn_over=True)
         except asyncio.CancelledError:
             return Stop("aborted", "Aborted")
         except CodeloopError as error:
@@ -262,16 +265,16 @@ class Runs:
             self._engine.store.publish_live(SessionIdle(properties=SessionRef(session_id=session_id)))
             self._on_end()
 
-    async def _stop_when_asked(self, session_id: str) -> None:
+    async def _watch_stop_file(self, session_id: str) -> None:
         stop_file = self._engine.stop_file
         await wait_for_stop(stop_file, stop_file_of(stop_file, session_id))
         await self.abort(session_id)
 
     async def _after_subagent(self, session_id: str) -> None:
         """Wait for a subagent that works on the session; what it does not take up is left to the turn."""
-        working = self._engine.tasks.working(session_id)
-        if working is not None:
-            await asyncio.wait([working])
+        subagent_task = self._engine.tasks.find_task(session_id)
+        if subagent_task is not None:
+            await asyncio.wait([subagent_task])
             self._engine.store.leases.take(session_id)
             show_status(self._engine, session_id, Busy())
 
@@ -279,18 +282,18 @@ class Runs:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
         return Stop("error", message)
 
-    def _title(self, run: SessionRun, engine: Engine, session_id: str, *, late: bool = False) -> None:
+    def _title(self, run: SessionRun, engine: Engine, session_id: str, *, is_turn_over: bool = False) -> None:
         """Name the session by its first prompt, and ask for a better title; no turn waits for that."""
         view = self._engine.store.context_view(session_id)
-        missing = missing_title(view.entries, view.session.title)
-        if missing is None or not (late or is_untitled(view.session.title)):
+        untitled = find_missing_title(view.entries, view.session.title)
+        if untitled is None or not (is_turn_over or is_untitled(view.session.title)):
             return
-        prompt, message = missing
+        prompt, message = untitled
         store_first_line(self._engine, session_id, prompt)
-        ask = partial(make_title, engine, session_id, prompt, model_ref(message.model), late=late)
+        ask = partial(make_title, engine, session_id, prompt, model_ref(message.model), is_turn_over=is_turn_over)
         task = self._begin(_name(run, ask, set(run.naming)))
         run.naming.add(task)
-        run.late = task if late else None
+        run.late_title = task if is_turn_over else None
         task.add_done_callback(lambda task: run.naming.discard(task))
 
 
@@ -301,8 +304,8 @@ async def _name(run: SessionRun, ask: Callable[[], Awaitable[bool]], earlier: se
     run.is_named = run.is_named or await ask()
 
 
-async def _cancel_beside(run: SessionRun) -> None:
-    """Stop what comes before a turn, and the making of a title."""
+async def _cancel_preparation(run: SessionRun) -> None:
+    """Stop the preparation of prompts, and the making of titles."""
     for work in (*run.preparing, *run.naming):
         work.cancel()
         await asyncio.wait([work])
@@ -312,11 +315,11 @@ async def _turn(engine: Engine, session_id: str, rounds: Rounds | None) -> Stop:
     """Run a turn, and report what it changed, whatever ends it; a prompt that comes meanwhile is answered too."""
     try:
         while True:
-            bounded = engine if rounds is None else rounds.limit_engine(engine, session_id)
-            stop = await engine.hooks.run_turn(run, bounded, session_id)
+            limited_engine = engine if rounds is None else rounds.limit_engine(engine, session_id)
+            stop = await engine.hooks.run_turn(run, limited_engine, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
-            if not isinstance(next_move(engine.store.context_view(session_id), bounded.policy), Stop):
+            if not isinstance(next_move(engine.store.context_view(session_id), limited_engine.policy), Stop):
                 continue
             if rounds is None:
                 return stop

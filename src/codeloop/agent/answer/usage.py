@@ -36,81 +36,86 @@ IMAGE = 1_500
 
 
 class Usage:
-    """Counts one request while its answer streams, and adds it to the session's sums, once."""
+    """Counts one request while its answer streams, and adds what it used to the session's sums, never twice.
+
+    An attempt that is made again after an error counts as well: its tokens are paid for.
+    """
 
     def __init__(self, prices: Prices, request: ModelRequest, budget: SharedBudget | None = None) -> None:
         self._budget = budget
-        self._paid = 0.0
+        self._cost_in_budget = 0.0
         self._prices = prices
         self._request = request
-        self._received = 0
-        self._counted = NO_TOKENS
-        self._is_whole = False
-        self._retried = NO_TOKENS
-        self._added = (0.0, NO_TOKENS)
+        self._streamed_bytes = 0
+        self._reported = NO_TOKENS
+        self._is_complete = False
+        self._earlier_attempts = NO_TOKENS
+        self._stored_sums = (0.0, NO_TOKENS)
 
     def take(self, event: ModelEvent) -> None:
         """Count an event of the answer."""
         match event:
             case TextDelta(text=text) | ReasoningDelta(text=text) | CallDelta(text=text) | CallStarted(name=text):
-                self._received += len(text) if text.isascii() else _size(text)
+                self._streamed_bytes += len(text) if text.isascii() else _size(text)
             case UsageUpdate(tokens=tokens):
-                self._counted = tokens
+                self._reported = tokens
             case RetryScheduled(tokens=tokens):
-                self._counted = tokens if tokens.all else self._counted
-                self._retried = self._retried.plus(self.tokens)
-                self._counted, self._received = NO_TOKENS, 0
+                self._reported = tokens if tokens.all else self._reported
+                self._earlier_attempts = self._earlier_attempts.plus(self.tokens)
+                self._reported, self._streamed_bytes = NO_TOKENS, 0
             case Finished(tokens=tokens, error=error, reason=reason):
-                self._counted = tokens if tokens.all else self._counted
-                self._is_whole = error is None and reason != "cut"
+                self._reported = tokens if tokens.all else self._reported
+                self._is_complete = error is None and reason != "cut"
                 self._pay()
                 if self._budget is not None and self._request.session_id:
-                    self._budget.end_call(self._request.session_id, self.cost if self._is_whole or self.cost else None)
+                    self._budget.end_call(
+                        self._request.session_id, self.cost if self._is_complete or self.cost else None
+                    )
             case _:
                 pass
 
     @property
     def tokens(self) -> Tokens:
         """Tokens of the last attempt; none when no answer came."""
-        counted = self._counted
-        if not (self._received or counted.all or self._is_whole):
+        reported = self._reported
+        if not (self._streamed_bytes or reported.all or self._is_complete):
             return NO_TOKENS
-        streamed_tokens = self._received // BYTES
-        output = counted.output if self._is_whole and counted.output else max(counted.output, streamed_tokens)
-        has_input = bool(counted.input or counted.cache.read or counted.cache.write)
-        fresh = counted.input if has_input else estimate_tokens(self._request)
-        estimated = (output - counted.output) + (fresh - counted.input)
-        tokens = replace(counted, input=fresh, output=output, estimated=estimated or None)
+        streamed_tokens = self._streamed_bytes // BYTES
+        output = reported.output if self._is_complete and reported.output else max(reported.output, streamed_tokens)
+        has_input = bool(reported.input or reported.cache.read or reported.cache.write)
+        fresh = reported.input if has_input else estimate_tokens(self._request)
+        estimated = (output - reported.output) + (fresh - reported.input)
+        tokens = replace(reported, input=fresh, output=output, estimated=estimated or None)
         return replace(tokens, total=tokens.all)
 
     @property
     def cost(self) -> float:
         """Dollars for all attempts."""
-        return self._prices.cost(self.tokens) + self._prices.cost(self._retried)
+        return self._prices.cost(self.tokens) + self._prices.cost(self._earlier_attempts)
 
     @property
     def total_tokens(self) -> Tokens:
         """Tokens of all attempts."""
-        return self.tokens.plus(self._retried)
+        return self.tokens.plus(self._earlier_attempts)
 
     def of(self, info: AssistantMessage) -> AssistantMessage:
         """Return an answer's info with its usage so far."""
-        retried = self._retried if self._retried.all else None
-        return replace(info, cost=self.cost, tokens=self.tokens, retried=retried)
+        earlier_attempts = self._earlier_attempts if self._earlier_attempts.all else None
+        return replace(info, cost=self.cost, tokens=self.tokens, retried=earlier_attempts)
 
     def append(self, store: Store, session_id: str, *events: StoredEvent) -> None:
-        """Store events, and add new usage to the sums of the session and its parents."""
+        """Store events, and add what was used since the last time to the sums of the session and its parents."""
         self._pay()
-        (cost, tokens), (cost_before, tokens_before) = (self.cost, self.total_tokens), self._added
+        (cost, tokens), (cost_before, tokens_before) = (self.cost, self.total_tokens), self._stored_sums
         more = tokens.plus(tokens_before, -1)
         store.append_from(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, more)))
-        self._added = (cost, tokens)
+        self._stored_sums = (cost, tokens)
 
     def _pay(self) -> None:
         """Add new costs to the budget shared with other sessions."""
         if self._budget is not None:
-            self._budget.pay(self.cost - self._paid)
-            self._paid = self.cost
+            self._budget.pay(self.cost - self._cost_in_budget)
+            self._cost_in_budget = self.cost
 
 
 async def ask_for_text(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
@@ -145,7 +150,7 @@ def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: T
 
 
 def estimate_tokens(request: ModelRequest) -> int:
-    """Return roughly how many tokens a request holds."""
+    """Estimate how many tokens a request holds, from its bytes and images."""
     tools = sum(len(tool.description) + len(msgspec.json.encode(tool.parameters)) for tool in request.tools)
     size = _size(request.system) + tools
     for piece in (piece for message in request.messages for piece in message.content):

@@ -65,16 +65,16 @@ def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]],
     """
     if not _HINT.search(text):
         return [], text
-    places: list[WrittenCalls] = []
+    groups: list[WrittenCalls] = []
     for written_calls in sorted(_find_all(text)):
-        if {name for name, _ in written_calls.calls} <= tools and (not places or written_calls.start >= places[-1].end):
-            places.append(written_calls)
+        if {name for name, _ in written_calls.calls} <= tools and (not groups or written_calls.start >= groups[-1].end):
+            groups.append(written_calls)
     end = len(text)
     last: list[WrittenCalls] = []
-    while places and not _LEFTOVER.sub("", text[places[-1].end : end]).strip():
-        last.insert(0, places.pop())
+    while groups and not _LEFTOVER.sub("", text[groups[-1].end : end]).strip():
+        last.insert(0, groups.pop())
         end = last[0].start
-    calls = [call for place in last for call in place.calls]
+    calls = [call for group in last for call in group.calls]
     return (calls[:_MOST], _LEFTOVER.sub("", text[:end]).rstrip()) if calls else ([], text)
 
 

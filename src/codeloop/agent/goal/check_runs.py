@@ -28,7 +28,7 @@ from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.truncate import truncate
 
-TOLD = "codeloop ran the checks of the goal itself; the results below are what they printed."
+NOTE = "codeloop ran the checks of the goal itself; the results below are what they printed."
 
 _CHECKS = ".checks"
 """Added to a session's id for the shell of its checks."""
@@ -40,7 +40,7 @@ class CheckContext(CallContext):
     Its shell is separate from the session's, whose directory and variables the model may have set.
     """
 
-    is_recorded = True
+    is_stored = True
     is_given = True
 
     async def ask(self, *needs: Need) -> bool:
@@ -55,24 +55,24 @@ class CheckContext(CallContext):
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress, unless nothing of the run is stored."""
-        if self.is_recorded:
+        if self.is_stored:
             super().report(title=title, metadata=metadata)
 
 
-async def run_unrecorded(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
+async def run_without_storing(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
     """Run checks before the work begins, without storing them."""
     parts = [_make_part(session_id, new_id("msg"), command) for command in commands]
-    return [await _run(engine, agent, part, is_recorded=False) for part in parts]
+    return [await _run(engine, agent, part, is_stored=False) for part in parts]
 
 
-async def run_recorded(engine: Engine, session_id: str, commands: Sequence[str], *, is_given: bool) -> list[ToolPart]:
+async def run_and_store(engine: Engine, session_id: str, commands: Sequence[str], *, is_given: bool) -> list[ToolPart]:
     """Run checks, and store them in an answer of their own that the model sees; a cancel leaves it completed.
 
     `is_given`: the user gave the commands.
     """
     message = next_prompt(engine.store.context_view(session_id))
-    words = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=TOLD, synthetic=True)
-    engine.store.append(message_updated(message), part_updated(words))
+    note = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=NOTE, synthetic=True)
+    engine.store.append(message_updated(message), part_updated(note))
     info = new_message(engine, session_id, message)
     engine.store.append(message_updated(info))
     parts: list[ToolPart] = []
@@ -104,10 +104,10 @@ def _make_part(session_id: str, message_id: str, command: str) -> ToolPart:
 
 
 async def _run(
-    engine: Engine, agent: str, part: ToolPart, *, is_recorded: bool = True, is_given: bool = True
+    engine: Engine, agent: str, part: ToolPart, *, is_stored: bool = True, is_given: bool = True
 ) -> ToolPart:
     context = CheckContext(engine, engine.agent(agent), part)
-    context.is_recorded, context.is_given = is_recorded, is_given
+    context.is_stored, context.is_given = is_stored, is_given
     context.session_id = f"{part.session_id}{_CHECKS}"
     work = engine.workspace
     command = str(part.state.input["command"])
@@ -115,7 +115,7 @@ async def _run(
     try:
         result = await bash.run(params, context)
     except (ToolFailure, Denied, Rejected) as error:
-        time = ToolTime(start=_start_of(part), end=max(now_ms(), _start_of(part)))
+        time = ToolTime(start=_read_start(part), end=max(now_ms(), _read_start(part)))
         return replace(part, state=ToolStateError(input=part.state.input, error=str(error), time=time))
     finally:
         context.close()
@@ -124,11 +124,11 @@ async def _run(
 
 
 def _complete(part: ToolPart, output: str, metadata: JSON) -> ToolPart:
-    time = ToolTime(start=_start_of(part), end=max(now_ms(), _start_of(part)))
+    time = ToolTime(start=_read_start(part), end=max(now_ms(), _read_start(part)))
     metadata = {**metadata, CHECK: True}
     state = ToolStateCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)
     return replace(part, state=state)
 
 
-def _start_of(part: ToolPart) -> int:
+def _read_start(part: ToolPart) -> int:
     return part.state.time.start if isinstance(part.state, ToolStateRunning) else now_ms()

@@ -35,7 +35,7 @@ async def judge_goal(
     patches = [part for entry in entries for part in entry.parts if isinstance(part, PatchPart)]
     files = sorted({file for patch in patches for file in patch.files})
     messages = [
-        {"command": part.state.input["command"], "exit": part.state.metadata.get("exit"), "output": _end_of(part)}
+        {"command": part.state.input["command"], "exit": part.state.metadata.get("exit"), "output": _cut_output(part)}
         for part in runs
         if isinstance(part.state, ToolStateCompleted)
     ]
@@ -48,6 +48,6 @@ async def judge_goal(
     return "" if verdict.ok else verdict.reason or "the judge says that it is not reached"
 
 
-def _end_of(part: ToolPart) -> str:
+def _cut_output(part: ToolPart) -> str:
     state = part.state
     return state.output[-GOAL_OUTPUT.value :] if isinstance(state, ToolStateCompleted) else ""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.agent.answer.checks import is_check, is_own_check, list_checks
 from codeloop.agent.answer.reminders import store_reminder
 from codeloop.agent.engine import Engine
-from codeloop.agent.goal.check_runs import run_recorded, run_unrecorded
+from codeloop.agent.goal.check_runs import run_and_store, run_without_storing
 from codeloop.agent.goal.judge import judge_goal
 from codeloop.agent.goal.results import TestResults, find_lost_tests, read_results
 from codeloop.agent.moves import Stop
@@ -29,7 +29,7 @@ from codeloop.store.subagent_state import walk_ancestors
 from codeloop.workspace.check_files import compile_patterns, hash_check_files, list_changes
 
 _COMMAND = 200  # characters of one that a message names
-_NAMED = 20
+_NAMED_FILES = 20
 """Changed files that a message names."""
 _GOES_ON = frozenset(("done", "length"))
 """Reasons of a stop after which the model must continue."""
@@ -71,7 +71,7 @@ def check_goal(goal: Goal, root: Path) -> str:
     return ""
 
 
-class ChecksLook(Struct, frozen=True):
+class ChecksOutcome(Struct, frozen=True):
     """The outcome of one run of the checks: each result, and what is missing, a phrase each."""
 
     checks: list[GoalCheck]
@@ -91,7 +91,7 @@ class GoalRounds:
         self._files: dict[str, str] = {}
         self._before: dict[str, TestResults | None] = {}
         self._began = 0
-        self._last = ChecksLook([], ["its checks did not run after the last edit"])
+        self._last = ChecksOutcome([], ["its checks did not run after the last edit"])
 
     async def begin(self, engine: Engine, session_id: str) -> None:
         """Record the checks' files and results before the work begins."""
@@ -101,8 +101,8 @@ class GoalRounds:
         agent = entries[-1].info.agent if entries else "build"
         if self.goal.checks:
             engine.store.publish_live(ToastShown(properties=Toast(message=FIRST_RUN, variant="info")))
-        for part in await run_unrecorded(engine, session_id, agent, self.goal.checks):
-            self._before[str(part.state.input["command"])] = _results_of(part)
+        for part in await run_without_storing(engine, session_id, agent, self.goal.checks):
+            self._before[str(part.state.input["command"])] = _read_results(part)
         self._record(engine, session_id)
 
     def limit_engine(self, engine: Engine, session_id: str) -> Engine:
@@ -114,24 +114,24 @@ class GoalRounds:
 
     async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
         """Run the checks after the model stopped; return how the turn ends. None: it continues."""
-        ended = await self._end_round(engine, session_id, stop)
+        stop_of_turn = await self._end_round(engine, session_id, stop)
         self._record(engine, session_id)
-        return ended
+        return stop_of_turn
 
     async def _end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-        if moved := describe_move(engine.store.context_view(session_id).session):
-            self._finish("not_done", moved)
-            return Stop("moved", moved)
+        if move_note := describe_move(engine.store.context_view(session_id).session):
+            self._finish("not_done", move_note)
+            return Stop("moved", move_note)
         self._rounds += 1
         await _end_background(engine, session_id)
-        self._last = await self._look(engine, session_id)
+        self._last = await self._run_checks(engine, session_id)
         if not self._last.left:
             return self._finish("done", "")
         reason = self._find_end(engine, session_id, stop)
         if reason:
             end = self._finish("not_done", reason)
             return end if stop.reason != "error" else replace(stop, message=f"{stop.message} {end.message}")
-        self._send_on(engine, session_id)
+        self._remind(engine, session_id)
         return None
 
     def give_up(self, reason: str) -> GoalEnd:
@@ -184,7 +184,7 @@ class GoalRounds:
             return Stop("done")
         return Stop("not_done", f"Not done: {'; '.join(self._last.left)}. {reason}".rstrip())
 
-    def _send_on(self, engine: Engine, session_id: str) -> None:
+    def _remind(self, engine: Engine, session_id: str) -> None:
         words = NOT_YET.format(left="; ".join(self._last.left))
         store_reminder(engine, session_id, words)
 
@@ -200,24 +200,24 @@ class GoalRounds:
         path = work.environment.get("PATH")
         return await asyncio.to_thread(hash_check_files, work.root, goal.checks, path, goal.protect, goal.unprotect)
 
-    async def _look(self, engine: Engine, session_id: str) -> ChecksLook:
+    async def _run_checks(self, engine: Engine, session_id: str) -> ChecksOutcome:
         """Run the checks; return what each gave, and what is left."""
         changes = list_changes(self._files, await self._hash(engine))
         commands = self.goal.checks or self._find_own_checks(engine, session_id)
-        given = bool(self.goal.checks)
-        parts = await run_recorded(engine, session_id, commands, is_given=given) if commands else []
+        is_given = bool(self.goal.checks)
+        parts = await run_and_store(engine, session_id, commands, is_given=is_given) if commands else []
         if not changes:  # a check, too, may have changed them
             changes = list_changes(self._files, await self._hash(engine))
         checks = [self._judge(part) for part in parts]
-        more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
-        problems = [f"protected files changed: {', '.join(changes[:_NAMED])}{more}"] if changes else []
+        more = f" and {len(changes) - _NAMED_FILES} more" if len(changes) > _NAMED_FILES else ""
+        problems = [f"protected files changed: {', '.join(changes[:_NAMED_FILES])}{more}"] if changes else []
         problems += [f"`{one_line(each.command, _COMMAND)}`: {each.problem}" for each in checks if each.problem]
         if not checks:
             problems.append(NO_CHECK)
         if not problems and not self.goal.checks:
             verdict = await judge_goal(engine, session_id, self._words, parts, self._entries(engine, session_id))
             problems += [verdict] if verdict else []
-        return ChecksLook(checks, problems)
+        return ChecksOutcome(checks, problems)
 
     def _judge(self, part: ToolPart) -> GoalCheck:
         command = str(part.state.input["command"])
@@ -233,7 +233,7 @@ class GoalRounds:
         elif code:
             problem = f"it exits with {code}"
         else:
-            problem = find_lost_tests(self._before.get(command), _results_of(part))
+            problem = find_lost_tests(self._before.get(command), _read_results(part))
         return GoalCheck(command=command, exit_code=code, problem=problem)
 
     def _entries(self, engine: Engine, session_id: str) -> list[Entry]:
@@ -253,18 +253,18 @@ def _is_plain(command: str) -> bool:
     return is_check(command) and not any(each in command for each in ("||", ";", "|", "&", "\n", "`", "$("))
 
 
-def _results_of(part: ToolPart) -> TestResults | None:
+def _read_results(part: ToolPart) -> TestResults | None:
     return read_results(part.state.output) if isinstance(part.state, ToolStateCompleted) else None
 
 
 async def _end_background(engine: Engine, session_id: str) -> None:
     """Wait for subagents at work, and end background commands: nothing may change files while a check runs."""
 
-    def is_own(other: str) -> bool:
-        return any(session.id == session_id for session in walk_ancestors(engine.store, other))
+    def is_own(session_of_task: str) -> bool:
+        return any(session.id == session_id for session in walk_ancestors(engine.store, session_of_task))
 
     working: Sequence[asyncio.Task[object]] = [
-        task for each in engine.tasks.list_busy_sessions() if is_own(each) and (task := engine.tasks.working(each))
+        task for each in engine.tasks.list_busy_sessions() if is_own(each) and (task := engine.tasks.find_task(each))
     ]
     if working:
         await asyncio.wait(working)

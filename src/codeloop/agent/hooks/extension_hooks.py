@@ -64,7 +64,7 @@ class ExtensionHooks(TurnHooks):
 
     async def run_turn(self, run: Callable[[Engine, str], Awaitable[T]], engine: Engine, session_id: str) -> T:
         """See TurnHooks. An extension can continue a turn at most `HOOK_STOPS` times."""
-        continued = 0
+        times = 0
         while True:
             before = _last_answer(engine, session_id)
             stop = await run(engine, session_id)
@@ -78,15 +78,15 @@ class ExtensionHooks(TurnHooks):
             payload = {
                 "sessionID": session_id,
                 "parentID": engine.store.session(session_id).parent_id,
-                "active": continued > 0,
+                "active": times > 0,
                 "text": text_of(answer),
             }
             output = await self._hooks.run(STOP, payload, {"continue": None})
             reason: str | None = output["continue"]
-            if reason is None or output.get("ends") or continued == HOOK_STOPS.value:
+            if reason is None or output.get("ends") or times == HOOK_STOPS.value:
                 return stop
             _store_reason(engine, session_id, reason)
-            continued += 1
+            times += 1
 
     async def change_prompt(
         self, message: UserMessage, parts: Sequence[Part], parent: str | None = None
@@ -105,9 +105,9 @@ class ExtensionHooks(TurnHooks):
         }
         now = {"message": msgspec.to_builtins(message), "parts": msgspec.to_builtins(parts)}
         output = await self._hooks.run(MESSAGE, payload, now)
-        changed = msgspec.convert(output["message"], UserMessage)
-        changed = replace(changed, id=message.id, session_id=message.session_id, time=message.time)
-        return changed, msgspec.convert(output["parts"], list[Part])
+        changed_message = msgspec.convert(output["message"], UserMessage)
+        changed_message = replace(changed_message, id=message.id, session_id=message.session_id, time=message.time)
+        return changed_message, msgspec.convert(output["parts"], list[Part])
 
     async def change_request(
         self, engine: Engine, user: UserMessage, info: ModelInfo, request: ModelRequest
@@ -143,8 +143,8 @@ class ExtensionHooks(TurnHooks):
         """See TurnHooks."""
         if not self._hooks.wants(MESSAGES):
             return entries
-        changed = await transform_history(self._hooks, session_id, entries)
-        return entries if changed is None else changed
+        changed_message = await transform_history(self._hooks, session_id, entries)
+        return entries if changed_message is None else changed_message
 
     async def change_summary_request(
         self, user: UserMessage, info: ModelInfo, request: ModelRequest, *, auto: bool

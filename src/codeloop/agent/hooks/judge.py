@@ -57,7 +57,7 @@ class HookJudge:
     def __init__(self, engine: Callable[[], Engine], tell: Callable[[str], None]) -> None:
         self._engine = engine
         self._tell = tell
-        self._reported: set[str] = set()
+        self._reported_rows: set[str] = set()
         self._judging: set[str] = set()
         """The sessions of judging subagents, which are not judged themselves."""
 
@@ -91,8 +91,8 @@ class HookJudge:
         try:
             engine.models.open(model_name)
         except CodeloopError:
-            if row.place not in self._reported:
-                self._reported.add(row.place)
+            if row.place not in self._reported_rows:
+                self._reported_rows.add(row.place)
                 self._tell(
                     f"{row.place}: there is no model {model_name}, so {small} is asked. Name it as provider/model."
                 )
@@ -186,14 +186,14 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
 
     def add_judging(session: Session) -> Session:
         before: JSON = (session.metadata or {}).get(HOOK_USAGE, {})
-        beside = SideUsage(
+        judging = SideUsage(
             created=now_ms(),
             cost=usage.cost + before.get("cost", 0.0),
             tokens=usage.total_tokens.plus(msgspec.convert(before["tokens"], type(NO_TOKENS)) if before else NO_TOKENS),
             provider_id=info.provider_id,
             model_id=info.id,
         )
-        return replace(session, metadata={**(session.metadata or {}), HOOK_USAGE: msgspec.to_builtins(beside)})
+        return replace(session, metadata={**(session.metadata or {}), HOOK_USAGE: msgspec.to_builtins(judging)})
 
     engine.store.update_session(session_id, add_judging)
     usage.append(engine.store, session_id)

@@ -31,14 +31,14 @@ async def apply_request_hooks(
 
     Raises HookRefused when a deciding extension failed.
     """
-    if hooks.wants(MESSAGES) and (messages := await _make_messages(hooks, engine, user.session_id, info)) is not None:
+    if hooks.wants(MESSAGES) and (messages := await _transform_messages(hooks, engine, user.session_id, info)) is not None:
         request = replace(request, messages=messages)
     if hooks.wants(SYSTEM):
         payload = {"sessionID": user.session_id, "model": describe_model(info)}
         output = await hooks.run(SYSTEM, payload, {"system": [request.system]})
         request = replace(request, system="\n\n".join(filter(None, output["system"])))
     if hooks.wants(DEFINITION):
-        tool_specs = await asyncio.gather(*(_definition(hooks, tool) for tool in request.tools))
+        tool_specs = await asyncio.gather(*(_change_definition(hooks, tool) for tool in request.tools))
         request = replace(request, tools=tuple(tool_specs))
     return await apply_parameter_hooks(hooks, user, user.agent, info, request)
 
@@ -57,14 +57,14 @@ async def apply_parameter_hooks(
         "message": msgspec.to_builtins(user),
     }
     if hooks.wants(PARAMS):
-        request = await _with_params(hooks, payload, request)
+        request = await _change_params(hooks, payload, request)
     if hooks.wants(HEADERS):
         output = await hooks.run(HEADERS, payload, {"headers": request.headers})
         request = replace(request, headers=output["headers"])
     return request
 
 
-async def _with_params(hooks: HookRunner, payload: JSON, request: ModelRequest) -> ModelRequest:
+async def _change_params(hooks: HookRunner, payload: JSON, request: ModelRequest) -> ModelRequest:
     now: JSON = {
         "temperature": request.temperature,
         "topP": request.top_p,
@@ -85,7 +85,7 @@ async def _with_params(hooks: HookRunner, payload: JSON, request: ModelRequest) 
     )
 
 
-async def _make_messages(
+async def _transform_messages(
     hooks: HookRunner, engine: Engine, session_id: str, info: ModelInfo
 ) -> tuple[ModelMessage, ...] | None:
     """Return the messages of the conversation as changed by extensions; None: unchanged."""
@@ -104,8 +104,8 @@ async def transform_history(hooks: HookRunner, session_id: str, entries: Iterabl
     output = await hooks.run(MESSAGES, {"sessionID": session_id}, {"messages": messages})
     if output["messages"] == messages:
         return None
-    changed = msgspec.convert(output["messages"], list[TransformedMessage])
-    return tuple(Entry(each.info, tuple(each.parts)) for each in changed)
+    messages_after = msgspec.convert(output["messages"], list[TransformedMessage])
+    return tuple(Entry(each.info, tuple(each.parts)) for each in messages_after)
 
 
 async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> str:
@@ -118,7 +118,7 @@ async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> s
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-async def _definition(hooks: HookRunner, tool: ToolSpec) -> ToolSpec:
+async def _change_definition(hooks: HookRunner, tool: ToolSpec) -> ToolSpec:
     """Return a tool with the extensions' description: the same each time, so that requests keep their prefix."""
     now: JSON = {"description": tool.description, "parameters": tool.parameters}
     output = await hooks.once(DEFINITION, {"toolID": tool.name}, now)

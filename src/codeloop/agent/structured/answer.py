@@ -9,7 +9,7 @@ import msgspec
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import list_turn_entries
 from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.structured.check import Problem, value_problems
+from codeloop.agent.structured.check import Problem, find_value_problems
 from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, ToolSpec
 from codeloop.model.quirks import quirks_of
 from codeloop.model.structured import NAME, AnswerShape, call_fields, native_fields, shape_of
@@ -50,8 +50,8 @@ class StructuredStep:
         self._again = AGAIN_BY_TOOL
         tool = Tool(NAME, TOOL, msgspec.Struct, self._take, schema=self._shape.schema)
         self._spec = tool.spec
-        others = (each for each in engine.toolbox.tools if each.name != NAME)
-        self.toolbox = Toolbox((*others, tool), engine.toolbox.fit, engine.toolbox.find)
+        other_tools = (each for each in engine.toolbox.tools if each.name != NAME)
+        self.toolbox = Toolbox((*other_tools, tool), engine.toolbox.fit, engine.toolbox.find)
         """The tools of the step: with the one that takes the answer."""
 
     def prepare(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:
@@ -60,12 +60,12 @@ class StructuredStep:
         fields = native_fields(info, quirks_of(info), self._shape) if self._cache.takes_format else None
         schema = msgspec.json.encode(self._shape.schema).decode()
         as_text = replace(request, system=f"{request.system}\n\n{BY_TEXT}\n{schema}")
-        other = self._by_tool(info, request) if info.tool_call else as_text
+        second_request = self._by_tool(info, request) if info.tool_call else as_text
         if fields is not None:
             self._again = AGAIN_BY_TEXT
-            return _FallbackModel(model, other, self._fall_back), replace(as_text, body=fields)
+            return _FallbackModel(model, second_request, self._fall_back), replace(as_text, body=fields)
         self._again = AGAIN_BY_TOOL if info.tool_call else AGAIN_BY_TEXT
-        return model, other
+        return model, second_request
 
     def _by_tool(self, info: ModelInfo, request: ModelRequest) -> ModelRequest:
         tools: list[ToolSpec] = [each for each in request.tools if each.name != NAME]
@@ -87,31 +87,31 @@ class StructuredStep:
 
         The answer, how its stream ended, whether another step follows, and what is stored with it.
         """
-        unchanged = info, finished, has_called, list[StoredEvent]()
+        as_is = info, finished, has_called, list[StoredEvent]()
         if finished.error is not None:
-            return unchanged
+            return as_is
         view = self._engine.store.context_view(info.session_id)
         entries, own = list_turn_entries(view), view.parts(info.id)
-        rows = [part.state.input for part in _answers(own) if isinstance(part.state, ToolStateCompleted)]
+        rows = [part.state.input for part in _list_answers(own) if isinstance(part.state, ToolStateCompleted)]
         if rows:
             return replace(info, structured=self._shape.value(rows[-1])), Finished("stop", finished.tokens), False, []
         if finished.reason not in {"stop", "tool-calls"}:
-            return unchanged
+            return as_is
         if has_called:
             wrong = [part.state for part in own if isinstance(part, ToolPart) and _is_wrong(part)]
-            is_over = bool(wrong) and _tries(entries) > self._retries
-            return (info, self._fail(finished, _read_reason(wrong[-1])), True, []) if is_over else unchanged
+            is_over = bool(wrong) and _count_wrong_answers(entries) > self._retries
+            return (info, self._fail(finished, _read_reason(wrong[-1])), True, []) if is_over else as_is
         text = "\n".join(part.text for part in own if isinstance(part, TextPart) and not part.synthetic).strip()
         value, problems = await self._read(text)
         if not problems:
             return replace(info, structured=value), finished, False, []
-        told = format_problems(problems)
-        if _tries(entries) >= self._retries:
-            return info, self._fail(finished, told), False, []
-        return info, finished, True, self._repair(told)
+        wrong = format_problems(problems)
+        if _count_wrong_answers(entries) >= self._retries:
+            return info, self._fail(finished, wrong), False, []
+        return info, finished, True, self._make_repair_events(wrong)
 
     async def _take(self, value: Any, _ctx: ToolContext) -> ToolResult:
-        problems = await value_problems(
+        problems = await find_value_problems(
             self._format["schema"], self._shape.value(value), self._engine.workspace.environment
         )
         if problems:
@@ -125,7 +125,7 @@ class StructuredStep:
             value = self._shape.value(msgspec.json.decode(_strip_fence(text)))
         except (msgspec.DecodeError, RecursionError) as error:
             return None, [Problem((), f"it is not JSON alone ({error})" if text else "there is none")]
-        problems = await value_problems(self._format["schema"], value, self._engine.workspace.environment)
+        problems = await find_value_problems(self._format["schema"], value, self._engine.workspace.environment)
         return value, problems
 
     def _fail(self, finished: Finished, why: str) -> Finished:
@@ -135,7 +135,7 @@ class StructuredStep:
         error = StructuredOutputError(data=StructuredData(message=message, retries=retries))
         return Finished("error", finished.tokens, error)
 
-    def _repair(self, problems: str) -> list[StoredEvent]:
+    def _make_repair_events(self, problems: str) -> list[StoredEvent]:
         """Return the events that tell the model what was wrong, so that it answers once more."""
         view = self._engine.store.context_view(self._info.session_id)
         prompt = next_prompt(view, format=self._format)
@@ -153,9 +153,9 @@ class StructuredStep:
 class _FallbackModel:
     """A model that is asked in another way when its service refuses the first request at once."""
 
-    def __init__(self, model: ChatModel, other: ModelRequest, fall_back: Callable[[], None]) -> None:
+    def __init__(self, model: ChatModel, second_request: ModelRequest, fall_back: Callable[[], None]) -> None:
         self._model = model
-        self._other = other
+        self._second_request = second_request
         self._fall_back = fall_back
 
     @property
@@ -173,7 +173,7 @@ class _FallbackModel:
             else:
                 return
         self._fall_back()
-        async with aclosing(self._model.stream(self._other)) as events:
+        async with aclosing(self._model.stream(self._second_request)) as events:
             async for event in events:
                 yield event
 
@@ -191,7 +191,7 @@ def is_refused(event: Finished) -> bool:
     return isinstance(error, APIError) and error.data.status_code in REFUSED
 
 
-def _answers(parts: Sequence[Part]) -> list[ToolPart]:
+def _list_answers(parts: Sequence[Part]) -> list[ToolPart]:
     return [part for part in parts if isinstance(part, ToolPart) and part.tool == NAME]
 
 
@@ -207,7 +207,7 @@ def _read_reason(state: object) -> str:
     return str((data or {}).get(WRONG_ANSWER) or getattr(state, "error", getattr(state, "output", "")))
 
 
-def _tries(entries: Sequence[Entry]) -> int:
+def _count_wrong_answers(entries: Sequence[Entry]) -> int:
     """Return how many answers of a turn were wrong, as far as they are stored."""
     parts = [part for entry in entries for part in entry.parts]
     repairs = [part for part in parts if isinstance(part, TextPart) and WRONG_ANSWER in (part.metadata or {})]

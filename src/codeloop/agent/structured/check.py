@@ -25,20 +25,20 @@ class Problem(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return it in a line."""
-        return f"{place_of(self.path)}: {self.message}"
+        return f"{format_path(self.path)}: {self.message}"
 
 
 class SchemaTooCostly(CodeloopError):
     """A check did not finish."""
 
 
-async def schema_problems(schema: Any, environment: Mapping[str, str]) -> list[Problem]:
+async def find_schema_problems(schema: Any, environment: Mapping[str, str]) -> list[Problem]:
     """Return the problems of a schema; none: it is usable."""
     if not is_object(schema):
         return [Problem((), "a schema is a JSON object")]
     if len(msgspec.json.encode(schema)) > SCHEMA_BYTES.value:
         return [Problem((), f"it is longer than {SCHEMA_BYTES.value} bytes")]
-    if _depth(schema) > SCHEMA_DEPTH.value:
+    if _measure_depth(schema) > SCHEMA_DEPTH.value:
         return [Problem((), f"it is nested deeper than {SCHEMA_DEPTH.value} levels")]
     try:
         return await _run_check({"schema": schema}, environment)
@@ -46,7 +46,7 @@ async def schema_problems(schema: Any, environment: Mapping[str, str]) -> list[P
         return [Problem((), str(error))]
 
 
-async def value_problems(schema: JSON, value: Any, environment: Mapping[str, str]) -> list[Problem]:
+async def find_value_problems(schema: JSON, value: Any, environment: Mapping[str, str]) -> list[Problem]:
     """Find where a value does not match its schema."""
     if value is None:
         return [Problem((), "null is not an answer")]
@@ -58,7 +58,7 @@ async def value_problems(schema: JSON, value: Any, environment: Mapping[str, str
         return [Problem((), str(error))]
 
 
-def place_of(path: tuple[str | int, ...]) -> str:
+def format_path(path: tuple[str | int, ...]) -> str:
     """Return a path as people write it: `files[0].name`."""
     location = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
     return f"`{location.removeprefix('.')}`" if location else "the whole"
@@ -73,13 +73,13 @@ async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem
     return msgspec.json.decode(result.lines[-1], type=list[Problem])
 
 
-def _depth(value: Any) -> int:
+def _measure_depth(value: Any) -> int:
     levels, level = 0, [value]
     while level:
         levels += 1
-        level = [item for each in level for item in _members(each)]
+        level = [item for each in level for item in _list_members(each)]
     return levels
 
 
-def _members(value: Any) -> list[Any]:
+def _list_members(value: Any) -> list[Any]:
     return list(value.values()) if is_object(value) else value if is_list(value) else []

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from codeloop.agent.structured.check import schema_problems
+from codeloop.agent.structured.check import find_schema_problems
 from codeloop.schema.bounds.structured import STRUCTURED_MOST, STRUCTURED_RETRIES
 from codeloop.schema.errors import OperationError
 from codeloop.schema.wire import JSON
@@ -22,6 +22,6 @@ async def check_format(data: JSON, environment: Mapping[str, str]) -> JSON:
         raise OperationError("BadRequest", f"format.retryCount must be a number from 0 to {STRUCTURED_MOST.value}.")
     if schema is None:
         raise OperationError("BadRequest", "format.schema is missing: give the JSON Schema of the answer.")
-    for problem in await schema_problems(schema, environment):
+    for problem in await find_schema_problems(schema, environment):
         raise OperationError("BadRequest", f"format.schema is not a valid JSON Schema: {problem}")
     return {"type": "json_schema", "schema": schema, "retryCount": retries}

@@ -39,22 +39,22 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     """
     agent = engine.subagent(task.agent)
     parent = engine.store.session(call.session_id)
-    child = _child(engine, parent, agent, task, _find_ceiling(engine, call))
-    if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:
+    child = _make_child(engine, parent, agent, task, _find_ceiling(engine, call))
+    if engine.tasks.find_task(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with task_output.")
     engine.store.leases.take(child.id)
-    await _prompt(engine, child, agent, task)
+    await _store_prompt(engine, child, agent, task)
     model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
     metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
     report(metadata)
     note(engine.store, child.id, "queued", background=task.background)
-    working = engine.tasks.begin(child.id, _work(engine, parent, child, metadata, background=task.background))
+    working = engine.tasks.begin(child.id, _run_child(engine, parent, child, metadata, background=task.background))
     if not task.background:
-        return await _join(working)
+        return await _wait_for(working)
     return SubtaskResult(child.id, f"Started. task_output asks about {child.id}.", metadata, "running")
 
 
-async def _join(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
+async def _wait_for(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
     """Wait for a child; it ends with the call that waits for it."""
     try:
         return await working
@@ -68,19 +68,21 @@ async def _join(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
         working.cancel()
 
 
-async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON, *, background: bool) -> SubtaskResult:
+async def _run_child(
+    engine: Engine, parent: Session, child: Session, metadata: JSON, *, background: bool
+) -> SubtaskResult:
     """Wait for a free slot, run the child, and keep its state stored."""
     renewing = asyncio.create_task(engine.store.leases.keep(child.id))
-    noted = partial(note, engine.store, child.id, background=background)
+    note_state = partial(note, engine.store, child.id, background=background)
     try:
         async with engine.tasks.slots:
-            noted("running")
-            stop = await _run_bounded(replace(engine, policy=_policy(engine, parent, child)), child.id)
+            note_state("running")
+            stop = await _run_with_limits(replace(engine, policy=_make_policy(engine, parent, child)), child.id)
     except asyncio.CancelledError:
-        noted("cancelled", reason="It was aborted.")
+        note_state("cancelled", reason="It was aborted.")
         raise
     except CodeloopError as error:
-        noted("failed", reason=str(error))
+        note_state("failed", reason=str(error))
         raise
     finally:
         renewing.cancel()
@@ -91,16 +93,16 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON,
     text = report_of(engine.store, child.id)
     if stop.reason != "done":
         reason = stop.message or stop.reason
-        noted("failed", reason=reason)
+        note_state("failed", reason=reason)
         raise ToolFailure(
             f"The subagent stopped: {reason}",
             advice=f"To continue, give task_id {child.id}. Its last answer: {text or 'nothing'}",
         )
-    noted("done")
+    note_state("done")
     return SubtaskResult(child.id, text, metadata)
 
 
-def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
+def _make_policy(engine: Engine, parent: Session, child: Session) -> Policy:
     """Return the policy of a child: its agent's steps, and what is left of its parent's dollars and tokens."""
     policy, parent, child = engine.policy, engine.store.session(parent.id), engine.store.session(child.id)
     cost, tokens = policy.cost, policy.tokens
@@ -119,7 +121,7 @@ def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
     )
 
 
-async def _run_bounded(engine: Engine, session_id: str) -> Stop:
+async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
     """Run a child until it stops, or exceeds its time limit or shows no progress."""
     running = asyncio.create_task(engine.hooks.run_turn(run, engine, session_id))
     watching = asyncio.create_task(wait_overdue(engine.store, session_id))
@@ -141,7 +143,7 @@ def _find_ceiling(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
     return (Ceiling(agent=agent),) if agent else ()
 
 
-def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within: tuple[Ceiling, ...]) -> Session:
+def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within: tuple[Ceiling, ...]) -> Session:
     if task.session_id is not None:
         session = engine.store.find_session(task.session_id)
         if session is None or session.parent_id != parent.id:
@@ -152,7 +154,7 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within:
         data = with_ceilings(session.metadata, within)
         return engine.store.update_session(session.id, lambda now: replace(now, metadata=data))
     _check_tree(engine, parent)
-    own = _own_model(engine, agent, task)
+    own = _find_own_model(engine, agent, task)
     model = SessionModel(id=own.model_id, provider_id=own.provider_id, variant=own.variant) if own else parent.model
     now = now_ms()
     child = Session(
@@ -192,7 +194,7 @@ def _check_tree(engine: Engine, parent: Session) -> None:
         )
 
 
-def _own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
+def _find_own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
     """Return a subagent's own model (not its parent's): the task's, else the agent's with its variant.
 
     If neither has one, it is `subagents.model`.
@@ -207,15 +209,15 @@ def _own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
         raise ToolFailure(str(error)) from error
 
 
-async def _prompt(engine: Engine, child: Session, agent: Agent, task: Subtask) -> None:
+async def _store_prompt(engine: Engine, child: Session, agent: Agent, task: Subtask) -> None:
     if child.model is None:
         raise ToolFailure("The session has no model for a subagent.")
     model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
-    created = next_creation_time(engine.store.context_view(child.id), now_ms())
+    created_at = next_creation_time(engine.store.context_view(child.id), now_ms())
     message = UserMessage(
         id=new_id("msg"),
         session_id=child.id,
-        time=UserTime(created=created),
+        time=UserTime(created=created_at),
         agent=agent.name,
         model=model,
         format=task.format,

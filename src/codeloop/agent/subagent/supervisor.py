@@ -24,7 +24,7 @@ class Supervisor:
         """Return whether a subagent is running or waiting for a slot."""
         return bool(self._working)
 
-    def working(self, session_id: str) -> asyncio.Task[SubtaskResult] | None:
+    def find_task(self, session_id: str) -> asyncio.Task[SubtaskResult] | None:
         """Return the task of the subagent with this session while it runs, else None."""
         return self._working.get(session_id)
 

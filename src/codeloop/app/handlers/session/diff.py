@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.agent.turn_diffs import places_of, start_of, turn_diffs
+from codeloop.agent.turn_diffs import compare_turn, find_undo_start, list_positions
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import diff_undo
 from codeloop.app.project import Project
@@ -24,8 +24,10 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
     view = project.store.conversation(args.session_id)
     if args.whole:
         point = view.session.revert
-        end = start_of(view, point.message_id, point.part_id) if point is not None else None
-        return await _diff_turn(project, [e for at, e in places_of(project.store, view) if end is None or at < end])
+        end = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
+        return await _diff_turn(
+            project, [e for at, e in list_positions(project.store, view) if end is None or at < end]
+        )
     if args.message_id is None:
         return list(await diff_undo(project, view))
     entry = view.entry(args.message_id)
@@ -38,11 +40,11 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
         for at, e in enumerate(view.entries)
         if e.info.id == prompt or (isinstance(e.info, AssistantMessage) and e.info.parent_id == prompt)
     }
-    return await _diff_turn(project, [entry for at, entry in places_of(project.store, view) if at in answers])
+    return await _diff_turn(project, [entry for at, entry in list_positions(project.store, view) if at in answers])
 
 
 async def _diff_turn(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:
-    diffs = await turn_diffs(project.snapshots, entries)
+    diffs = await compare_turn(project.snapshots, entries)
     if isinstance(diffs, Failed):
         raise OperationError("UnknownError", f"What was changed can't be told: {diffs.reason}.")
     return list(diffs)

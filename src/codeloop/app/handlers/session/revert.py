@@ -6,7 +6,15 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import msgspec
 from msgspec import Struct
 
-from codeloop.agent.turn_diffs import Step, diffs_of, files_of, places_of, start_of, step_changes, with_diffs
+from codeloop.agent.turn_diffs import (
+    Step,
+    add_diffs,
+    find_step_changes,
+    find_undo_start,
+    list_diffs,
+    list_files,
+    list_positions,
+)
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.schema import operation
@@ -53,7 +61,7 @@ async def revert(project: Project, args: RevertSession) -> RevertedSession:
     Raises OperationError: NotFoundError, SessionBusyError.
     """
     session, view = idle(project, args.session_id)
-    start = start_of(view, args.message_id, args.part_id)
+    start = find_undo_start(view, args.message_id, args.part_id)
     if start is None:
         return _answer(session, RestoreResult())
     async with hold_session(project, args):
@@ -80,15 +88,15 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     if point is None:
         return []
     view = store.conversation(session_id)
-    start = start_of(view, point.message_id, point.part_id)
+    start = find_undo_start(view, point.message_id, point.part_id)
     entries = view.entries[start:] if start is not None else ()
-    kept_files = files_of(entry.info for entry in view.entries[:start])
+    kept_files = list_files(entry.info for entry in view.entries[:start])
     cost, tokens = session.cost or 0.0, session.tokens or NO_TOKENS
     for entry in entries:
         if isinstance(entry.info, AssistantMessage):
             cost, tokens = max(cost - entry.info.cost, 0.0), tokens.plus(entry.info.all_tokens, -1)
     if session.summary is not None:
-        session = with_diffs(session, [diff for entry in entries for diff in diffs_of(entry.info)], kept_files, -1)
+        session = add_diffs(session, [diff for entry in entries for diff in list_diffs(entry.info)], kept_files, -1)
     info = replace(session, revert=None, cost=cost, tokens=tokens, time=replace(session.time, updated=now_ms()))
     removed = (MessageGone(session_id=session.id, message_id=entry.info.id) for entry in entries)
     return [
@@ -101,7 +109,7 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
 def _undo_subagents(store: Store, view: Conversation, start: int | None, point: Revert) -> list[Session]:
     """Return the sessions of the subagents that worked since a point, as they are once their changes are undone."""
     sessions: dict[str, Session] = {}
-    for index, entry in places_of(store, view):
+    for index, entry in list_positions(store, view):
         child = entry.info.session_id
         if start is not None and index >= start and child != view.session.id and child not in sessions:
             revert = Revert(message_id=entry.info.id, snapshot=point.snapshot, diff="")
@@ -112,11 +120,11 @@ def _undo_subagents(store: Store, view: Conversation, start: int | None, point: 
 async def diff_undo(project: Project, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
     """Return the diff of an undo: the files as they stood before, against now; empty where nothing is undone."""
     point = view.session.revert
-    start = start_of(view, point.message_id, point.part_id) if point is not None else None
+    start = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
     if start is None:
         return ()
     snapshots = project.snapshots
-    positions = places_of(project.store, view)
+    positions = list_positions(project.store, view)
     plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, positions, start), UNDO_TIME)
     return () if isinstance(plan, Failed) else plan.diffs
 
@@ -130,7 +138,7 @@ async def _move(
     between leaves each file old or new, and the same call finishes the work.
     """
     session, snapshots = view.session, project.snapshots
-    positions = places_of(project.store, view)
+    positions = list_positions(project.store, view)
     plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, positions, target), UNDO_TIME)
     if isinstance(plan, Failed):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
@@ -187,16 +195,16 @@ def _plan(
     objects = snapshots.objects
     objects.ensure()
     old = view.session.revert
-    here = start_of(view, old.message_id, old.part_id) if old is not None else None
+    here = find_undo_start(view, old.message_id, old.part_id) if old is not None else None
     points = [point for point in (here, target) if point is not None]
     first = min(points) if points else len(view.entries)
     steps = [
         step
         for index, entry in positions
-        if index >= first and (step := step_changes(snapshots, entry, index)) is not None
+        if index >= first and (step := find_step_changes(snapshots, entry, index)) is not None
     ]
     missing_conflicts = tuple(
-        Conflict(path, "what it held is not kept any more") for step in steps for path in step.lost
+        Conflict(path, "what it held is not kept any more") for step in steps for path in step.missing
     )
     outside = tuple(Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside)
     tree_entries, tree = _keep_entries(snapshots, old, steps, here)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.agent.turn_diffs import places_of, start_of, step_changes
+from codeloop.agent.turn_diffs import find_step_changes, find_undo_start, list_positions
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import (
     files_outcome,
@@ -47,7 +47,7 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
     """
     session, view = idle(project, args.session_id)
     snapshots = project.snapshots
-    positions = places_of(project.store, view)
+    positions = list_positions(project.store, view)
     names = [_relative(snapshots.root, session, each) for each in args.files]
     async with hold_session(project, args):
         plan = await snapshots.jobs.run_in_background(
@@ -106,11 +106,11 @@ def _plan(
 def _turns(snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]]) -> Turns:
     """Return the changes of the turns that are not undone, oldest first."""
     point = view.session.revert
-    end = start_of(view, point.message_id, point.part_id) if point is not None else None
+    end = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
     turns: dict[str, dict[str, list[TreeChange]]] = {}
     for index, entry in positions:
         owner = view.entries[index].info
-        if (end is None or index < end) and (step := step_changes(snapshots, entry, index)):
+        if (end is None or index < end) and (step := find_step_changes(snapshots, entry, index)):
             prompt = owner.parent_id if isinstance(owner, AssistantMessage) else owner.id
             changes = turns.setdefault(prompt, {})
             for change in step.changes:
