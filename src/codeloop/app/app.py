@@ -39,14 +39,14 @@ class App:
         self._opening: dict[Path, asyncio.Task[None]] = {}
         self._projects: dict[Path, Project] = {}
         self._used: dict[Project, float] = {}
-        self._leaving: set[Project] = set()
+        self._finishing: set[Project] = set()
         """Projects that were reopened while turns ran in them: each closes when its turns have ended."""
         self._tidying = asyncio.create_task(self._keep_tidy())
 
     @property
     def projects(self) -> tuple[Project, ...]:
         """The open projects, those that only finish their turns last."""
-        return (*dict.fromkeys(self._projects.values()), *self._leaving)
+        return (*dict.fromkeys(self._projects.values()), *self._finishing)
 
     def directory(self, name: str | None) -> Path:
         """Return the absolute directory that a request names: relative to the process's own, which is also the default.
@@ -84,7 +84,7 @@ class App:
     async def _open_project(self, settings: ProjectSettings) -> Project:
         real = settings.project_root.directory
         project = await open_project(settings, self._models, stores=self.stores, renew=partial(self.renew, real))
-        for old in self._leaving:
+        for old in self._finishing:
             if old.settings.project_root.directory == real and old.workspace.terminals.all():
                 project.workspace.take_terminals(old.workspace.give_up_terminals())
                 break
@@ -99,7 +99,7 @@ class App:
         Without such a session, or when its directory is gone, the project of `directory`: a directory that is there but
         can't be opened is an error, since the turn must not run elsewhere. Raises as `project` does.
         """
-        for project in self._leaving:
+        for project in self._finishing:
             if project.runs.works_on(session_id):
                 return project
         current = await self.project(directory)
@@ -115,10 +115,10 @@ class App:
             if session is not None:
                 return session
         open_ones = {store.path for store in self.stores.all()}
-        folder = self._paths_of_databases()
-        return await asyncio.to_thread(_find, [path for path in folder if path not in open_ones], session_id)
+        folder = self._list_databases()
+        return await asyncio.to_thread(_find_session, [path for path in folder if path not in open_ones], session_id)
 
-    def _paths_of_databases(self) -> list[Path]:
+    def _list_databases(self) -> list[Path]:
         for project in self.projects:
             return sorted(project.settings.paths.project("x").parent.glob("*/codeloop.db"))
         return []
@@ -129,9 +129,9 @@ class App:
         if project is None:
             return
         self._retire(project)
-        place = str(project.settings.project_root.directory)
-        project.publish_live(InstanceDisposed(properties=DirectoryRef(directory=place)))
-        await self._close_idle(self._leaving)
+        name = str(project.settings.project_root.directory)
+        project.publish_live(InstanceDisposed(properties=DirectoryRef(directory=name)))
+        await self._close_idle(self._finishing)
 
     async def renew_all(self) -> None:
         """As `renew`, for every directory."""
@@ -139,11 +139,11 @@ class App:
         for project in set(self._projects.values()):
             self._retire(project)
             project.publish_live(event)
-        await self._close_idle(self._leaving)
+        await self._close_idle(self._finishing)
 
     def _retire(self, project: Project) -> None:
         self._projects = {path: each for path, each in self._projects.items() if each is not project}
-        self._leaving.add(project)
+        self._finishing.add(project)
 
     async def _close_idle(self, projects: set[Project]) -> None:
         for project in list(projects):
@@ -153,7 +153,7 @@ class App:
                 await project.close()
 
     def keep_open_while(self, is_watched: Callable[[Path], bool]) -> None:
-        """Leave the project of a directory open as long as this says that somebody follows its events."""
+        """Keep a directory's project open as long as `is_watched` says that somebody follows its events."""
         self._watchers.append(is_watched)
 
     def look_at_followers(self) -> None:
@@ -173,7 +173,7 @@ class App:
         for project in {project for project in self._projects.values() if self._used.get(project, 0) <= oldest}:
             if not project.is_busy and not self._is_watched(project):
                 self._retire(project)
-        await self._close_idle(self._leaving)
+        await self._close_idle(self._finishing)
 
     async def _keep_tidy(self) -> None:
         while True:
@@ -191,7 +191,7 @@ class App:
             if not free:
                 raise OperationError("BadRequest", f"{PROJECTS.value} directories are at work. Try again later.")
             self._retire(min(free, key=lambda project: self._used.get(project, 0)))
-            await self._close_idle(self._leaving)
+            await self._close_idle(self._finishing)
 
     async def close(self) -> None:
         """Close every project."""
@@ -201,13 +201,13 @@ class App:
                 await task
         projects = set(self.projects)
         self._projects.clear()
-        self._leaving.clear()
+        self._finishing.clear()
         for project in projects:
             await project.close()
 
 
-def _find(paths: list[Path], session_id: str) -> Session | None:
-    """Look a session up in databases that are not open; those that can't be read are passed over. Blocks."""
+def _find_session(paths: list[Path], session_id: str) -> Session | None:
+    """Find a session in databases that are not open, skipping those that can't be read. Blocks."""
     for path in paths:
         with suppress(StoreError):
             queries = open_queries(path)
@@ -221,7 +221,7 @@ def _find(paths: list[Path], session_id: str) -> Session | None:
 
 
 def _is_there(directory: str) -> bool:
-    """Return whether a directory is there, as far as that can be seen."""
+    """Return whether a directory exists; one that can't be looked at does not."""
     try:
         return Path(directory).is_dir()
     except OSError:

@@ -31,24 +31,24 @@ async def check_mentions(
     part_inputs: list[PartInput] = []
     for part in parts:
         if isinstance(part, FilePartInput) and isinstance(part.source, ResourceSource):
-            part_inputs += await _resource(project, agent, message, part)
+            part_inputs += await _check_resource(project, agent, message, part)
         else:
             part_inputs.append(await _check_mention(project, agent, message, part) if is_mention(part) else part)
     return part_inputs
 
 
-async def _resource(project: Project, agent: Agent, message: UserMessage, part: FilePartInput) -> list[PartInput]:
+async def _check_resource(project: Project, agent: Agent, message: UserMessage, part: FilePartInput) -> list[PartInput]:
     """Return a resource's mention, and what the server says is in it. Raises OperationError when there is none."""
     from codeloop.app.extended.mcp import read_attached_resource
 
-    context = _context(project, agent, message, "mcp_resource", {"uri": part.url})
+    context = _make_context(project, agent, message, "mcp_resource", {"uri": part.url})
     try:
         return [part, *await read_attached_resource(project.services.mcp, context, part)]
     except (Denied, Rejected) as error:
         return [_describe_refusal(f"The resource {part.filename or part.url}", error)]
 
 
-def _context(project: Project, agent: Agent, message: UserMessage, tool: str, data: JSON) -> CallContext:
+def _make_context(project: Project, agent: Agent, message: UserMessage, tool: str, data: JSON) -> CallContext:
     """Make a context to ask for permission in, as if a tool had been called."""
     call = ToolPart(
         id=new_id("prt"),
@@ -71,18 +71,19 @@ async def _check_mention(project: Project, agent: Agent, message: UserMessage, p
         return part
     path = unquote(urlsplit(part.url).path)
     name = part.filename or Path(path).name
-    context = _context(project, agent, message, "read", {"filePath": path})
+    context = _make_context(project, agent, message, "read", {"filePath": path})
     try:
-        target = await resolve_allowed(context, path, lambda target: [_read_need(context, target)])
+        target = await resolve_allowed(context, path, lambda target: [_make_read_need(context, target)])
     except (Denied, Rejected) as error:
         return _describe_refusal(f"The file {name}", error)
     if target.real == target.path:
         return part
     lines = urlsplit(part.url).query
-    return replace(part, url=target.real.as_uri() + (f"?{lines}" if lines else ""))  # it stays what was asked
+    # What is read later is the file that was allowed, even if the link points elsewhere by then.
+    return replace(part, url=target.real.as_uri() + (f"?{lines}" if lines else ""))
 
 
-def _read_need(context: CallContext, target: ResolvedPath) -> Need:
+def _make_read_need(context: CallContext, target: ResolvedPath) -> Need:
     pattern = permission_path(context.workspace, target)
     metadata = {"filepath": str(target.real)}
     return Need(permission="read", patterns=(pattern,), always=escape_names((pattern,)), metadata=metadata)

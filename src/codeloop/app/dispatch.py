@@ -186,7 +186,7 @@ ANSWERS: dict[str, Any] = {
 }
 """Operations with a constant answer."""
 
-DISK = {
+DISK_ERRORS = {
     errno.ENOSPC: "There is no space on the disk",
     errno.EDQUOT: "There is no space left for you on the disk",
     errno.EIO: "The disk failed",
@@ -199,15 +199,15 @@ def serve_extensions(project: Project) -> None:
     """Start serving the operations that a project's extensions request."""
     hosts = project.services.extensions.hosts
     if hosts is not None and not hosts.operations.done():
-        hosts.operations.set_result(partial(_for_extensions, project))
+        hosts.operations.set_result(partial(_serve_extension, project))
 
 
-async def _for_extensions(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
+async def _serve_extension(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
     with project.serving():
         return await handle(project, op, args)
 
 
-def _find_served(op: AnyOperation) -> str:
+def _find_server_module(op: AnyOperation) -> str:
     """Return the module of an operation that only clients of a server ask for."""
     from codeloop.app.handlers.served import MODULE_OF
 
@@ -221,10 +221,10 @@ async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> 
     serve_extensions(project)
     try:
         if op.id not in HANDLERS:
-            import_module(_MODULE_OF.get(op.id) or _find_served(op))
+            import_module(_MODULE_OF.get(op.id) or _find_server_module(op))
         return await HANDLERS[op.id](project, args)
     except OSError as error:
-        what = DISK.get(error.errno or 0)
+        what = DISK_ERRORS.get(error.errno or 0)
         if what is None:
             raise
         where = f" at {error.filename}" if error.filename else ""

@@ -20,7 +20,7 @@ PROCESS_HANDLERS: dict[str, str] = {
 }
 """Where the handler of an operation is: an async function of the app, the directory and the operation's arguments."""
 _TURNS = frozenset((operation.PROMPT.id, operation.PROMPT_ASYNC.id, operation.COMMAND.id))
-"""Operations before which it is to be known what extensions change of the configuration."""
+"""Operations that wait until extensions have said what they change in the configuration."""
 
 
 async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, directory: Path) -> Gives:

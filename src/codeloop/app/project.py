@@ -78,14 +78,14 @@ async def open_project(
 
 
 async def _spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
-    """Run a subagent; what that takes is loaded with the first."""
+    """Run a subagent; the modules for that are imported with the first."""
     from codeloop.agent.subagent.spawn import run_subagent
 
     return await run_subagent(engine, call, task, report)
 
 
 async def _prune_scratch(scratch: Path) -> None:
-    """After a while remove old outputs, and what sandboxed commands wrote, where that is old or large."""
+    """Remove old outputs, and files of sandboxed commands that are old or large, some time after the start."""
     await asyncio.sleep(SCRATCH_DELAY.seconds)
     from codeloop.workspace.files.scratch import prune_in_background
     from codeloop.workspace.sandbox.private_folders import prune_private
@@ -114,7 +114,7 @@ class Project:
         self.snapshots = Snapshots(
             project_root.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
         )
-        self.engine = self._engine(store)
+        self.engine = self._make_engine(store)
         self._head = Head(project_root.root)
         self.runs = Runs(self.engine, self.look_at_branch)
         self._watch = SettingsWatch(settings)
@@ -130,7 +130,7 @@ class Project:
         ):
             self._closing.push_async_callback(close)
 
-    def _engine(self, store: Store) -> Engine:
+    def _make_engine(self, store: Store) -> Engine:
         settings, project_root = self.settings, self.settings.project_root
         scratch = project_root.scratch(settings.home)
         environment = {
@@ -145,7 +145,7 @@ class Project:
             project_root.root, project_root.directory, scratch, environment, settings.config.sandbox, settings.paths.own
         )
         self.services = Services(self, workspace, agents)
-        more, servers = _tools(settings), None
+        more, servers = _list_own_tools(settings), None
         if settings.config.mcp:
             from codeloop.app.extended.mcp import find_server_tools
 
@@ -153,9 +153,9 @@ class Project:
             more = (*more, *servers.tools)
         hooks = NO_HOOKS
         if settings.config.hooks or settings.extensions:
-            from codeloop.app.extended.hooks import hooks_for
+            from codeloop.app.extended.hooks import make_hooks
 
-            hooks = hooks_for(self, store, workspace)
+            hooks = make_hooks(self, store, workspace)
         return Engine(
             store=store,
             workspace=workspace,
@@ -164,7 +164,7 @@ class Project:
             models=self.models,
             agents=agents,
             rulebook=rulebook,
-            instructions=partial(_instructions, settings),
+            instructions=partial(_read_instructions, settings),
             spawn=_spawn,
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
@@ -178,16 +178,16 @@ class Project:
     def offer(self, servers: ServerTools) -> None:
         """Offer these tools of servers, in place of those before, from the next request on."""
         self.services.offered.servers = servers
-        self._retool()
+        self._renew_toolbox()
 
     def extend(self, tools: tuple[Tool, ...]) -> None:
         """Offer these tools of extensions, in place of those before, from the next request on."""
         self.services.offered.extensions = tools
-        self._retool()
+        self._renew_toolbox()
 
-    def _retool(self) -> None:
+    def _renew_toolbox(self) -> None:
         offered_tools = self.services.offered
-        tools = (*_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
+        tools = (*_list_own_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
         toolbox = toolbox_of(tools, self.engine.agents, offered_tools.servers, _find_useless_tools(self.settings))
         self.engine.toolbox.take(toolbox)
 
@@ -224,7 +224,7 @@ class Project:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether something goes on here: a request, a turn, a subagent, a background shell, a terminal."""
+        """Whether something goes on here: a request, a turn, a subagent, a background shell, a terminal."""
         turns = self.runs.any_running or self.engine.tasks.any_running
         return bool(self._requests or turns or self.workspace.is_busy or self.services.is_busy)
 
@@ -244,7 +244,7 @@ class Project:
             self.engine.agents.clear()
             newest = partial(newest_model, self.settings, self.providers)
             self.engine.agents.update(self.engine.rulebook.agents(newest))
-            self._notify(_change(project_settings))
+            self._notify(_describe_change(project_settings))
         return self._watch.is_outdated
 
     def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
@@ -255,7 +255,8 @@ class Project:
 
     def warn(self, message: str) -> None:
         """Write a warning to the log, and show it to everybody who follows: from the first prompt on somebody does."""
-        _LOG.info("%s: %s", self.settings.project_root.directory, message)  # a warning would be on stderr besides
+        # As information: a warning would be printed on stderr as well.
+        _LOG.info("%s: %s", self.settings.project_root.directory, message)
         held_warnings = self.services.warnings
         if message not in held_warnings.messages:
             held_warnings.messages.append(message)
@@ -296,7 +297,7 @@ class Project:
         await self._closing.aclose()
 
 
-def _change(project_settings: ProjectSettings) -> str:
+def _describe_change(project_settings: ProjectSettings) -> str:
     """Describe a changed configuration for followers."""
     if project_settings.distrust is not None:
         return f"{project_settings.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
@@ -304,17 +305,17 @@ def _change(project_settings: ProjectSettings) -> str:
 
 
 def _find_useless_tools(settings: ProjectSettings) -> frozenset[str]:
-    """Return the built-in tools that are of no use here."""
+    """Return the names of built-in tools that are of no use here: `lsp` where no language server runs."""
     return frozenset() if has_language_server(settings) else frozenset({"lsp"})
 
 
-def _tools(settings: ProjectSettings) -> tuple[Tool, ...]:
+def _list_own_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
     """Return the tools that depend on the configuration: skills, when there are any, and searches."""
     skills = settings.skills
     searches = search_tools(settings.config.search, settings.environment)
     return (*((skill_tool(skills),) if skills.found else ()), *searches)
 
 
-def _instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:
+def _read_instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:
     instructions = instruction_files(settings.project_root, settings.paths, settings.config, trusted=settings.trusted)
     return tuple((each.path, each.text) for each in instructions)

@@ -22,7 +22,7 @@ _LINES = re.compile(r"start=(\d{1,9})&end=(\d{1,9})")
 
 
 def is_mention(part: PartInput) -> bool:
-    """Return whether it is a file or a resource that the words of a prompt name, which has a place there."""
+    """Return whether a part is a file or a resource that the text of a prompt names (`@file`), not an attachment."""
     if not isinstance(part, FilePartInput) or part.source is None:
         return False
     return isinstance(part.source, ResourceSource) or part.url.startswith("file://")
@@ -79,20 +79,20 @@ def make_parts(workspace: Workspace, message: UserMessage, part_input: PartInput
                 session_id=session_id,
                 message_id=message_id,
             )
-            return _file(workspace, part)
+            return _make_file_parts(workspace, part)
 
 
-def _file(workspace: Workspace, part: FilePart) -> list[Part]:
+def _make_file_parts(workspace: Workspace, part: FilePart) -> list[Part]:
     if isinstance(part.source, ResourceSource):  # its address is the server's, not one of this machine
         return [part]
     if not part.url.startswith("file://"):
-        return _data_part(part) if part.url.startswith("data:") and part.mime.startswith("image/") else [part]
+        return _make_data_parts(part) if part.url.startswith("data:") and part.mime.startswith("image/") else [part]
     target = workspace.resolve(unquote(urlsplit(part.url).path))
     file_part = replace(part, filename=part.filename or target.path.name)
     if part.mime == "application/pdf":
-        return [_with_data(file_part, part.mime, _read(target.path, READ_PDF.value))]
+        return [_replace_data(file_part, part.mime, _read(target.path, READ_PDF.value))]
     if part.mime.startswith("image/"):
-        return _picture(file_part, _read(target.path, IMAGE_FILE.value))
+        return _make_image_parts(file_part, _read(target.path, IMAGE_FILE.value))
     text = read_text(target.path)
     name = workspace.shorten(target.path)
     lines = _LINES.fullmatch(urlsplit(part.url).query)
@@ -100,20 +100,20 @@ def _file(workspace: Workspace, part: FilePart) -> list[Part]:
         first, last = max(int(lines[1]), 1), int(lines[2])
         text = "".join(text.splitlines(keepends=True)[first - 1 : last])
         name = f"{name}, lines {first} to {last}"
-    return [_note(part, f"The user attached the file {name}:\n{text}"), part]
+    return [_make_note(part, f"The user attached the file {name}:\n{text}"), part]
 
 
-def _data_part(part: FilePart) -> list[Part]:
-    """Return an image that a client sent as a `data:` URL, brought to what services take."""
+def _make_data_parts(part: FilePart) -> list[Part]:
+    """Return an image that a client sent as a `data:` URL, in a format and size that services take."""
     header, _, data = part.url.partition(",")
     try:
         raw = base64.b64decode(data, validate=True) if header.endswith(";base64") else unquote_to_bytes(data)
     except ValueError:
         return [_describe_left_out(part, "its base64 data is broken")]
-    return _picture(part, raw)
+    return _make_image_parts(part, raw)
 
 
-def _picture(part: FilePart, data: bytes) -> list[Part]:
+def _make_image_parts(part: FilePart, data: bytes) -> list[Part]:
     """Return an image as services take it, and its size when it is not as it was."""
     from codeloop.workspace.files.image import fit_image  # most prompts have none
 
@@ -123,18 +123,18 @@ def _picture(part: FilePart, data: bytes) -> list[Part]:
         return [_describe_left_out(part, str(error))]
     if picture.data is data and picture.mime == part.mime and part.url.startswith("data:"):
         return [part]
-    file_part = _with_data(part, picture.mime, picture.data)
+    file_part = _replace_data(part, picture.mime, picture.data)
     if picture.original is None:
         return [file_part]
-    return [file_part, _note(part, f"The image {part.filename or 'attachment'} is sent with {picture.note}.")]
+    return [file_part, _make_note(part, f"The image {part.filename or 'attachment'} is sent with {picture.note}.")]
 
 
-def _note(part: FilePart, text: str) -> TextPart:
+def _make_note(part: FilePart, text: str) -> TextPart:
     """Make a note about a file for the model, in addition to the user's text."""
     return TextPart(id=new_id("prt"), session_id=part.session_id, message_id=part.message_id, text=text, synthetic=True)
 
 
-def _with_data(part: FilePart, mime: str, data: bytes) -> FilePart:
+def _replace_data(part: FilePart, mime: str, data: bytes) -> FilePart:
     return replace(part, mime=mime, url=f"data:{mime};base64,{base64.b64encode(data).decode()}")
 
 
@@ -167,7 +167,7 @@ def _read(path: Path, limit: int) -> bytes:
         raise OperationError("BadRequest", f"The attached file {path} can't be read: {error.strerror}.") from error
 
 
-def mime_of(path: Path) -> str:
+def guess_mime(path: Path) -> str:
     """Guess a file's mime type from its name; text when there is nothing to go by."""
     import mimetypes  # most prompts name no file
 
@@ -179,4 +179,4 @@ def file_here(path: Path) -> FilePartInput:
     absolute = from_home(path).absolute()
     if not absolute.exists():
         raise UsageProblem(f"The file {path} does not exist. Correct the name.")
-    return FilePartInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)
+    return FilePartInput(mime=guess_mime(absolute), url=absolute.as_uri(), filename=absolute.name)

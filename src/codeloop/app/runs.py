@@ -90,8 +90,8 @@ class Runs:
     ) -> asyncio.Task[Stop]:
         """Return the session's running turn, or start one, which does `first` before anything else.
 
-        `rounds`: the goal that it works for, if it has one. Where a subagent works on the session, the turn begins after it. Raises OperationError when another process
-        works on it, or its files are put back.
+        `rounds`: the goal that it works for, if it has one. Where a subagent works on the session, the turn begins
+        after it. Raises OperationError when another process works on the session, or its files are put back.
         """
         run = self._run(session_id)
         if run.turn is None:

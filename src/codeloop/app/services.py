@@ -114,10 +114,10 @@ class HeldWarnings(Struct):
 
 
 class ExtensionState(Struct):
-    """The extensions of a project. `hosts`: None where there are none.
+    """The extensions of a project. `hosts`: the processes that run them, None where there are no extensions.
 
-    `rows`: the handlers of the configuration's `hooks`. `replaced_tools`: the built-in ones that they took the place
-    of. `asks_config`: whether they are still to be asked about the configuration.
+    `rows`: the handlers of the configuration's `hooks`. `replaced_tools`: the built-in tools that extensions replace.
+    `asks_config`: whether extensions are still to be asked for their changes to the configuration.
     """
 
     hosts: "ExtensionHosts | None" = None
@@ -127,10 +127,10 @@ class ExtensionState(Struct):
 
 
 class Services(ToolServices):
-    """The services of an open project. What costs is imported and made at its first use; `close` ends it.
+    """The services of an open project. A costly one is imported and made at its first use; `close` ends them all.
 
-    `goals`: each session's latest one in this process. `tree_budgets`: what a session with its subagents may spend, by
-    the session at the top. `begun_sessions`: those that were worked on; None: nobody asked yet.
+    `goals`: each session's latest goal in this process, by session. `tree_budgets`: the budget of a session with its
+    subagents, by the topmost session. `begun_sessions`: the sessions that had a turn; None: nobody has asked yet.
     """
 
     def __init__(self, project: OpenProject, workspace: Workspace, agents: Mapping[str, Agent]) -> None:
@@ -157,9 +157,9 @@ class Services(ToolServices):
     @cached_property
     def languages(self) -> "Languages | None":
         """The language servers of the project; none is started by that."""
-        from codeloop.app.language.servers import languages_of
+        from codeloop.app.language.servers import make_languages
 
-        return self.keep(languages_of(self._project.settings, self._workspace, self._project.publish_live))
+        return self.keep(make_languages(self._project.settings, self._workspace, self._project.publish_live))
 
     @property
     def running_languages(self) -> "Languages | None":
@@ -169,9 +169,9 @@ class Services(ToolServices):
     @cached_property
     def after_edit(self) -> "AfterEdit | None":
         """What follows edits in the project."""
-        from codeloop.app.language.after_edit import after_edit
+        from codeloop.app.language.after_edit import make_after_edit
 
-        return after_edit(self._project.settings, self._workspace, self)
+        return make_after_edit(self._project.settings, self._workspace, self)
 
     @cached_property
     def watch(self) -> "ProjectWatch":
@@ -201,7 +201,7 @@ class Services(ToolServices):
 
     @cached_property
     def plugin_sign_ins(self) -> "PluginSignIns":
-        """How one signs in with plugins, as far as they are known."""
+        """The sign-ins of plugins, as far as those have been loaded."""
         from codeloop.app.models.sign_in import PluginSignIns
 
         return PluginSignIns(self._project.providers, self._project.models)
@@ -216,10 +216,10 @@ class Services(ToolServices):
     def open_mcp(self) -> "McpTable":
         """Return the table of MCP servers, which is made where there was none."""
         if self.mcp is None:
-            from codeloop.app.extended.mcp import table_of
+            from codeloop.app.extended.mcp import make_table
 
             project = self._project
-            self.mcp = self.keep(table_of(project.settings, self._workspace, project.publish_live, project.offer))
+            self.mcp = self.keep(make_table(project.settings, self._workspace, project.publish_live, project.offer))
         return self.mcp
 
     def keep(self, service: R) -> R:

@@ -42,9 +42,9 @@ class Startup(Struct, frozen=True, kw_only=True):
     record: Path | None = None
     replay: Path | None = None
     pace: float = 0.0
-    """How quickly a recording is played: 1 as it was recorded, 0 without pauses."""
+    """How fast a recording is played: 1 as it was recorded, 0 without pauses."""
     budgets: SharedBudgets = struct_field(default_factory=SharedBudgets)
-    """What sessions of this process spend together."""
+    """The budgets that sessions of this process share."""
     save_buffer: SaveBuffer | None = None
     """Has an editor save what it holds of a file; None: no editor is connected."""
     run_in_editor: RunInEditor | None = None
@@ -78,11 +78,11 @@ class ProjectSettings(Struct, frozen=True):
     skills: Skills = struct_field(default_factory=Skills)
     files: FileStates = struct_field(default_factory=FileStates)
     distrust: str | None = None
-    """Why a project that somebody trusted no longer is."""
+    """Why a project that was trusted is trusted no longer; None: that is not so."""
     extensions: tuple[Any, ...] = ()
     """The `extend.host.extension.Extension`s; what they need is loaded where there are any."""
     answer: Path | None = None
-    """Where it is kept what these change of the configuration; None: there are none."""
+    """The file with the changes that these make to the configuration; None: there are no extensions."""
 
     @property
     def config(self) -> Config:
@@ -132,25 +132,26 @@ class SettingsWatch:
 def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSettings:
     """Read the configuration for a directory, with `more` layers as if they were files of it. Blocks.
 
-    What its extensions are known to change of it is a layer, too. Raises CodeloopError naming file, line and column.
+    The changes that its extensions are known to make are a layer, too. Raises CodeloopError, which names file, line
+    and column.
     """
     settings = _find_settings(startup, more)
     if not settings.extensions:
         return settings
     from codeloop.extend.hooks.configured import load_answer
 
-    names = [f"{each.name} {each.digest}" for each in settings.extensions] + [_surroundings(settings)]
-    plain = (
-        _find_settings(replace(startup, settings={}), more) if startup.settings else settings
-    )  # a flag is for one run
+    names = [f"{each.name} {each.digest}" for each in settings.extensions] + [_digest_surroundings(settings)]
+    # What extensions change is remembered for the files alone: a flag of the command line is for one run.
+    saved_settings = _find_settings(replace(startup, settings={}), more) if startup.settings else settings
     file, layer = load_answer(
-        settings.paths.state / "extensions" / "config", plain.loaded, names, settings.project_root.root
+        settings.paths.state / "extensions" / "config", saved_settings.loaded, names, settings.project_root.root
     )
     if layer is not None:
         try:
             settings = _find_settings(startup, (*more, layer))
         except CodeloopError as error:
-            warnings = (*settings.loaded.warnings, f"What extensions change of the configuration is no use: {error}")
+            warning = f"The extensions' changes to the configuration can't be used: {error}"
+            warnings = (*settings.loaded.warnings, warning)
             settings = replace(settings, loaded=replace(settings.loaded, warnings=warnings))
     return replace(settings, files=FileStates(settings.files.states | file_states((file,)).states), answer=file)
 
@@ -161,20 +162,19 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     homes = find_homes(project_root, paths)
     sources = candidates(project_root, paths, config_file=startup.config_file, environment=startup.environment)
     entries = (path for home in homes for path in entries_of(home))
-    files = file_states(
-        (*sources, paths.trust, *entries)
-    )  # before they are compared and read: what changes then counts
+    # Before the files are read: what changes while they are read counts as a change, and they are read again.
+    files = file_states((*sources, paths.trust, *entries))
     state = TrustState(trusted=True) if startup.trust else trust_state(paths, project_root.root, project_root.directory)
     trusted = state.trusted
 
     def load_with(homes: tuple[Home, ...], layers: tuple[Layer, ...]) -> Loaded:
         extra = find_pages(project_root, homes, trusted=trusted)
-        extended = tuple(home for home in homes if home.has_extensions)
-        if extended and not trusted:
+        extended_homes = tuple(home for home in homes if home.has_extensions)
+        if extended_homes and not trusted:
             from codeloop.extend.host.sources import find_ignored_files
 
-            unrun = find_ignored_files(extended, project_root.root)
-            extra = replace(extra, ignored=(*extra.ignored, *unrun))
+            ignored_files = find_ignored_files(extended_homes, project_root.root)
+            extra = replace(extra, ignored=(*extra.ignored, *ignored_files))
         return load(
             project_root,
             paths,
@@ -187,31 +187,31 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
 
     loaded = load_with(homes, ())
     states = file_states(state.files).states | files.states
-    packaged: tuple[str, ...] = ()
+    package_warnings: tuple[str, ...] = ()
     if loaded.config.plugin:  # packages among them are homes of their own
         from codeloop.extend.packages.found import find_packages
 
         packages = find_packages(loaded, project_root.root, paths)
-        packaged, own = packages.warnings, packages.homes
-        states |= file_states((*packages.files, *(path for home in own for path in entries_of(home)))).states
-        if own:
-            homes = (*own, *homes)
+        package_warnings, package_homes = packages.warnings, packages.homes
+        states |= file_states((*packages.files, *(path for home in package_homes for path in entries_of(home)))).states
+        if package_homes:
+            homes = (*package_homes, *homes)
             loaded = load_with(homes, packages.layers)
-    extended = tuple(home for home in homes if home.has_extensions)
+    extended_homes = tuple(home for home in homes if home.has_extensions)
     skills = find_skills(project_root, loaded.config, paths, homes, trusted=trusted)
     states |= loaded.files
     notes = (state.note,) if state.note else ()
     extensions: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
-    installed = find_installed_plugins(paths)
-    if extended or loaded.config.plugin or installed:
+    installed_plugins = find_installed_plugins(paths)
+    if extended_homes or loaded.config.plugin or installed_plugins:
         from codeloop.extend.host.sources import find_extensions
 
         extensions, watched_paths, warnings = find_extensions(
-            extended, loaded, project_root, paths, installed, trusted=trusted
+            extended_homes, loaded, project_root, paths, installed_plugins, trusted=trusted
         )
         states |= file_states(watched_paths).states
-    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings, *packaged, *warnings))
+    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings, *package_warnings, *warnings))
     return ProjectSettings(
         startup, paths, project_root, loaded, trusted, skills, FileStates(states), state.why, extensions
     )
@@ -237,17 +237,17 @@ def newest_model(settings: ProjectSettings, providers: Providers, name: str) -> 
 
 
 def _signs_in(settings: ProjectSettings) -> frozenset[str]:
-    """Return the providers for which plugins are known to see to requests. None that comes with a project does."""
+    """Return the providers whose requests plugins of the user send or sign; those of a project never do."""
     if not settings.extensions:
         return frozenset()
     from codeloop.extend.host.known import find_sign_ins
 
     digests = [each.digest for each in settings.extensions if not each.is_project]
-    return find_sign_ins(settings.paths.state / "extensions", partial(_surroundings, settings), digests)
+    return find_sign_ins(settings.paths.state / "extensions", partial(_digest_surroundings, settings), digests)
 
 
-def _surroundings(settings: ProjectSettings) -> str:
-    """Return a digest of what the extensions of a project are loaded in."""
+def _digest_surroundings(settings: ProjectSettings) -> str:
+    """Return a digest of the surroundings that a project's extensions are loaded in: directory, versions, variables."""
     from codeloop.extend.host.known import surroundings_of
 
     return surroundings_of(settings.project_root, settings.paths, settings.environment)

@@ -48,13 +48,13 @@ BUILTIN = {
 }
 """Where each tool is; its module is imported when it is first called."""
 
-_INSTALLED = frozenset(("node_modules", "venv", "env", "vendor", "__pycache__"))
+_FOREIGN_CODE = frozenset(("node_modules", "venv", "env", "vendor", "__pycache__"))
 """Folders of code that is not the project's own."""
 _SERVERS = Path(str(codeloop.__file__)).with_name("lsp") / "servers" / "servers.json"
 PARAMETERS = Path(str(builtin.__file__)).with_name("parameters.json")
 
 
-class Offered(Struct, frozen=True):
+class OfferedTool(Struct, frozen=True):
     """What `make tools` writes of a tool: the name that rules know it by, and the schema that models read."""
 
     permission: str
@@ -64,7 +64,7 @@ class Offered(Struct, frozen=True):
 @cache
 def builtin_tools() -> tuple[BuiltinTool, ...]:
     """Return the rows of the built-in tools."""
-    offers = msgspec.json.decode(PARAMETERS.read_bytes(), type=dict[str, Offered])
+    offers = msgspec.json.decode(PARAMETERS.read_bytes(), type=dict[str, OfferedTool])
     return tuple(
         BuiltinTool(name, target, offers[name].permission, offers[name].parameters) for name, target in BUILTIN.items()
     )
@@ -89,8 +89,8 @@ def toolbox_of(
         if row.name not in without
     )
     tools = tuple({tool.name: tool for tool in (*rows, *more)}.values())
-    every = (*tools, batch_tool(Toolbox(tools)))
-    return Toolbox(every) if servers is None else Toolbox(every, servers.fit, servers.find)
+    all_tools = (*tools, batch_tool(Toolbox(tools)))
+    return Toolbox(all_tools) if servers is None else Toolbox(all_tools, servers.fit, servers.find)
 
 
 def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
@@ -117,17 +117,17 @@ class _Row(Struct, frozen=True):
 
 
 def has_language_server(settings: ProjectSettings) -> bool:
-    """Return whether a server that knows definitions can run for what lies in a project, in its upper folders.
+    """Return whether a server that knows definitions can run for a file in the project's upper folders.
 
-    Only looks: none is started. What a linter reports comes with each edit; it answers no other question.
+    Only looks: none is started. A linter reports problems with each edit and answers no other question.
     """
-    configured, project_root = settings.config.lsp, settings.project_root
-    if configured is False:
+    lsp_config, project_root = settings.config.lsp, settings.project_root
+    if lsp_config is False:
         return False
     tops = dict.fromkeys((project_root.directory, project_root.root))
     rows = [row for row in msgspec.json.decode(_SERVERS.read_bytes(), type=list[_Row]) if not row.is_linter]
-    if configured and configured is not True:
-        own = {name: each for name, each in configured.items() if each.command or each.disabled}
+    if lsp_config and lsp_config is not True:
+        own = {name: each for name, each in lsp_config.items() if each.command or each.disabled}
         rows = [row for row in rows if row.name not in own or not own[row.name].disabled]
         rows += [
             _Row(name, dict.fromkeys(each.extensions or (), ""), [each.command or []])
@@ -141,7 +141,7 @@ def has_language_server(settings: ProjectSettings) -> bool:
     path = os.pathsep.join((*folders, settings.environment.get("PATH", "")))
     usable = [row for row in rows if _has_program(row, project_root.root, path)]
     names: set[str] = set()
-    for folder in _folders(tops) if usable else ():
+    for folder in _list_folders(tops) if usable else ():
         names.update(folder)
         if any(_is_served(row, names) for row in usable):
             return True
@@ -164,7 +164,7 @@ def _is_served(row: _Row, names: set[str]) -> bool:
     return not names.isdisjoint((*row.languages, *row.roots)) and not (row.needs and names.isdisjoint(row.needs))
 
 
-def _folders(tops: Iterable[Path]) -> Iterator[list[str]]:
+def _list_folders(tops: Iterable[Path]) -> Iterator[list[str]]:
     """Yield the names and endings in each folder of a project, from the top down, as many as may be looked at."""
     waiting = deque(map(str, tops))
     for _ in range(LSP_FOLDERS.value):
@@ -175,7 +175,7 @@ def _folders(tops: Iterable[Path]) -> Iterator[list[str]]:
             for entry in entries:
                 name, dot, ending = entry.name.rpartition(".")
                 folders += (entry.name, dot + ending if name else "")
-                is_code = entry.name[:1] != "." and entry.name not in _INSTALLED
+                is_code = entry.name[:1] != "." and entry.name not in _FOREIGN_CODE
                 if is_code and entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
         yield folders

@@ -45,13 +45,13 @@ async def examine(startup: Startup, columns: int, rows: int, *, is_online: bool)
         findings.append(
             Finding("configuration", "files", "problem", str(error), "Correct it; nothing runs until then.")
         )
-    terminal, programs, sandbox, configured = await asyncio.gather(
+    terminal, programs, sandbox, configuration_findings = await asyncio.gather(
         examine_terminal(environment, columns, rows),
         examine_programs(environment),
         examine_sandbox(project_root, paths, settings.config.sandbox if settings else SandboxConfig(), environment),
         _examine_settings(settings, is_online=is_online) if settings is not None else _list_nothing(),
     )
-    findings += [*programs, *terminal, sandbox, *configured]
+    findings += [*programs, *terminal, sandbox, *configuration_findings]
     groups = list(dict.fromkeys([*_ORDER, *(each.group for each in findings)]))
     return sorted(findings, key=lambda each: groups.index(each.group))
 
@@ -63,13 +63,13 @@ async def _examine_settings(settings: ProjectSettings, *, is_online: bool) -> li
     if is_online:
         from codeloop.app.examine.online import examine_online
 
-        tried = await examine_online(settings, ref)
-        names = {(each.group, each.name) for each in tried}
+        online_findings = await examine_online(settings, ref)
+        names = {(each.group, each.name) for each in online_findings}
         models, servers = (
             [each for each in part if (each.group, each.name) not in names] for part in (models, servers)
         )
-        models += [each for each in tried if each.group == "model"]
-        servers += [each for each in tried if each.group != "model"]
+        models += [each for each in online_findings if each.group == "model"]
+        servers += [each for each in online_findings if each.group != "model"]
     return [*findings, *models, *servers, *examine_languages(settings), *examine_extensions(settings)]
 
 

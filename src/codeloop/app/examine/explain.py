@@ -58,7 +58,7 @@ class Explanation(Wire):
 
 
 class Situation(Struct, frozen=True):
-    """The situation of a call: a new session, or one like the given, under its own profile or another."""
+    """The situation of a call: a new session, or a copy of `session_id`, under its own profile or `profile`."""
 
     agent: str
     session_id: str | None = None
@@ -77,11 +77,11 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
             tool=tool,
             state=ToolStatePending(input=arguments, raw=""),
         )
-        tool_found = engine.toolbox.by_name[tool].loaded
+        tool_to_explain = engine.toolbox.by_name[tool].loaded
         ctx = _DryRun(engine, agent, part, engine.toolbox.by_name[tool].permission)
         failure = ""
         try:
-            await tool_found.run(msgspec.convert(arguments, tool_found.params), ctx)
+            await tool_to_explain.run(msgspec.convert(arguments, tool_to_explain.params), ctx)
         except _Explained:
             pass
         except ToolFailure as error:
@@ -114,7 +114,7 @@ class _DryRun(CallContext):
         self._last = last
 
     async def ask(self, *needs: Need) -> bool:
-        """Note the needs, of which nobody is asked. Raises _Explained at the last."""
+        """Record the needs; nobody is asked. Raises _Explained at the last."""
         self.needs += needs
         if any(need.permission == self._last for need in needs):
             raise _Explained

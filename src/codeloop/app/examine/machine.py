@@ -61,7 +61,7 @@ async def examine_terminal(environment: Mapping[str, str], columns: int, rows: i
         fix = "Set LANG to a UTF-8 locale, such as C.UTF-8."
         findings.append(Finding(_GROUP, "encoding", "warning", f"{encoding}, not UTF-8", fix))
     if environment.get("TMUX"):
-        setting = await _output(["tmux", "show-options", "-sqv", "extended-keys"], environment)
+        setting = await _read_output(["tmux", "show-options", "-sqv", "extended-keys"], environment)
         if setting.strip() in {"", "off"}:
             fix = "Put into ~/.tmux.conf: set -s extended-keys on"
             text = "tmux has extended-keys off, so shift+enter is enter"
@@ -72,18 +72,18 @@ async def examine_terminal(environment: Mapping[str, str], columns: int, rows: i
 async def examine_programs(environment: Mapping[str, str]) -> list[Finding]:
     """Return which of the programs that codeloop starts are there."""
     names = ("git", *_OPTIONAL)
-    git, *others = await asyncio.gather(*(_version(name, environment) for name in names))
+    git, *versions = await asyncio.gather(*(_read_version(name, environment) for name in names))
     missing = "not on the PATH: no branch, no diff of the work tree"
     findings = [
         Finding(_GROUP, "git", "ok", git) if git else Finding(_GROUP, "git", "warning", missing, "Install git.")
     ]
     try:
         ripgrep = await Ripgrep().program(environment)
-        findings.append(Finding(_GROUP, "rg", "ok", await _version(ripgrep, environment) or ripgrep))
+        findings.append(Finding(_GROUP, "rg", "ok", await _read_version(ripgrep, environment) or ripgrep))
     except SearchFailed:
         fix = "Install ripgrep 13 or newer (apt install ripgrep, brew install ripgrep)."
         findings.append(Finding(_GROUP, "rg", "problem", "no ripgrep 13 or newer: nothing can be searched", fix))
-    for name, version in zip(_OPTIONAL, others, strict=True):
+    for name, version in zip(_OPTIONAL, versions, strict=True):
         findings.append(Finding(_GROUP, name, "ok", version or f"not on the PATH; {_OPTIONAL[name]}"))
     return findings
 
@@ -107,8 +107,8 @@ async def examine_sandbox(
         text = f"{report.backend}, tried: it holds; network {report.network}"
         return Finding(_GROUP, "sandbox", "ok", text)
     if report.backend:
-        failed = ", ".join(attempt.what for attempt in report.attempts if not attempt.ok)
-        text = f"{report.backend} does not hold: {failed}"
+        failed_attempts = ", ".join(attempt.what for attempt in report.attempts if not attempt.ok)
+        text = f"{report.backend} does not hold: {failed_attempts}"
         return Finding(_GROUP, "sandbox", "problem", text, "See: codeloop debug sandbox")
     why = "; ".join(f"{kind}: {reason}" for kind, reason in report.refused.items())
     fix = "Install bubblewrap, or allow user namespaces (docs/sandbox.md); until then each command is asked about."
@@ -119,13 +119,13 @@ def examine_folders(paths: Paths) -> Iterator[Finding]:
     """Yield whether our folders can be written, and have room."""
     for name in ("data", "state", "cache"):
         folder: Path = getattr(paths, name)
-        there = next(each for each in (folder, *folder.parents) if each.exists())
-        problem = _write_problem(there)
+        existing = next(each for each in (folder, *folder.parents) if each.exists())
+        problem = _find_write_problem(existing)
         if problem:
             fix = f"Make it writable for you (chown, chmod), or set CODELOOP_HOME. It is the folder of {name}."
             yield Finding("folders", name, "problem", f"{folder} can't be written: {problem}", fix)
             continue
-        free = shutil.disk_usage(there).free
+        free = shutil.disk_usage(existing).free
         text = f"{folder}, {free / 1024**3:.1f} GB free"
         if free < DOCTOR_SPACE.value:
             state = "problem" if free < DOCTOR_SPACE_LEAST.value else "warning"
@@ -159,7 +159,7 @@ def examine_network(environment: Mapping[str, str]) -> Iterator[Finding]:
             yield Finding("network", name, "problem", f"{path} does not exist", f"Correct {name}, or unset it.")
 
 
-def _write_problem(folder: Path) -> str:
+def _find_write_problem(folder: Path) -> str:
     """Return why nothing can be written in a folder, "" where that works."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".codeloop-doctor-"):
@@ -168,20 +168,20 @@ def _write_problem(folder: Path) -> str:
         return error.strerror or str(error)
 
 
-async def _version(name: str, environment: Mapping[str, str]) -> str:
+async def _read_version(name: str, environment: Mapping[str, str]) -> str:
     """Return a program's version and path, "" when it is not there or does not start."""
     path = find_program(name, environment.get("PATH")) if not name.startswith("/") else name
     if path is None:
         return ""
-    match = re.search(r"\d+\.\d[\w.]*", await _output([path, "--version"], environment))
+    match = re.search(r"\d+\.\d[\w.]*", await _read_output([path, "--version"], environment))
     return f"{match[0]} ({path})" if match else ""
 
 
-async def _output(command: list[str], environment: Mapping[str, str]) -> str:
+async def _read_output(command: list[str], environment: Mapping[str, str]) -> str:
     """Return a program's output, "" when it does not start or takes too long."""
 
     def run() -> str:
-        completed = subprocess.run(
+        process = subprocess.run(
             command,
             env=dict(environment),
             cwd=os.sep,
@@ -190,7 +190,7 @@ async def _output(command: list[str], environment: Mapping[str, str]) -> str:
             timeout=DOCTOR_PROGRAM.seconds,
             check=False,
         )
-        return completed.stdout.decode("utf-8", "replace")
+        return process.stdout.decode("utf-8", "replace")
 
     try:
         return await asyncio.to_thread(run)

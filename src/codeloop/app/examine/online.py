@@ -19,17 +19,17 @@ _TOKENS = 16
 
 async def examine_online(settings: ProjectSettings, ref: str) -> list[Finding]:
     """Ask a model (`provider/model`, "" for none) and start the MCP servers; return a finding for each."""
-    findings = [await _ask(settings, ref)] if ref else []
+    findings = [await _ask_model(settings, ref)] if ref else []
     if not any(settings.config.mcp):
         return findings
     project = await open_project(settings.startup)
     try:
-        return [*findings, *await _servers(project)]
+        return [*findings, *await _start_servers(project)]
     finally:
         await project.close()
 
 
-async def _ask(settings: ProjectSettings, ref: str) -> Finding:
+async def _ask_model(settings: ProjectSettings, ref: str) -> Finding:
     name, fix = "key", f"Check the key and the address: codeloop auth list, codeloop models {ref.partition('/')[0]}"
     began = asyncio.get_running_loop().time()
     try:
@@ -39,23 +39,23 @@ async def _ask(settings: ProjectSettings, ref: str) -> Finding:
         )
         usage = Usage(model.info.prices, request)
         async with asyncio.timeout(DOCTOR_ONLINE.seconds):
-            _, finished = await ask_for_text(model, request, usage)
+            _, end = await ask_for_text(model, request, usage)
     except TimeoutError:
         return Finding("model", name, "problem", f"{ref} did not answer in {DOCTOR_ONLINE.seconds:.0f} s", fix)
     except CodeloopError as error:
         return Finding("model", name, "problem", str(error), fix)
-    if finished.error is not None:
-        return Finding("model", name, "problem", error_message(finished.error), fix)
+    if end.error is not None:
+        return Finding("model", name, "problem", error_message(end.error), fix)
     took = asyncio.get_running_loop().time() - began
     return Finding("model", name, "ok", f"{ref} answered in {took:.1f} s, for ${usage.cost:.4f}")
 
 
-async def _servers(project: Project) -> list[Finding]:
+async def _start_servers(project: Project) -> list[Finding]:
     servers = [each for each in servers_in(project).by_name.values() if each.definition.is_enabled]
-    return list(await asyncio.gather(*map(_start, servers)))
+    return list(await asyncio.gather(*map(_start_server, servers)))
 
 
-async def _start(server: McpServer) -> Finding:
+async def _start_server(server: McpServer) -> Finding:
     fix = f"codeloop mcp debug {server.name}"
     try:
         async with asyncio.timeout(DOCTOR_ONLINE.seconds):

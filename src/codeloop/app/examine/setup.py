@@ -53,7 +53,7 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
         return [Finding("model", "model", "problem", first, fix or "codeloop auth login PROVIDER")], ""
     why = "the configured one" if settings.config.model else "chosen, as none is configured"
     findings = [Finding("model", "model", "ok", f"{ref} ({why})")]
-    text, state = _key(providers, ref.partition("/")[0])
+    text, state = _find_key(providers, ref.partition("/")[0])
     findings.append(Finding("model", "key", state, text, "" if state == "ok" else "codeloop auth login PROVIDER"))
     if settings.config.small_model:
         try:
@@ -61,12 +61,12 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
         except ModelUnavailable as error:
             findings.append(Finding("model", "small_model", "warning", str(error), "Correct small_model."))
     agents = (agent.fallback or () for agent in settings.config.agent.values())
-    for other in dict.fromkeys(chain(settings.config.fallback, *agents)):
+    for fallback in dict.fromkeys(chain(settings.config.fallback, *agents)):
         try:
-            providers.open(other)
+            providers.open(fallback)
         except CodeloopError as error:
             first, _, fix = str(error).partition("\n")
-            findings.append(Finding("model", "fallback", "warning", first, fix or f"Correct or remove {other}."))
+            findings.append(Finding("model", "fallback", "warning", first, fix or f"Correct or remove {fallback}."))
     return findings, ref
 
 
@@ -75,7 +75,7 @@ def examine_servers(settings: ProjectSettings) -> Iterator[Finding]:
     failures = LastFailures(settings.paths.state / FOLDER)
     definitions = definitions_of(settings.config.mcp, {})
     for each in definitions.values():
-        yield _server(each, failures, settings.environment.get("PATH"))
+        yield _examine_server(each, failures, settings.environment.get("PATH"))
     if not definitions:
         yield Finding("MCP servers", "servers", "ok", "none is configured")
 
@@ -85,12 +85,12 @@ def examine_languages(settings: ProjectSettings) -> Iterator[Finding]:
     servers = choose_servers(settings)
     names = [each.row.name for each in servers if each.state == "found"]
     yield Finding("language servers", "servers", "ok", ", ".join(names) or "none is installed (codeloop lsp list)")
-    configured = settings.config.lsp if isinstance(settings.config.lsp, dict) else {}
+    configured_servers = settings.config.lsp if isinstance(settings.config.lsp, dict) else {}
     for each in servers:
-        if each.row.name in configured and each.state == "missing":
+        if each.row.name in configured_servers and each.state == "missing":
             fix = f"Install it, or correct lsp.{each.row.name}.command."
             yield Finding("language servers", each.row.name, "problem", "its program is not there", fix)
-        elif each.row.name in configured and each.state == "untrusted":
+        elif each.row.name in configured_servers and each.state == "untrusted":
             yield Finding("language servers", each.row.name, "warning", "it would run code of this project", _TRUST)
 
 
@@ -118,7 +118,7 @@ def examine_homes(settings: ProjectSettings) -> Iterator[Finding]:
     yield Finding("configuration", "folders", "ok", ", ".join(homes) or "none of yours")
 
 
-def _key(providers: Providers, provider_id: str) -> tuple[str, State]:
+def _find_key(providers: Providers, provider_id: str) -> tuple[str, State]:
     """Return where a provider's key is from, and whether that will do."""
     try:
         usable = next((each for each in providers.usable() if each.provider.id == provider_id), None)
@@ -128,19 +128,19 @@ def _key(providers: Providers, provider_id: str) -> tuple[str, State]:
     return f"{_SOURCES.get(source, source)}; not tried (--online tries it)", "ok"
 
 
-def _server(definition: ServerDefinition, failures: LastFailures, search_path: str | None) -> Finding:
+def _examine_server(definition: ServerDefinition, failures: LastFailures, search_path: str | None) -> Finding:
     name, how = definition.name, definition.how
     if definition.problem:
         return Finding("MCP servers", name, "problem", definition.problem, f"Correct mcp.{name}.")
     if not definition.is_enabled:
         return Finding("MCP servers", name, "ok", "switched off")
-    failed = failures.get(definition.digest)
+    failure = failures.get(definition.digest)
     if isinstance(how, LocalDefinition) and not _is_there(how.command[0], search_path):
         fix = f"Install {how.command[0]}, or correct mcp.{name}.command."
         return Finding("MCP servers", name, "problem", f"{how.command[0]} is not on the PATH", fix)
-    if failed is not None:
-        fix = f"codeloop mcp auth {name}" if failed.state == "needs_auth" else f"codeloop mcp debug {name}"
-        return Finding("MCP servers", name, "problem", f"when it was tried last: {failed.words}", fix)
+    if failure is not None:
+        fix = f"codeloop mcp auth {name}" if failure.state == "needs_auth" else f"codeloop mcp debug {name}"
+        return Finding("MCP servers", name, "problem", f"when it was tried last: {failure.words}", fix)
     address = redact_address(how.url) if isinstance(how, RemoteDefinition) else " ".join(how.command[:1] if how else [])
     return Finding("MCP servers", name, "ok", f"{address}; not tried (--online tries it)")
 

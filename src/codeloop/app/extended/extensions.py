@@ -34,7 +34,7 @@ FOLDER = "extensions"
 def _make_hosts(project: OpenProject) -> ExtensionHosts:
     """Make the hosts of a project's extensions; none is started by that."""
     settings, workspace = project.settings, project.engine.workspace
-    place = settings.project_root
+    project_root = settings.project_root
     environment = program_environment(workspace.environment, {})
     logs: dict[str, ProgramLog] = {}
 
@@ -53,7 +53,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         extensions = settings.config.sandbox.extensions
         if isinstance(extensions, bool):
             return extensions
-        return extension.is_project or is_below_writable(extension, place, settings.paths.own)
+        return extension.is_project or is_below_writable(extension, project_root, settings.paths.own)
 
     def reach(is_confined: bool) -> Reach:
         sandbox = settings.config.sandbox
@@ -61,14 +61,14 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         return "project" if is_confined else "all" if is_open else "own"
 
     async def serve(carry_out: CarryOut, call: OperationCall, is_confined: bool) -> Any:
-        return await serve_operation(carry_out, call, reach(is_confined), place.root)
+        return await serve_operation(carry_out, call, reach(is_confined), project_root.root)
 
-    look = partial(surroundings_of, place, settings.paths, settings.environment)
+    look = partial(surroundings_of, project_root, settings.paths, settings.environment)
     hello = HostHello(
         VERSION,
-        str(place.directory),
-        str(place.root),
-        {"id": place.project_id, "worktree": str(place.root)},
+        str(project_root.directory),
+        str(project_root.root),
+        {"id": project_root.project_id, "worktree": str(project_root.root)},
         tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     callbacks = HostCallbacks(
@@ -118,8 +118,8 @@ def _take_extensions(project: OpenProject, hosts: ExtensionHosts) -> None:
     if isinstance(hooks := project.engine.hooks.runner, Hooks):
         hooks.take((*state.rows, *hosts.handlers()))
         answer = project.settings.answer
-        is_whole = hooks.wants(CONFIG) and not hosts.unknown
-        if is_whole and answer is not None and not answer.exists() and state.asks_config:
+        are_all_known = hooks.wants(CONFIG) and not hosts.unknown
+        if are_all_known and answer is not None and not answer.exists() and state.asks_config:
             state.asks_config = False
             hosts.asked.clear()
             project.in_background(_ask_about_config(project, hooks, hosts, answer))
@@ -131,11 +131,11 @@ def _take_extensions(project: OpenProject, hosts: ExtensionHosts) -> None:
 
 
 async def _ask_about_config(project: OpenProject, hooks: Hooks, hosts: ExtensionHosts, answer: Path) -> None:
-    """Keep what extensions change of the configuration; it counts when the project is opened again."""
+    """Store the extensions' changes to the configuration; they count when the project is opened again."""
     try:
         await ask_extensions(hooks, project.settings.loaded, answer)
     except (HookRefused, OSError) as error:
-        project.warn(f"What extensions change of the configuration is not used: {error}")
+        project.warn(f"The extensions' changes to the configuration are not used: {error}")
     finally:
         hosts.asked.set()
 

@@ -18,7 +18,7 @@ PROGRAMS = "programs"
 """Our folder with those of the user's hooks and extensions."""
 
 
-def hooks_for(project: OpenProject, store: Store, workspace: Workspace) -> ExtensionHooks:
+def make_hooks(project: OpenProject, store: Store, workspace: Workspace) -> ExtensionHooks:
     """Make the hooks of a project whose engine is about to be made."""
     config = project.settings.config
     rows = _make_rows(project, store, workspace) if config.hooks else ()
@@ -47,8 +47,8 @@ def _make_rows(project: OpenProject, store: Store, workspace: Workspace) -> tupl
 
     def list_server_tools() -> dict[str, tuple[str, str]]:
         table = services.mcp
-        found = table.tools(table.listings) if table is not None else {}
-        return {name: (each.server, each.listed.name) for name, each in found.items()}
+        server_tools = table.tools(table.listings) if table is not None else {}
+        return {name: (each.server, each.listed.name) for name, each in server_tools.items()}
 
     scope = HookScope(
         workspace,

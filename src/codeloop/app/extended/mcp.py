@@ -17,11 +17,11 @@ from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.truncate import truncate
 from codeloop.workspace.workspace import Workspace
 
-_TAKEN = frozenset((*BUILTIN, *OWN, "batch", "skill", "websearch", "codesearch", "invalid"))
+_RESERVED = frozenset((*BUILTIN, *OWN, "batch", "skill", "websearch", "codesearch", "invalid"))
 """Reserved names for servers' tools, besides those in our rules."""
 
 
-def table_of(
+def make_table(
     settings: ProjectSettings,
     workspace: Workspace,
     tell: Callable[[LiveEvent], None],
@@ -37,9 +37,9 @@ def table_of(
     def warn(message: str) -> None:
         tell(ToastShown(properties=Toast(message=message, variant="warning")))
 
-    definitions = definitions_of(settings.config.mcp, _scopes(settings))
+    definitions = definitions_of(settings.config.mcp, _find_scopes(settings))
     project = McpProject(workspace, settings.paths, settings.home / "mcp", announce_tools, warn, settings.trusted)
-    table = McpTable(definitions, project, _TAKEN | list_named_permissions(), _start)
+    table = McpTable(definitions, project, _RESERVED | list_named_permissions(), _start_servers)
     return table
 
 
@@ -56,8 +56,8 @@ async def read_attached_resource(table: McpTable | None, context: ToolContext, p
     name = part.filename or part.url
     server = part.source.client_name if isinstance(part.source, ResourceSource) else ""
     if table is None or server not in table.definitions:
-        there = f" There are: {', '.join(table.definitions)}." if table is not None else ""
-        raise OperationError("BadRequest", f"{name} was not attached: there is no MCP server {server!r}.{there}")
+        available = f" There are: {', '.join(table.definitions)}." if table is not None else ""
+        raise OperationError("BadRequest", f"{name} was not attached: there is no MCP server {server!r}.{available}")
     from codeloop.extend.mcp.tools.resources import resource_of
 
     try:
@@ -69,13 +69,13 @@ async def read_attached_resource(table: McpTable | None, context: ToolContext, p
     return [text_part_input, *(FilePartInput(mime=each.mime, url=each.url, filename=each.filename) for each in files)]
 
 
-def _start(table: McpTable) -> RunningServers:
+def _start_servers(table: McpTable) -> RunningServers:
     from codeloop.extend.mcp.mcp_servers import McpServers
 
     return McpServers(table)
 
 
-def _scopes(settings: ProjectSettings) -> dict[str, str]:
+def _find_scopes(settings: ProjectSettings) -> dict[str, str]:
     """Return the project of each server that a file of the project defines."""
     origins = settings.loaded.provenance.values()
     names = (origin.keys[1] for origin in origins if origin.layer.is_project and origin.keys[:1] == ("mcp",))

@@ -20,7 +20,7 @@ from codeloop.schema.api.session_requests import CreateSession, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import Operation
 
-_OF_PROJECT = frozenset(
+_ALLOWED_TO_PROJECT = frozenset(
     (
         operation.SESSION_CREATE.id,
         operation.PROMPT.id,
@@ -32,8 +32,8 @@ _OF_PROJECT = frozenset(
         operation.LOG.id,
     )
 )
-"""What an extension that comes with a project may ask for besides reading."""
-_LEADING_OUT = frozenset(
+"""The operations, besides those that only read, that an extension of a project may ask for."""
+_OUTSIDE_SANDBOX = frozenset(
     (
         operation.SESSION_SHELL.id,
         operation.SESSION_IMPORT.id,
@@ -50,8 +50,10 @@ _LEADING_OUT = frozenset(
         operation.TUI_PUBLISH.id,
     )
 )
-"""What runs a program outside of every sandbox, answers in the user's name, or changes the rules."""
-_OWN = '{} leads out of the sandbox of extensions. For those that need it: "sandbox": {{"extensions": false}}.'
+"""Operations that run a program unsandboxed, answer in the user's name, or change the rules."""
+_SANDBOXED_MESSAGE = (
+    '{} leads out of the sandbox of extensions. To allow it: "sandbox": {{"extensions": false}} in the configuration.'
+)
 
 
 async def serve_operation(carry_out: CarryOut, call: OperationCall, reach: Reach, root: Path) -> Any:
@@ -59,16 +61,16 @@ async def serve_operation(carry_out: CarryOut, call: OperationCall, reach: Reach
     row = next((row for row in operation.OPERATIONS if row.id == call.operation), None)
     if row is None or row.scope == "process":
         raise OperationError("NotFoundError", f"There is no operation {call.operation} for extensions.")
-    if reach == "project" and row.method != "GET" and row.id not in _OF_PROJECT:
+    if reach == "project" and row.method != "GET" and row.id not in _ALLOWED_TO_PROJECT:
         raise OperationError("BadRequest", f"{row.id} is not for extensions that come with a project.")
-    if reach == "own" and row.id in _LEADING_OUT:
-        raise OperationError("BadRequest", _OWN.format(row.id))
+    if reach == "own" and row.id in _OUTSIDE_SANDBOX:
+        raise OperationError("BadRequest", _SANDBOXED_MESSAGE.format(row.id))
     arguments = row.arguments(call.path, call.query, call.body)
     if reach == "all":
         return await carry_out(row, arguments)
     if why := _find_escape(arguments, root):
         raise OperationError("BadRequest", f"{row.id}: an extension in a sandbox can't {why}.")
-    return _without_secrets(row, await carry_out(row, arguments))
+    return _drop_secrets(row, await carry_out(row, arguments))
 
 
 def _find_escape(arguments: Any, root: Path) -> str:
@@ -94,7 +96,7 @@ def _may_read(part: FilePartInput, root: Path) -> bool:
     return path.is_relative_to(root.resolve()) and not is_secret(str(path)) and not is_secret(part.url)
 
 
-def _without_secrets(row: Operation[Any, Any], answer: Any) -> Any:
+def _drop_secrets(row: Operation[Any, Any], answer: Any) -> Any:
     """Return an answer without what it quotes of files that may hold keys."""
     if row is operation.FIND_TEXT:
         return [line for line in cast("Sequence[FoundLine]", answer) if not is_secret(line.path.text)]

@@ -16,11 +16,11 @@ from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen
 from codeloop.workspace.workspace import Workspace
 
 _ANYWHERE = Path("/")
-"""Where it starts, to go to the project's directory then: runtimes take options and code from where they start."""
+"""The directory that a host starts in before it goes to the project's: runtimes load options and code from there."""
 _CACHE = "CODELOOP_HOST_CACHE"
-"""The variable with the folder for translated TypeScript: of the user's extensions, which share all they may write."""
+"""The variable that names the folder for translated TypeScript; only for the user's extensions, which share it."""
 _NETWORK = "extensions"
-"""The name under which those in the sandbox reach what commands reach of the network."""
+"""The name of the network proxy's client under which sandboxed hosts reach the same addresses as commands."""
 
 
 async def start_host(

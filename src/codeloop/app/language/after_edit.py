@@ -13,10 +13,10 @@ from codeloop.workspace.format.formatters import FormattedFile, Formatters
 from codeloop.workspace.workspace import Workspace
 
 
-def after_edit(settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> AfterEdit:
+def make_after_edit(settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> AfterEdit:
     """Make the formatting and diagnosing that follow the edits in a project."""
-    diagnose = _Diagnosing(settings, workspace, services) if settings.config.lsp is not False else None
-    return AfterEdit(_formatting(formatters_of(settings, workspace), workspace), diagnose)
+    diagnose = _LazyDiagnosis(settings, workspace, services) if settings.config.lsp is not False else None
+    return AfterEdit(_make_formatting(formatters_of(settings, workspace), workspace), diagnose)
 
 
 def formatters_of(settings: ProjectSettings, workspace: Workspace) -> Formatters:
@@ -24,8 +24,8 @@ def formatters_of(settings: ProjectSettings, workspace: Workspace) -> Formatters
     return Formatters(workspace, settings.config.formatter, trusted=settings.trusted)
 
 
-def _formatting(formatters: Formatters, workspace: Workspace) -> FormatFiles:
-    async def format_changed(files: Sequence[Path]) -> dict[Path, FormattedFile]:
+def _make_formatting(formatters: Formatters, workspace: Workspace) -> FormatFiles:
+    async def format_files_of_edit(files: Sequence[Path]) -> dict[Path, FormattedFile]:
         formatters_by_file = {file: file_formatters for file in files if (file_formatters := formatters.of(file))}
         if not formatters_by_file:
             return {}
@@ -33,10 +33,10 @@ def _formatting(formatters: Formatters, workspace: Workspace) -> FormatFiles:
 
         return await format_files(workspace, formatters_by_file, FORMAT_TIME.seconds)
 
-    return format_changed
+    return format_files_of_edit
 
 
-class _Diagnosing:
+class _LazyDiagnosis:
     """Loads what speaks with language servers when the first file is edited that one of them may serve."""
 
     def __init__(self, settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> None:

@@ -71,7 +71,7 @@ def restart_file(settings: ProjectSettings, name: str) -> Path:
     return settings.home / "lsp" / f"{Path(name).name}.restart"
 
 
-def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) -> Languages:
+def make_languages(settings: ProjectSettings, workspace: Workspace, tell: Tell) -> Languages:
     """Return the language servers of a project; none is started by that."""
     logs: dict[str, ProgramLog] = {}
 

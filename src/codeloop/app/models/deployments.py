@@ -1,4 +1,7 @@
-"""Puts what is deployed at a user's Azure resource into their configuration, since nothing else there can be asked."""
+"""Puts the models that are deployed at a user's Azure resource into the configuration.
+
+The catalog can't know them: each resource has its own, under names of its own.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,25 +20,25 @@ _NAMES = 8
 
 
 class ResourceDeployments:
-    """The deployments of a resource. `key`: one that was typed; empty: the one in use."""
+    """The deployments of a resource. `key`: the key that was typed; "": the stored one is used."""
 
     def __init__(self, provider: Provider, credentials: Credentials, environment: Mapping[str, str], key: str) -> None:
         self._provider = provider
         self._credentials = credentials
         self._environment = environment
         self._key = key
-        self._found: list[Deployment] = []
+        self._deployments: list[Deployment] = []
         self._why = ""
 
     async def read(self) -> None:
         """Ask the resource. Raises OperationError: it refuses the key that was typed."""
         try:
             url = self._find_url()
-            self._found = await list_deployments(url, await self._make_headers(url))
+            self._deployments = await list_deployments(url, await self._make_headers(url))
         except KeyRefused as error:
             if self._key:
-                said = f"{self._provider.id} refuses this key ({error}). Nothing was stored."
-                raise OperationError("BadRequest", f"{said} Is it a key of this resource?") from error
+                problem = f"{self._provider.id} refuses this key ({error}). Nothing was stored."
+                raise OperationError("BadRequest", f"{problem} Is it a key of this resource?") from error
             self._why = str(error)
         except ModelUnavailable as error:
             self._why = str(error)
@@ -43,23 +46,23 @@ class ResourceDeployments:
     async def write(self, file: Path, name: str) -> str:
         """Add the deployment of a name to a file of the configuration, for "" all that were found.
 
-        Return what to tell the user. What the configuration says of a model stays.
+        Return a message for the user. Models that the configuration has already stay as they are.
         """
-        chosen = [each for each in self._found if each.name == name] if name else self._found
-        names = [each.name for each in self._found]
-        if name and names and not chosen:
-            return f"The resource lists no deployment `{name}`, but {_join(names)}."
-        entries = make_entries(chosen or ([Deployment(name, name)] if name else []))
+        matching = [each for each in self._deployments if each.name == name] if name else self._deployments
+        names = [each.name for each in self._deployments]
+        if name and names and not matching:
+            return f"The resource lists no deployment `{name}`, but {_join_names(names)}."
+        entries = make_entries(matching or ([Deployment(name, name)] if name else []))
         for model, entry in entries.items():
             if name or model not in self._provider.config.models:
                 path = ("provider", self._provider.id, "models", model)
                 await asyncio.to_thread(write_value, file, path, entry)
         if entries:
-            return f"Deployed there: {_join([each.name for each in chosen] or [name])}."
-        by = f"`codeloop auth login {self._provider.id} --deployment NAME`, or ctrl+k in /connect"
+            return f"Deployed there: {_join_names([each.name for each in matching] or [name])}."
+        command = f"`codeloop auth login {self._provider.id} --deployment NAME`, or ctrl+k in /connect"
         if self._why:
-            return f"The resource does not list its deployments ({self._why}). Name the one to use: {by}."
-        return f"No model to talk to is deployed there. Deploy one, then name it: {by}."
+            return f"The resource does not list its deployments ({self._why}). Name the one to use: {command}."
+        return f"No model to talk to is deployed there. Deploy one, then name it: {command}."
 
     def _find_url(self) -> str:
         settings = settings_of(self._provider, self._environment)
@@ -78,6 +81,6 @@ class ResourceDeployments:
         return {**endpoint.headers, **({"api-key": endpoint.key} if endpoint.key else {})}
 
 
-def _join(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     more = f" and {len(names) - _NAMES} others" if len(names) > _NAMES else ""
     return ", ".join(names[:_NAMES]) + more

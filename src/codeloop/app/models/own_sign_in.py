@@ -22,7 +22,7 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
 
 _KEY, _DEPLOYMENT, _KEYRING = "key", "deployment", "keyring"
-_WHERE: JSON = {
+_KEYRING_PROMPT: JSON = {
     "type": "select",
     "key": _KEYRING,
     "message": "Where is the key kept?",
@@ -32,7 +32,7 @@ _WHERE: JSON = {
     ],
     "when": {"key": _KEY, "op": "neq", "value": ""},
 }
-_NAMED: JSON = {
+_DEPLOYMENT_PROMPT: JSON = {
     "type": "text",
     "key": _DEPLOYMENT,
     "message": "The name of a deployment",
@@ -66,8 +66,8 @@ class OwnSignIns:
         if not 0 <= args.method < len(methods):
             raise OperationError("BadRequest", f"{provider.id} has {len(methods)} methods, from 0.")
         if methods[args.method].type == "api":
-            said = await self._store(provider, args.inputs or {})
-            return StartedSignIn(url="", method="auto", instructions=said)
+            message = await self._store(provider, args.inputs or {})
+            return StartedSignIn(url="", method="auto", instructions=message)
         sign_in = device_sign_in(provider.id, provider.config.options)
         try:
             if sign_in is not None:
@@ -98,7 +98,7 @@ class OwnSignIns:
         return StartedSignIn(url=code.page, method="auto", instructions=f"Enter the code {code.user_code} there.")
 
     async def _open_page(self, provider: Provider, service: PkceService) -> StartedSignIn:
-        """Listen for the way back from the page; what listens ends with the sign-in, or with another one."""
+        """Listen for the redirect from the page; the listener ends with the sign-in, or when another one starts."""
         from codeloop.extend.mcp.sign_in.callback import CallbackServer, RedirectTarget, parse_redirect
 
         options, state, verifier = provider.config.options, make_verifier(), make_verifier()
@@ -108,8 +108,8 @@ class OwnSignIns:
         try:
             await self._listening.enter_async_context(server.listening())
         except CodeloopError:
-            reason = f"Port {port} of this machine is in use, which {service.name} leads back to"
-            raise ModelUnavailable(f"{reason}. End what uses it, or enter a key.") from None
+            reason = f"Port {port} of this machine is in use, and {service.name} redirects to it"
+            raise ModelUnavailable(f"{reason}. End the program that uses it, or enter a key.") from None
         server.state = state
         back = f"{server.url.replace('127.0.0.1', 'localhost')}?state={state}"
 
@@ -127,17 +127,17 @@ class OwnSignIns:
         return StartedSignIn(url=page_of(service, home, back, verifier), method="auto", instructions="")
 
     async def _store(self, provider: Provider, inputs: Mapping[str, str]) -> str:
-        """Put settings into the user's own configuration, and store the key for the address that comes of them.
+        """Put settings into the user's own configuration, and store the key for the address that they give.
 
-        Return what to tell the user.
+        Return a message for the user.
         """
         key = inputs.get(_KEY, "").strip()
         asked_settings = ASKED_SETTINGS.get(provider.id, {})
-        inputs_given = {name: value.strip() for name, value in inputs.items() if name in asked_settings}
+        settings = {name: value.strip() for name, value in inputs.items() if name in asked_settings}
         if key and not is_key(key):
             raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
         names = {option: row.variable for option, row in asked_settings.items()}
-        answers = {names[option]: value for option, value in inputs_given.items() if value}
+        answers = {names[option]: value for option, value in settings.items() if value}
         url = resolve_url(provider.url, settings_of(provider, {**self._settings.environment, **answers}))
         if url is None:
             raise OperationError("BadRequest", why_no_key(provider, self._settings.environment))
@@ -150,32 +150,32 @@ class OwnSignIns:
         if deployments is not None:
             await deployments.read()
         try:
-            for option, value in inputs_given.items():
+            for option, value in settings.items():
                 if value:
                     path = ("provider", provider.id, "options", option)
                     await asyncio.to_thread(write_value, file, path, value)
             if key:
                 in_keyring = is_in_keyring if _KEYRING in inputs else None
                 await asyncio.to_thread(credentials.put, provider.id, key, url, in_keyring=in_keyring)
-            named = inputs.get(_DEPLOYMENT, "").strip()
-            shown = await deployments.write(file, named) if deployments is not None else "It is stored."
+            deployment = inputs.get(_DEPLOYMENT, "").strip()
+            message = await deployments.write(file, deployment) if deployments is not None else "It is stored."
         except CodeloopError as error:
             raise OperationError("BadRequest", str(error)) from error
         if self._renew is not None:
             await self._renew()
-        return shown
+        return message
 
 
 def list_methods(
     provider: Provider, environment: Mapping[str, str], *, is_stored: bool = False, has_keyring: bool = False
 ) -> list[ProviderAuthMethod]:
-    """Return the ways to get at a provider; none where something is missing that nobody can type.
+    """Return the ways to sign in at a provider; none where something is missing that nobody can type.
 
-    `is_stored`: a key of it is. `has_keyring`: there is a keyring to choose.
+    `is_stored`: a key of the provider is stored. `has_keyring`: the key can be kept in a keyring.
     """
     prompts = _list_prompts(provider, environment, is_stored=is_stored)
     if has_keyring and any(each["key"] == _KEY for each in prompts):
-        prompts = [*prompts, _WHERE]
+        prompts = [*prompts, _KEYRING_PROMPT]
     if not prompts and why_no_key(provider, environment):
         return []
     by_key = ProviderAuthMethod(type="api", label=API_KEY, prompts=prompts or None)
@@ -210,5 +210,5 @@ def _list_prompts(provider: Provider, environment: Mapping[str, str], *, is_stor
         is_there = is_stored or provider.configured_key or provider.has_key_helper
         if is_there or environment_key(provider.env, environment):
             key = {**key, "placeholder": "empty: the one in use", "optional": True}
-        return [*missing, key, _NAMED]
+        return [*missing, key, _DEPLOYMENT_PROMPT]
     return [*missing, key] if missing and takes_key else missing

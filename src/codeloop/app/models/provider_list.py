@@ -60,17 +60,17 @@ class ProviderList:
 
         Of each the models that we can speak to; first the provider of the model that is used when none is named.
         """
-        first, preferred = await self._first()
-        sources = self._sources()
+        first, preferred_model = await self._find_first()
+        sources = self._list_sources()
         providers = [
-            self._leave_out_foreign(self._details(self.providers.provider(name), source))
+            self._leave_out_foreign(self._describe_provider(self.providers.provider(name), source))
             for name, source in sources.items()
         ]
-        providers = [*self._standing_in(), *_with_local(providers, await self._answering())]
+        providers = [*self._list_stand_ins(), *_add_local(providers, await self._list_answering())]
         providers = sorted((each for each in providers if each.models), key=lambda each: each.id != first)
-        default = self._defaults(providers)
-        if preferred in {model for each in providers if each.id == first for model in each.models}:
-            default[first] = preferred
+        default = self._choose_defaults(providers)
+        if preferred_model in {model for each in providers if each.id == first for model in each.models}:
+            default[first] = preferred_model
         return UsableProviders(providers=providers, default=default)
 
     async def list_known(self) -> KnownProviders:
@@ -78,12 +78,13 @@ class ProviderList:
         usable = await self.usable()
         async with self._building:  # the first time thousands of models are read
             providers = await asyncio.to_thread(self._list_all)
-        known = {
-            each.id: each for each in (*providers, *(each for each in usable.providers if not self._lists(each.id)))
+        providers_by_id = {
+            each.id: each
+            for each in (*providers, *(each for each in usable.providers if not self._has_models(each.id)))
         }
-        default = {**self._defaults(known.values()), **usable.default}
+        default = {**self._choose_defaults(providers_by_id.values()), **usable.default}
         return KnownProviders(
-            all=list(known.values()),
+            all=list(providers_by_id.values()),
             default=default,
             connected=[each.id for each in usable.providers],
             keyring=await has_keyring(),
@@ -91,42 +92,44 @@ class ProviderList:
 
     def details(self, provider_id: str) -> ProviderDetails:
         """Return one provider with its models. Raises UnknownModel."""
-        return self._details(self.providers.provider(provider_id), "custom")
+        return self._describe_provider(self.providers.provider(provider_id), "custom")
 
-    async def _first(self) -> tuple[str, str]:
+    async def _find_first(self) -> tuple[str, str]:
         """Return provider and model that are used when none is named; empty when there is none."""
         with suppress(ModelUnavailable):
             provider_id, _, model_id = (await self.source.default(None)).partition("/")
             return provider_id, model_id
         return "", ""
 
-    def _lists(self, provider_id: str) -> bool:
+    def _has_models(self, provider_id: str) -> bool:
         """Return whether the models of a provider are known without asking it."""
         return bool(self._models.get(provider_id))
 
     def _list_all(self) -> list[ProviderDetails]:
-        sources = self._sources()
-        return [self._details(each, sources.get(each.id, "custom")) for each in self.providers.all()]
+        sources = self._list_sources()
+        return [self._describe_provider(each, sources.get(each.id, "custom")) for each in self.providers.all()]
 
-    def _sources(self) -> dict[str, ProviderSource]:
+    def _list_sources(self) -> dict[str, ProviderSource]:
         """Return the ids of the providers that have a key or need none, and where it is from."""
         return {each.provider.id: _SOURCES[each.source] for each in self.providers.usable()}
 
-    def _standing_in(self) -> list[ProviderDetails]:
+    def _list_stand_ins(self) -> list[ProviderDetails]:
         if not isinstance(self.source, OneModel):
             return []
         info = self.source.info
-        return [_describe_keyless(info.provider_id, info.provider_id.capitalize(), {info.id: _model(info, "")})]
+        return [
+            _describe_keyless(info.provider_id, info.provider_id.capitalize(), {info.id: _describe_model(info, "")})
+        ]
 
-    def _details(self, provider: Provider, source: ProviderSource) -> ProviderDetails:
+    def _describe_provider(self, provider: Provider, source: ProviderSource) -> ProviderDetails:
         models = self._models.get(provider.id)
         if models is None:
             infos = self.providers.models(provider.id)
             url = redact_address(provider.url)
-            preferred = choose_default((choices_of(self.providers, provider.id) or infos).values())
-            if preferred is not None:
-                self._default[provider.id] = preferred.id
-            models = self._models[provider.id] = {name: _model(info, url) for name, info in infos.items()}
+            preferred_model = choose_default((choices_of(self.providers, provider.id) or infos).values())
+            if preferred_model is not None:
+                self._default[provider.id] = preferred_model.id
+            models = self._models[provider.id] = {name: _describe_model(info, url) for name, info in infos.items()}
         return ProviderDetails(
             id=provider.id,
             name=provider.name,
@@ -143,21 +146,21 @@ class ProviderList:
         models = {name: model for name, model in provider.models.items() if service_of(infos[name]) is not None}
         return replace(provider, models=models)
 
-    def _defaults(self, providers: Iterable[ProviderDetails]) -> dict[str, str]:
+    def _choose_defaults(self, providers: Iterable[ProviderDetails]) -> dict[str, str]:
         """Return the model to begin with of each provider that has one."""
         defaults = {each.id: self._default.get(each.id) or next(iter(each.models), None) for each in providers}
         return {name: model for name, model in defaults.items() if model is not None}
 
-    async def _answering(self) -> list[ProviderDetails]:
+    async def _list_answering(self) -> list[ProviderDetails]:
         """Return the servers on this machine that answer, with their models; the one that suits best comes first."""
-        return [self._local(discovered_server) for discovered_server in await self.providers.answering()]
+        return [self._describe_local(discovered_server) for discovered_server in await self.providers.answering()]
 
-    def _local(self, discovered_server: DiscoveredServer) -> ProviderDetails:
+    def _describe_local(self, discovered_server: DiscoveredServer) -> ProviderDetails:
         best = local_model(discovered_server.models)
         models: dict[str, Model] = {}
         for name in sorted(discovered_server.models, key=lambda name: name != best):
             with suppress(UnknownModel):  # the configuration may leave it out
-                models[name] = _model(
+                models[name] = _describe_model(
                     self.providers.info(f"{discovered_server.server.id}/{name}"), discovered_server.server.url
                 )
         return _describe_keyless(discovered_server.server.id, discovered_server.server.name, models)
@@ -168,14 +171,14 @@ def _describe_keyless(provider_id: str, name: str, models: dict[str, Model]) -> 
     return ProviderDetails(id=provider_id, name=name, source="custom", env=[], options={}, models=models)
 
 
-def _with_local(providers: list[ProviderDetails], found: list[ProviderDetails]) -> list[ProviderDetails]:
+def _add_local(providers: list[ProviderDetails], local_providers: list[ProviderDetails]) -> list[ProviderDetails]:
     """Add the servers that answer; where one is also configured, the models that are listed there count."""
-    known = {each.id: each for each in providers if each.models}
-    return [*known.values(), *(each for each in found if each.id not in known)]
+    providers_by_id = {each.id: each for each in providers if each.models}
+    return [*providers_by_id.values(), *(each for each in local_providers if each.id not in providers_by_id)]
 
 
 @lru_cache(maxsize=64)
-def _reads(names: frozenset[str]) -> Modalities:
+def _make_modalities(names: frozenset[str]) -> Modalities:
     return Modalities(
         text="text" in names,
         audio="audio" in names,
@@ -185,7 +188,7 @@ def _reads(names: frozenset[str]) -> Modalities:
     )
 
 
-def _model(info: ModelInfo, url: str) -> Model:
+def _describe_model(info: ModelInfo, url: str) -> Model:
     prices, limits = info.prices, info.limits
     return Model(
         id=info.id,
@@ -198,7 +201,7 @@ def _model(info: ModelInfo, url: str) -> Model:
             reasoning=info.reasoning,
             attachment=info.attachment,
             toolcall=info.tool_call,
-            input=_reads(info.input),
+            input=_make_modalities(info.input),
             output=_TEXT,
             interleaved={"field": info.reasoning_field} if info.reasoning_field else False,
         ),

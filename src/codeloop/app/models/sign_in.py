@@ -81,7 +81,7 @@ class PluginSignIns:
         """Return how one signs in, by provider. Of methods with the same label each says which plugin it is of."""
         methods_by_provider: dict[str, list[ProviderAuthMethod]] = {}
         for provider in self._plugins:
-            rows = self._methods(provider)
+            rows = self._list_methods(provider)
             count = Counter(method.label for _, _, method in rows)
             methods_by_provider[provider] = [
                 replace(method, label=f"{method.label} ({plugin.extension.name})")
@@ -91,14 +91,14 @@ class PluginSignIns:
             ]
         return methods_by_provider
 
-    def _methods(self, provider: str) -> list[tuple[SignInPlugin, int, ProviderAuthMethod]]:
+    def _list_methods(self, provider: str) -> list[tuple[SignInPlugin, int, ProviderAuthMethod]]:
         """List the methods for a provider: whose each is, and its number there."""
         plugins = self._plugins.get(provider, [])
         return [(each, number, method) for each in plugins for number, method in enumerate(each.offer.methods)]
 
     async def authorize(self, provider: str, method: int, inputs: dict[str, str]) -> StartedSignIn:
         """Start a sign-in; without a `url`, the method stored a key at once. Raises OperationError."""
-        plugin, number, provider_auth_method = self._method(provider, method)
+        plugin, number, provider_auth_method = self._find_method(provider, method)
         step = AuthStep(0, plugin.extension.name, "authorize", number, inputs)
         answer = await plugin.step(step, HOST_LOAD.seconds)
         if provider_auth_method.type == "api":
@@ -108,7 +108,7 @@ class PluginSignIns:
 
     async def callback(self, provider: str, method: int, code: str) -> None:
         """End a sign-in that was started, and store what it gave. Raises OperationError: it failed."""
-        plugin, number, _ = self._method(provider, method)
+        plugin, number, _ = self._find_method(provider, method)
         step = AuthStep(0, plugin.extension.name, "callback", number, code=code)
         await self._store(plugin, await plugin.step(step, HOST_SIGN_IN.seconds))
 
@@ -124,15 +124,15 @@ class PluginSignIns:
         return SignedInModel(self._providers, self._list, plugin, self._providers.info(ref))
 
     async def _store(self, plugin: SignInPlugin, answer: Any) -> None:
-        gained: JSON = _convert(plugin, answer, JSON)
-        provider = str(gained.get("provider") or plugin.offer.provider)
-        if gained.get("type") != "success":
+        result: JSON = _convert(plugin, answer, JSON)
+        provider = str(result.get("provider") or plugin.offer.provider)
+        if result.get("type") != "success":
             raise OperationError("BadRequest", f"Signing in at {provider} failed.")
-        if isinstance(key := gained.get("key"), str):
+        if isinstance(key := result.get("key"), str):
             url = resolve_url(self._providers.provider(provider).url, {}) or ""
             self._providers.credentials.put(provider, key, url)
             return
-        data = {name: value for name, value in gained.items() if name not in {"type", "provider"}}
+        data = {name: value for name, value in result.items() if name not in {"type", "provider"}}
         if not data:
             raise OperationError(
                 "BadRequest", f"{plugin.extension.name} gave no key for {provider}. Enter one yourself."
@@ -141,10 +141,10 @@ class PluginSignIns:
             data[_SIGNED_BY] = plugin.extension.name
         self._providers.credentials.put_sign_in(provider, data)
 
-    def _method(self, provider: str, method: int) -> tuple[SignInPlugin, int, ProviderAuthMethod]:
+    def _find_method(self, provider: str, method: int) -> tuple[SignInPlugin, int, ProviderAuthMethod]:
         if provider not in self._plugins:
             raise OperationError("NotFoundError", f"No plugin signs in at {provider}.")
-        methods = self._methods(provider)
+        methods = self._list_methods(provider)
         if not 0 <= method < len(methods):
             raise OperationError("BadRequest", f"{provider} has {len(methods)} methods, from 0.")
         return methods[method]
@@ -172,8 +172,8 @@ class SignedInModel:
         try:
             self._model = self._model or await self._open_model()
         except (OperationError, ModelUnavailable) as error:
-            failed = APIError(data=APIErrorData(message=str(error), is_retryable=False))
-            yield Finished("error", error=failed)
+            error = APIError(data=APIErrorData(message=str(error), is_retryable=False))
+            yield Finished("error", error=error)
             return
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
@@ -192,8 +192,8 @@ class SignedInModel:
         plugin, provider_id = self._plugin, self._plugin.offer.provider
         provider: JSON = msgspec.to_builtins(self._list.details(provider_id))
         step = AuthStep(0, plugin.extension.name, "loader", credential=self._credential(), provider=provider)
-        loaded = _convert(plugin, await plugin.step(step, HOST_LOAD.seconds), LoadedSignIn)
-        options = loaded.options
+        signed_in = _convert(plugin, await plugin.step(step, HOST_LOAD.seconds), LoadedSignIn)
+        options = signed_in.options
         base_url = options.get("baseURL")
         url = base_url if isinstance(base_url, str) else resolve_url(self._providers.provider(provider_id).url, {})
         if not url:
@@ -207,7 +207,7 @@ class SignedInModel:
             base_url=url,
             key=key if isinstance(key, str) else None,
             headers=_convert(plugin, headers or {}, dict[str, str]),
-            client=fetch if loaded.fetch else None,
+            client=fetch if signed_in.fetch else None,
         )
         return self._providers.open(self._info.ref, endpoint)
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from codeloop.agent.structured.check import schema_problems
+from codeloop.agent.structured.check import find_schema_problems
 from codeloop.kit.jsonc import JsoncError, parse
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
@@ -24,6 +24,6 @@ async def read_format(path: Path) -> JSON:
         document = parse(text)
     except JsoncError as error:
         raise UsageProblem(f"--schema: {path}:{error.position}: {error}") from error
-    for problem in await schema_problems(document.value, os.environ):
+    for problem in await find_schema_problems(document.value, os.environ):
         raise UsageProblem(f"--schema: {path}:{document.position(problem.path)}: {problem}")
     return {"type": "json_schema", "schema": document.value}

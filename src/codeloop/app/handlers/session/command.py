@@ -19,7 +19,7 @@ from codeloop.app.handlers.session.prompt import (
     wait_for_answer,
 )
 from codeloop.app.project import Project
-from codeloop.app.prompt_parts import mime_of
+from codeloop.app.prompt_parts import guess_mime
 from codeloop.app.settings import newest_model
 from codeloop.extend.agents import parse_ref
 from codeloop.extend.commands import COMPACT
@@ -223,7 +223,7 @@ def _find_mentions(project: Project, text: str) -> list[PartInput]:
             parts.append(AgentPartInput(name=name))
         elif len(parts) < COMMAND_FILES.value and (file := _file(project, name)) is not None:
             source = source_of(name, text)
-            parts.append(FilePartInput(mime=mime_of(file), url=file.as_uri(), filename=name, source=source))
+            parts.append(FilePartInput(mime=guess_mime(file), url=file.as_uri(), filename=name, source=source))
     return parts
 
 
