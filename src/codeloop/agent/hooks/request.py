@@ -31,7 +31,10 @@ async def apply_request_hooks(
 
     Raises HookRefused when a deciding extension failed.
     """
-    if hooks.wants(MESSAGES) and (messages := await _transform_messages(hooks, engine, user.session_id, info)) is not None:
+    if (
+        hooks.wants(MESSAGES)
+        and (messages := await _transform_messages(hooks, engine, user.session_id, info)) is not None
+    ):
         request = replace(request, messages=messages)
     if hooks.wants(SYSTEM):
         payload = {"sessionID": user.session_id, "model": describe_model(info)}
