@@ -14,7 +14,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.process_dispatch import carry_out
 from codeloop.app.project import Project
 from codeloop.client.local import LocalClient
-from codeloop.extend.hooks.keep_in import Reach
+from codeloop.extend.hooks.answer_filter import Reach
 from codeloop.extend.host.hosts import ExtensionHosts
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.model.testing.script import ScriptedAnswer

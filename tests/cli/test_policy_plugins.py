@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.host.known import KnownOffers, find_policy
+from codeloop.extend.host.offer_cache import KnownOffers, find_policy
 from codeloop.extend.host.protocol import ExtensionOffer, OfferedTool
 from tests.cli.program import Desk, bash, serving, steps
 from tests.cli.test_extension_run import told

@@ -138,7 +138,7 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
     settings = _find_settings(startup, more)
     if not settings.extensions:
         return settings
-    from codeloop.extend.hooks.configured import load_answer
+    from codeloop.extend.hooks.config_changes import load_answer
 
     names = [f"{each.name} {each.digest}" for each in settings.extensions] + [_digest_surroundings(settings)]
     # What extensions change is remembered for the files alone: a flag of the command line is for one run.
@@ -189,7 +189,7 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     states = file_states(state.files).states | files.states
     package_warnings: tuple[str, ...] = ()
     if loaded.config.plugin:  # packages among them are homes of their own
-        from codeloop.extend.packages.found import find_packages
+        from codeloop.extend.packages.search import find_packages
 
         packages = find_packages(loaded, project_root.root, paths)
         package_warnings, package_homes = packages.warnings, packages.homes
@@ -240,7 +240,7 @@ def _signs_in(settings: ProjectSettings) -> frozenset[str]:
     """Return the providers whose requests plugins of the user send or sign; those of a project never do."""
     if not settings.extensions:
         return frozenset()
-    from codeloop.extend.host.known import find_sign_ins
+    from codeloop.extend.host.offer_cache import find_sign_ins
 
     digests = [each.digest for each in settings.extensions if not each.is_project]
     return find_sign_ins(settings.paths.state / "extensions", partial(_digest_surroundings, settings), digests)
@@ -248,6 +248,6 @@ def _signs_in(settings: ProjectSettings) -> frozenset[str]:
 
 def _digest_surroundings(settings: ProjectSettings) -> str:
     """Return a digest of the surroundings that a project's extensions are loaded in: directory, versions, variables."""
-    from codeloop.extend.host.known import surroundings_of
+    from codeloop.extend.host.offer_cache import surroundings_of
 
     return surroundings_of(settings.project_root, settings.paths, settings.environment)

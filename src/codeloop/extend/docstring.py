@@ -31,8 +31,8 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
         else:
             lines_left.append(line)
             at += 1
-    told = re.sub(r"\n{3,}", "\n\n", "\n".join(lines_left)).strip()
-    return told, {name: " ".join(filter(None, (each.strip() for each in texts))) for name, texts in sections.items()}
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines_left)).strip()
+    return text, {name: " ".join(filter(None, (each.strip() for each in texts))) for name, texts in sections.items()}
 
 
 def _depth(line: str) -> int:

@@ -11,7 +11,7 @@ from codeloop.app.settings import Startup, find_settings
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust.store import trust
 from codeloop.extend.packages.install import install, uninstall
-from codeloop.extend.packages.installed import (
+from codeloop.extend.packages.lock import (
     PackageName,
     find_installed,
     folder_of,

@@ -13,15 +13,15 @@ from codeloop.app.extended.operations import serve_operation
 from codeloop.app.services import OpenProject
 from codeloop.app.toolbox import BUILTIN
 from codeloop.config.project_root import ProjectRoot
-from codeloop.extend.hooks.configured import CONFIG, ask_extensions
+from codeloop.extend.hooks.answer_filter import Reach
+from codeloop.extend.hooks.config_changes import CONFIG, ask_extensions
 from codeloop.extend.hooks.follow import events_in
 from codeloop.extend.hooks.hooks import Hooks
-from codeloop.extend.hooks.keep_in import Reach
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.hosts import CarryOut, ExtensionHosts, HostCallbacks, HostKey, log_file, tool_names_of
-from codeloop.extend.host.known import KnownOffers, surroundings_of
+from codeloop.extend.host.offer_cache import KnownOffers, surroundings_of
 from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
-from codeloop.extend.hooks.keep_in import Reach
+from codeloop.extend.hooks.answer_filter import Reach
 from codeloop.extend.host.hosts import CarryOut
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.kit.guarded_paths import is_secret

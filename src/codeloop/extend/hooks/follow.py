@@ -36,18 +36,18 @@ async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
 async def notify(hooks: HookRunner, store: Store, directory: Path) -> None:
     """Notify extensions when something waits for the user, until cancelled."""
     async for event in events_in(store, directory):
-        told: JSON | None = None
+        report: JSON | None = None
         match event:
             case PermissionAsked(properties=request):
                 message = f"codeloop needs your permission: {request.permission} {', '.join(request.patterns)}"
-                told = {"sessionID": request.session_id, "type": "permission_prompt", "message": message}
+                report = {"sessionID": request.session_id, "type": "permission_prompt", "message": message}
             case QuestionAsked(properties=request):
                 message = "codeloop asks you a question"
-                told = {"sessionID": request.session_id, "type": "elicitation_dialog", "message": message}
+                report = {"sessionID": request.session_id, "type": "elicitation_dialog", "message": message}
             case _:
                 pass
-        if told is not None:
+        if report is not None:
             try:
-                await hooks.run("notification", told, {})
+                await hooks.run("notification", report, {})
             except HookRefused:
                 continue

@@ -16,7 +16,7 @@ from codeloop.schema.wire import JSON
 
 REFUSING = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))
 """Hooks in which an exception raised by the extension's own code counts as a refusal."""
-_MOST_SAID = 1_000
+_MOST_REPORTED = 1_000
 
 
 class HookFailed(Exception):
@@ -105,7 +105,7 @@ class Hooks:
         """How often a handler was skipped."""
         self.timings: HookTimings | None = None
         """Counts the calls of handlers, if set."""
-        self._reported: dict[tuple[str, str, str, str], None] = {}
+        self._reported_failures: dict[tuple[str, str, str, str], None] = {}
         self.take(handlers)
 
     def take(self, handlers: Iterable[Handler]) -> None:
@@ -158,8 +158,8 @@ class Hooks:
         outcome: Outcome | None = None
         try:
             answer = await self._answer(handler, name, payload, output)
-            merged: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
-            merged = check_output(name, merged)
+            full_answer: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
+            full_answer = check_output(name, full_answer)
             outcome = "answered"
         except HookRefused:
             outcome = "answered"
@@ -175,7 +175,7 @@ class Hooks:
         finally:
             if self.timings is not None and outcome is not None:
                 self.timings.note(handler.label, name, (time.monotonic() - began) * 1000, outcome)
-        return merged
+        return full_answer
 
     async def _answer(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
         """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
@@ -212,10 +212,10 @@ class Hooks:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")
         self.failures += 1
         key = (str(payload.get("sessionID", "")), handler.label, name, cause)
-        if key not in self._reported:
-            self._reported[key] = None
-            if len(self._reported) > _MOST_SAID:
-                del self._reported[next(iter(self._reported))]
+        if key not in self._reported_failures:
+            self._reported_failures[key] = None
+            if len(self._reported_failures) > _MOST_REPORTED:
+                del self._reported_failures[next(iter(self._reported_failures))]
             self._tell(f"{handler.label} failed at {name} and was passed over: {cause}.")
 
 

@@ -57,18 +57,18 @@ class HookTimings:
     def __init__(self, folder: Path) -> None:
         self._file = timings_file(folder)
         self._new: dict[tuple[str, str], HookTiming] = {}
-        self._saved = time.monotonic()
+        self._saved_at = time.monotonic()
 
     def note(self, label: str, hook: str, took: float, outcome: Outcome) -> None:
         """Count a call that took so many ms."""
         row = self._new.setdefault((label, hook), HookTiming(label, hook))
         row.note(round(took, 2), outcome)
-        if time.monotonic() - self._saved >= HOOK_TIMINGS_EVERY.seconds:
+        if time.monotonic() - self._saved_at >= HOOK_TIMINGS_EVERY.seconds:
             self.save()
 
     def save(self) -> None:
         """Add the new counts to the file."""
-        new, self._new, self._saved = self._new, {}, time.monotonic()
+        new, self._new, self._saved_at = self._new, {}, time.monotonic()
         if not new:
             return
         with suppress(OSError, TimeoutError):

@@ -2,8 +2,8 @@
 
 from functools import partial
 
+from codeloop.extend.hooks.answer_filter import Reach, filter_answer
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.extend.hooks.keep_in import Reach, keep_in
 from codeloop.extend.host.extension import AskExtension, Extension
 from codeloop.extend.host.protocol import AskHook
 from codeloop.kit.jsonc import is_object
@@ -36,7 +36,7 @@ class ExtensionHandler:
         answer = await self._ask(self._extension, message, None)
         if not is_object(answer):
             raise HookFailed(f"it answered {type(answer).__name__}, not an object")
-        return keep_in(self._reach, name, given, output, answer)
+        return filter_answer(self._reach, name, given, output, answer)
 
 
 class ClosedHandler:

@@ -243,8 +243,8 @@ class ExtensionHost:
     async def _open(self) -> _Process:
         try:
             if seconds_left := await self._back_off.pause():
-                failed = f"the extension host {self.callbacks.name} has failed {self._back_off.failures} times"
-                raise HookFailed(f"{failed} and is started again in {seconds_left:.0f} s")
+                reason = f"the extension host {self.callbacks.name} has failed {self._back_off.failures} times"
+                raise HookFailed(f"{reason} and is started again in {seconds_left:.0f} s")
             began = time.monotonic()
             self._back_off.note_start()
             try:
@@ -253,25 +253,25 @@ class ExtensionHost:
                 self._back_off.note_failure()
                 self.callbacks.log(f"it can't be started: {error}")
                 raise HookFailed(f"the extension host {self.callbacks.name} can't be started: {error}") from error
-            greeted = asyncio.get_running_loop().create_future()
-            self._requests[_GREETING] = _Request(greeted, "greeting")
+            greeting = asyncio.get_running_loop().create_future()
+            self._requests[_GREETING] = _Request(greeting, "greeting")
             reading = asyncio.create_task(self._read(pipes))
             process = self._process = _Process(pipes, reading, {})
             self.callbacks.acknowledge(None)
             self.notify(line_of(self.callbacks.hello))
             try:
-                done, _ = await asyncio.wait([greeted], timeout=HOST_START.seconds)
+                done, _ = await asyncio.wait([greeting], timeout=HOST_START.seconds)
             finally:
                 del self._requests[_GREETING]
             if not done:
                 await self._fail(f"it did not greet in {HOST_START.seconds:g} s")
-            if not done or isinstance(greeted.result(), AnswerError):
-                why = greeted.result().message if done else "it did not greet"
+            if not done or isinstance(greeting.result(), AnswerError):
+                why = greeting.result().message if done else "it did not greet"
                 if self._process is process:
                     self._back_off.note_failure()
                     await self._end(why)
                 raise HookFailed(f"the extension host {self.callbacks.name} can't be used: {why}")
-            self.runtime = greeted.result()
+            self.runtime = greeting.result()
             self.callbacks.log(f"started in {time.monotonic() - began:.2f} s: {self.runtime}")
             return process
         finally:

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from codeloop.extend.hooks.answer_filter import Reach
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
-from codeloop.extend.hooks.keep_in import Reach
 from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import CallListener, Extension
 from codeloop.extend.host.handler import ClosedHandler, ExtensionHandler
 from codeloop.extend.host.host_stream import HostPipes
-from codeloop.extend.host.known import KnownOffers, brings_nothing
+from codeloop.extend.host.offer_cache import KnownOffers, brings_nothing
 from codeloop.extend.host.protocol import (
     CallOrigin,
     ExtensionOffer,
@@ -133,22 +133,22 @@ class ExtensionHosts:
     async def ready(self) -> None:
         """Wait for all offers, up to a limit; missing ones are reported."""
         empty = [each for each in self.extensions if is_empty(self.offers, each)]
-        if empty and not find_unfinished(self._learning, self.unknown) and self._callbacks.known.look_again():
+        if empty and not list_unfinished(self._learning, self.unknown) and self._callbacks.known.look_again():
             for each in empty:  # what they depend on may exist by now
                 del self.offers[each.name]
                 self._learning[each.name] = asyncio.create_task(self._learn_offer(each, again=True))
-        if not (loads := find_unfinished(self._learning, self.unknown)):
+        if not (loads := list_unfinished(self._learning, self.unknown)):
             return
         await asyncio.wait(loads, timeout=HOST_WAIT.seconds)
-        if late := self.unknown:
-            names = ", ".join(each.name for each in late)
+        if missing := self.unknown:
+            names = ", ".join(each.name for each in missing)
             self._callbacks.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
 
     async def wait_for_config(self) -> None:
         """Wait once, up to a limit, for their changes of the configuration."""
         try:
             async with asyncio.timeout(HOST_WAIT.seconds if self._waits else 0):
-                if loads := find_unfinished(self._learning, self.unknown):
+                if loads := list_unfinished(self._learning, self.unknown):
                     await asyncio.wait(loads)
                 await self.asked.wait()
         except TimeoutError:
@@ -173,9 +173,9 @@ class ExtensionHosts:
         handlers: list[ExtensionHandler | ClosedHandler] = []
         for each in self.extensions:
             if each.name not in self.offers:
-                if closed := frozenset((*each.policy, *self._callbacks.known.policy(each.path))):
+                if closed_hooks := frozenset((*each.policy, *self._callbacks.known.policy(each.path))):
                     why = self.failures.get(each.name, "it is not loaded yet")
-                    handlers.append(ClosedHandler(each, closed, f"it can't be loaded: {why.rstrip('.')}"))
+                    handlers.append(ClosedHandler(each, closed_hooks, f"it can't be loaded: {why.rstrip('.')}"))
                 continue
             if decides_nothing(self.offers, each, self.extensions):
                 handlers.append(ClosedHandler(each, frozenset(each.policy), EMPTY_POLICY))
@@ -314,7 +314,7 @@ class ExtensionHosts:
         """Create the event feed of a host, held until its followers are loaded."""
         if key in self._feeds:
             return
-        late = f"The extension host {key.name} does not keep up with events: some are left out."
+        missing = f"The extension host {key.name} does not keep up with events: some are left out."
 
         def send(events: bytes) -> bool:
             is_sent: bool = self.host(key).notify(events)
@@ -322,7 +322,7 @@ class ExtensionHosts:
                 self._wake(key)
             return is_sent
 
-        self._feeds[key] = HostEventFeed(send, partial(self._callbacks.warn, late))
+        self._feeds[key] = HostEventFeed(send, partial(self._callbacks.warn, missing))
         self._wake(key)
 
     def _wake(self, key: HostKey) -> None:
@@ -358,21 +358,23 @@ def is_empty(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool
     return extension.name in offers and brings_nothing(offers[extension.name])
 
 
-def decides_nothing(offers: Mapping[str, ExtensionOffer], extension: Extension, others: Iterable[Extension]) -> bool:
+def decides_nothing(
+    offers: Mapping[str, ExtensionOffer], extension: Extension, extensions: Iterable[Extension]
+) -> bool:
     """Return whether a policy extension, or the whole package of its file, has no hook."""
     if not extension.policy or extension.name not in offers:
         return False
-    package = [each for each in others if each.policy and _is_in_one_package(each, extension)]
+    package = [each for each in extensions if each.policy and _is_in_one_package(each, extension)]
     return not any(offers[each.name].hooks for each in (extension, *package) if each.name in offers)
 
 
-def _is_in_one_package(one: Extension, other: Extension) -> bool:
+def _is_in_one_package(one: Extension, second: Extension) -> bool:
     """Return whether both are files of the same package folder, not configured entries."""
-    is_file = one.origin == one.path and other.origin == other.path
-    return is_file and Path(one.path).parent == Path(other.path).parent
+    is_file = one.origin == one.path and second.origin == second.path
+    return is_file and Path(one.path).parent == Path(second.path).parent
 
 
-def find_unfinished(
+def list_unfinished(
     loads: Mapping[str, asyncio.Task[None]], extensions: Iterable[Extension]
 ) -> list[asyncio.Task[None]]:
     """Return the unfinished loads of these extensions."""

@@ -15,9 +15,9 @@ from codeloop.config.paths import Paths, plugin_name
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home
 from codeloop.extend.host.extension import Extension, Language
-from codeloop.extend.host.known import find_policy
+from codeloop.extend.host.offer_cache import find_policy
 from codeloop.extend.host.protocol import VERSION
-from codeloop.extend.packages.installed import entry_path, entry_place, is_policy, package_name
+from codeloop.extend.packages.lock import entry_path, entry_place, is_policy, package_name
 from codeloop.extend.packages.manifest import MANIFEST, is_claude_plugin, read_manifest
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start

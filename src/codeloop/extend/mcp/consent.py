@@ -16,7 +16,7 @@ from codeloop.kit.small_files import from_home, lock, make_private, read_start, 
 from codeloop.schema.limits import MCP_CODE, MCP_FILE, TRUST_LOCK
 from codeloop.schema.wire import Wire
 
-_KNOWN = 20
+_MOST_KNOWN = 20
 """How many definitions of one name are stored; older ones ask again."""
 
 
@@ -67,7 +67,7 @@ class Approvals:
                 every = self._read()
                 rest = [each for each in every.get(_key(definition), []) if each.digest != definition.digest]
                 now = KnownDefinition(digest=definition.digest, text=definition.text, code=code)
-                every[_key(definition)] = [*rest, now][-_KNOWN:]
+                every[_key(definition)] = [*rest, now][-_MOST_KNOWN:]
                 write_atomically(self._file, msgspec.json.encode(every))
 
     def _read(self) -> dict[str, list[KnownDefinition]]:
@@ -80,7 +80,7 @@ def _key(definition: ServerDefinition) -> str:
     return f"{definition.scope}\n{definition.name}" if definition.scope else definition.name
 
 
-_CHANGED = (
+_CHANGED_MESSAGE = (
     "It runs without a sandbox, as you, and may load any file of this project. "
     "These have changed since it was started last with your leave.\n"
 )
@@ -99,7 +99,7 @@ class StartConsent:
         """Check what would be started; return how it differs from what was agreed to, or ""."""
         self._code = await _fingerprint_code(self._definition, self.dependencies)
         has_other = bool(self._code) and not self._approvals.has_code(self._definition, self._code)
-        return self._approvals.change(self._definition) + _CHANGED * has_other
+        return self._approvals.change(self._definition) + _CHANGED_MESSAGE * has_other
 
     def agree(self) -> None:
         """Store the last checked state as agreed to, once started."""

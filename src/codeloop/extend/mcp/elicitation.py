@@ -159,7 +159,7 @@ def _fields(schema: JSON) -> dict[str, JSON]:
 
 SAMPLING = "mcp_sampling"
 """The permission for a server's use of the model."""
-_OPENED, _NOT = "I have opened it", "No"
+_YES_OPENED, _NOT = "I have opened it", "No"
 
 
 class ChangeCallbacks(Struct, frozen=True):
@@ -234,8 +234,8 @@ class ServerRequests:
         await asyncio.sleep(0)
 
     async def _note(self, params: "LoggingMessageNotificationParams") -> None:
-        said = params.data if isinstance(params.data, str) else msgspec.json.encode(params.data).decode()
-        self._log.note(f"[{params.level}] {said}")
+        text = params.data if isinstance(params.data, str) else msgspec.json.encode(params.data).decode()
+        self._log.note(f"[{params.level}] {text}")
 
     async def _roots(self, _context: "ClientRequestContext") -> "ListRootsResult":
         from mcp_types import ListRootsResult, Root
@@ -255,16 +255,16 @@ class ServerRequests:
         who = f"The MCP server {self._server} asks: {escape_controls(params.message)}"
         try:
             if isinstance(params, ElicitRequestURLParams):
-                opened = QuestionOption(label=_OPENED, description=escape_controls(params.url))
-                refused = QuestionOption(label=_NOT, description="The server is told so.")
-                asked = QuestionInfo(
+                accept_option = QuestionOption(label=_YES_OPENED, description=escape_controls(params.url))
+                decline_option = QuestionOption(label=_NOT, description="The server is told so.")
+                question = QuestionInfo(
                     question=f"{who}\nOpen {escape_controls(params.url)}",
                     header="Open",
-                    options=[opened, refused],
+                    options=[accept_option, decline_option],
                     custom=False,
                 )
-                chosen = await ctx.session.answers([asked], need)
-                return ElicitResult(action="accept" if chosen[0][:1] == [_OPENED] else "decline")
+                answers = await ctx.session.answers([question], need)
+                return ElicitResult(action="accept" if answers[0][:1] == [_YES_OPENED] else "decline")
             schema: JSON = params.requested_schema
             questions = questions_of(schema, who, params.message)
             content = answers_of(schema, await ctx.session.answers(questions, need))
@@ -299,11 +299,11 @@ class ServerRequests:
         need = Need(permission=SAMPLING, patterns=(self._server,), metadata={"input": {"prompt": prompt}})
         try:
             await ctx.ask(need)
-            done = await ctx.spawn(Subtask(agent="sampling", description=f"Asked by {self._server}", prompt=prompt))
+            result = await ctx.spawn(Subtask(agent="sampling", description=f"Asked by {self._server}", prompt=prompt))
         except (Denied, Rejected, ToolFailure) as error:
             return ErrorData(code=INVALID_REQUEST, message=f"It was not done. {error}")
-        model: JSON = done.metadata.get("model") or {}
-        content = TextContent(type="text", text=done.text)
+        model: JSON = result.metadata.get("model") or {}
+        content = TextContent(type="text", text=result.text)
         return CreateMessageResult(role="assistant", content=content, model=model.get("modelID", "unknown"))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.extend.host.entry_points import GROUP
-from codeloop.extend.packages.installed import LockFile, PackageName, hashes, lock_of, look_of, write_lock
+from codeloop.extend.packages.lock import LockFile, PackageName, hashes, lock_of, look_of, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.small_files import make_private
 from codeloop.net.offline import HINT, is_offline

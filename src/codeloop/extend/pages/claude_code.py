@@ -41,7 +41,7 @@ _TOOLS: dict[str, tuple[str, ...]] = {
 }
 """The permissions of each tool of Claude Code."""
 _PAIR = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
-_LISTED = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+_LIST_ITEM = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
 _RULE = re.compile(r"([^(]+)(?:\((.*)\))?")
 _INHERIT = frozenset(("", "inherit", "default"))
 _LINE = 200
@@ -112,7 +112,7 @@ def _text(value: Any) -> str:
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def _merge_tools(tools: Any, denied: Any) -> JSON:
+def _merge_tools(tools: Any, denied_tools: Any) -> JSON:
     """Merge `tools` and `disallowedTools` into the permission rules of an agent."""
     rules: dict[str, Any] = {}
     values: JSON = {}
@@ -128,7 +128,7 @@ def _merge_tools(tools: Any, denied: Any) -> JSON:
         values["only"] = list(only)
     elif is_list(tools):
         values["only"] = []
-    for name, pattern in map(_split_rule, _names(denied)):
+    for name, pattern in map(_split_rule, _names(denied_tools)):
         for permission in _permissions(name):
             of_tool = rules.setdefault(permission, {})
             of_tool[_pattern(pattern) if pattern else "*"] = "deny"
@@ -140,7 +140,7 @@ def _names(value: Any) -> list[str]:
         return [each.strip() for each in value if isinstance(each, str) and each.strip()]
     if is_object(value):
         return [str(name) for name, is_on in value.items() if is_on is not False]
-    return _LISTED.findall(value) if isinstance(value, str) else []
+    return _LIST_ITEM.findall(value) if isinstance(value, str) else []
 
 
 def _split_rule(rule: str) -> tuple[str, str]:
@@ -158,5 +158,5 @@ def _permissions(name: str) -> tuple[str, ...]:
 
 def _pattern(pattern: str) -> str:
     """Return a pattern of Claude Code's in our form: `git:*` is `git *`, `//etc/x` a path from the root."""
-    translated = re.sub(r":\*$", " *", pattern).removeprefix("domain:")
-    return translated[1:] if translated.startswith("//") else translated
+    converted = re.sub(r":\*$", " *", pattern).removeprefix("domain:")
+    return converted[1:] if converted.startswith("//") else converted

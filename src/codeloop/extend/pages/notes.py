@@ -87,15 +87,15 @@ def _list_of(value: object) -> tuple[str, ...]:
 
 def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
     """Return the notes that a prompt is about: it names one of their files, a keyword, or every word of their name."""
-    folded = prompt.casefold()
-    words = {word.strip("./@-") for word in _WORD.findall(folded)}
+    text = prompt.casefold()
+    words = {word.strip("./@-") for word in _WORD.findall(text)}
     files = words | {word.rpartition("/")[2] for word in words}
 
     def is_relevant(note: Note) -> bool:
         names = (path.casefold() for path in note.about)
         if any(path in words or path.rpartition("/")[2] in files for path in names):
             return True
-        if any(re.search(rf"\b{re.escape(word.casefold())}\b", folded) for word in note.keywords):
+        if any(re.search(rf"\b{re.escape(word.casefold())}\b", text) for word in note.keywords):
             return True
         return all(word in words for word in re.split(r"[-_ ]+", note.name.casefold()))
 

@@ -17,7 +17,7 @@ from codeloop.config.files import read_text, reason, write_private
 from codeloop.config.paths import plugin_name, plugin_path
 from codeloop.config.trust.store import amend
 from codeloop.extend.packages.install import install, uninstall
-from codeloop.extend.packages.installed import folder_of, package_name, read_lock
+from codeloop.extend.packages.lock import folder_of, package_name, read_lock
 from codeloop.extend.packages.manifest import MANIFEST, read_manifest
 from codeloop.extend.packages.skeleton import write_skeleton
 from codeloop.kit.jsonc import JsoncError

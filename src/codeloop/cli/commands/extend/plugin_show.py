@@ -25,9 +25,9 @@ from codeloop.extend.host.host import ExtensionRaised
 from codeloop.extend.host.hosts import EMPTY_POLICY, ExtensionHosts, decides_nothing, is_empty, tool_names_of
 from codeloop.extend.host.sources import find_ignored_files
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
-from codeloop.extend.packages.found import find_packages
-from codeloop.extend.packages.installed import entry_path
+from codeloop.extend.packages.lock import entry_path
 from codeloop.extend.packages.manifest import read_manifest
+from codeloop.extend.packages.search import find_packages
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.workspace.process.program_log import ProgramLog

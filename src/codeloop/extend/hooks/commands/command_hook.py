@@ -163,7 +163,7 @@ class CommandHook:
         """Run the row, and show its message to the user."""
         workspace, row = self._scope.workspace, self._row
         session_id = str(payload.get("sessionID", ""))
-        told = {
+        event = {
             "session_id": session_id,
             "transcript_path": str(await self._scope.transcripts.file(session_id) or ""),
             "cwd": str(workspace.directory),
@@ -171,7 +171,7 @@ class CommandHook:
             "hook_event_name": row.event,
             **fields,
         }
-        decision = await ask_row(row, told, payload.get("model"), self._scope)
+        decision = await ask_row(row, event, payload.get("model"), self._scope)
         if decision.told:
             self._scope.tell(f"{self.label}: {decision.told}")
         return decision

@@ -114,6 +114,6 @@ def format_inputs(tool: str, data: JSON, directory: Path) -> list[JSON]:
     return [inputs]
 
 
-def own_input(tool: str, changed: JSON) -> JSON:
+def own_input(tool: str, arguments: JSON) -> JSON:
     """Translate the arguments returned by a script to our names."""
-    return {_OURS.get(name, name): value for name, value in changed.items()} if tool in _TOOLS else changed
+    return {_OURS.get(name, name): value for name, value in arguments.items()} if tool in _TOOLS else arguments

@@ -18,7 +18,7 @@ from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
 
 FOLDER = "transcripts"
-_REMEMBERED = 16
+_MOST_REMEMBERED = 16
 """How many sessions' written state is cached, with their messages."""
 
 
@@ -44,7 +44,7 @@ class Transcripts:
                 return None
             self._written_views.pop(session_id, None)
             self._written_views[session_id] = view
-            if len(self._written_views) > _REMEMBERED:
+            if len(self._written_views) > _MOST_REMEMBERED:
                 del self._written_views[next(iter(self._written_views))]
         return file
 
@@ -52,11 +52,11 @@ class Transcripts:
         lines: list[bytes] = []
         room = HOOK_TRANSCRIPT.value
         for entry in reversed(entries):
-            encoded = [msgspec.json.encode(line) for line in _lines(entry, session_id, self._directory)]
-            room -= sum(len(line) + 1 for line in encoded)
+            encoded_lines = [msgspec.json.encode(line) for line in _lines(entry, session_id, self._directory)]
+            room -= sum(len(line) + 1 for line in encoded_lines)
             if room < 0:
                 break
-            lines += reversed(encoded)
+            lines += reversed(encoded_lines)
         make_private(self._folder)
         write_atomically(file, b"".join(line + b"\n" for line in reversed(lines)))
         for old in sorted(self._folder.glob("*.jsonl"), key=_read_mtime)[: -HOOK_TRANSCRIPTS.value]:

@@ -100,8 +100,8 @@ class Worker:
     async def _ask_hook(self, message: AskHook, context: HostContext) -> Any:
         output: Any = message.output
         for function in self._loaded.hooks.get(message.name, ()):
-            returned = await _call(function, [message.input, output], context)
-            output = output if returned is None else returned
+            result = await _call(function, [message.input, output], context)
+            output = output if result is None else result
         return output
 
     def _context(self, call_origin: CallOrigin, number: int) -> HostContext:

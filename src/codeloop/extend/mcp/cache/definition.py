@@ -11,7 +11,7 @@ from msgspec import Struct
 from codeloop.schema.config import ProgramSandboxConfig
 from codeloop.schema.wire import JSON, Wire
 
-_OTHERS = {
+_OTHER_KEYS = {
     "args": "part of `command`, a list of all words",
     "env": "`environment`",
     "disabled": "`enabled`",
@@ -150,8 +150,8 @@ def _find_mistake(entry: object) -> str:
     data = cast("JSON", entry)
     if isinstance(data.get("command"), str):
         return "its `command` is one text, and has to be a list of words"
-    if wrong := next((key for key in _OTHERS if key in data), None):
-        return f"`{wrong}` is another program's key; here that is {_OTHERS[wrong]}"
+    if wrong := next((key for key in _OTHER_KEYS if key in data), None):
+        return f"`{wrong}` is another program's key; here that is {_OTHER_KEYS[wrong]}"
     return "" if data.get("type") in {"local", "remote"} else 'its `type` has to be "local" or "remote"'
 
 

@@ -224,9 +224,9 @@ def check_values(name: str, entry: JSON) -> None:
     for kind, mark in (("environment", "="), ("headers", ": ")):
         values: dict[str, str] = entry.get(kind, {})
         for key, value in values.items():
-            bare = str(value).removeprefix("Bearer ").strip()
-            if _PLACEHOLDER.fullmatch(bare):
-                reference = re.sub(r"[^A-Za-z0-9]+", "_", bare).strip("_").upper() if kind == "headers" else key
+            token = str(value).removeprefix("Bearer ").strip()
+            if _PLACEHOLDER.fullmatch(token):
+                reference = re.sub(r"[^A-Za-z0-9]+", "_", token).strip("_").upper() if kind == "headers" else key
                 raise UsageProblem(
                     f"{key} of {name} still has a placeholder: {key}{mark}{value}. Put the value in, or "
                     f"{{env:{reference or 'TOKEN'}}} to take it from your environment."

@@ -103,11 +103,11 @@ class _Flow:
     """One sign-in. Also the storage of the package's flow."""
 
     def __init__(
-        self, how: RemoteDefinition, settings: OAuthSettings, person: _UserChannel, scope: str, challenge: str | None
+        self, how: RemoteDefinition, settings: OAuthSettings, user: _UserChannel, scope: str, challenge: str | None
     ) -> None:
         self._how = how
         self._settings = settings
-        self._person = person
+        self._user = user
         self._scope = scope
         self._challenge = challenge
         self._tokens: Any = None
@@ -145,7 +145,7 @@ class _Flow:
         from pydantic import AnyUrl
 
         settings = self._settings
-        redirect = AnyUrl(self._person.callback.url)
+        redirect = AnyUrl(self._user.callback.url)
         method = "client_secret_post" if settings.client_secret else "none"
         about = _make_client_metadata(
             self._scope, redirect_uris=[redirect], client_name="codeloop", token_endpoint_auth_method=method
@@ -157,7 +157,7 @@ class _Flow:
                 redirect_uris=[redirect],
                 token_endpoint_auth_method=method,
             )
-        return OAuthClientProvider(self._how.url, about, self, self._redirect, self._person.wait_for_code)
+        return OAuthClientProvider(self._how.url, about, self, self._redirect, self._user.wait_for_code)
 
     async def get_tokens(self) -> Any:
         return self._tokens
@@ -176,7 +176,7 @@ class _Flow:
         methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [_BASIC]
         if self._settings.client_id and self._settings.client_secret and "client_secret_post" not in methods:
             self._client.token_endpoint_auth_method = _BASIC
-        self._person.show(url)
+        self._user.show(url)
 
 
 def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.Auth":
@@ -189,13 +189,13 @@ def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "h
         async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
             flow = provider.async_auth_flow(request)
             try:
-                wanted = await anext(flow)
-                answer = yield wanted
+                request = await anext(flow)
+                answer = yield request
                 if challenge is not None and answer.is_success:
                     answer = make_refusal(challenge)
                 while True:
-                    wanted = await flow.asend(answer)
-                    answer = yield wanted
+                    request = await flow.asend(answer)
+                    answer = yield request
             except StopAsyncIteration:
                 return
             finally:
@@ -233,15 +233,15 @@ def _failure(name: str, error: BaseException) -> CodeloopError:
 
 def _read_error_text(text: str) -> str:
     """Return an error's text, with a provider's JSON error as plain text."""
-    found = _JSON.search(text)
-    if found is None:
+    match = _JSON.search(text)
+    if match is None:
         return text.rstrip(". ")
     try:
-        said = msgspec.json.decode(found.group(), type=dict[str, Any])
+        details = msgspec.json.decode(match.group(), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return text.rstrip(". ")
-    words = [str(said[key]) for key in ("error", "error_description") if said.get(key)]
-    return f"{text[: found.start()].rstrip(': ')} ({': '.join(words)})" if words else text
+    words = [str(details[key]) for key in ("error", "error_description") if details.get(key)]
+    return f"{text[: match.start()].rstrip(': ')} ({': '.join(words)})" if words else text
 
 
 class BackgroundSignIn:

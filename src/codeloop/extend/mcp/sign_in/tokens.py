@@ -117,7 +117,7 @@ def sign_ins_of(paths: Paths) -> SignIns:
     return SignIns(paths.data / "mcp-auth.json")
 
 
-_OK, _BAD, _REFUSED, _FORBIDDEN = 200, 400, 401, 403
+_OK, _BAD, _UNAUTHORIZED, _FORBIDDEN = 200, 400, 401, 403
 
 
 def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth | None":
@@ -144,7 +144,7 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
             if entry is not None:
                 request.headers["Authorization"] = f"Bearer {entry.access}"
             answer = yield request
-            if answer.status_code == _REFUSED and used is not None and used.refresh:
+            if answer.status_code == _UNAUTHORIZED and used is not None and used.refresh:
                 async with sign_ins.renewing():
                     entry = sign_ins.get(name, url)
                     if entry is not None and entry.access == used.access:
@@ -163,7 +163,7 @@ def _check(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: Serve
     from mcp.client.auth.utils import extract_field_from_www_auth, union_scopes
 
     challenge = answer.headers.get("www-authenticate", "")
-    if answer.status_code == _REFUSED:
+    if answer.status_code == _UNAUTHORIZED:
         raise SignInNeeded("it wants you to sign in", can_sign_in=True, challenge=challenge)
     if answer.status_code == _FORBIDDEN and extract_field_from_www_auth(answer, "error") == "insufficient_scope":
         if entry is not None and (lacks := extract_field_from_www_auth(answer, "scope")):
@@ -207,7 +207,7 @@ async def _store_renewal(
             raise CodeloopError(f"its sign-in could not be renewed: {host} answered what is no token") from error
         sign_ins.put(name, entry)
         return entry
-    if answer.status_code in {_BAD, _REFUSED}:
+    if answer.status_code in {_BAD, _UNAUTHORIZED}:
         sign_ins.put(name, None)
         return None
     raise CodeloopError(

@@ -89,14 +89,14 @@ async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
     raise ToolFailure(f"There is no tool {name!r} of an MCP server.{meaning}", advice=advice)
 
 
-async def _run_call(table: McpTable, server_tool: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:
+async def _run_call(table: McpTable, server_tool: ServerTool, arguments: JSON, ctx: ToolContext) -> ToolResult:
     """Call a tool, with extensions' hooks."""
 
     async def run(arguments: JSON, context: ToolContext) -> ToolResult:
         return await call_tool(table, server_tool, arguments, context)
 
     schema: JSON = {"type": "object", "properties": {}, **clean_schema(server_tool.listed.schema)}
-    prepared_call = PreparedCall(Tool(server_tool.name, "", OwnParameters, run, schema=schema), given, given)
+    prepared_call = PreparedCall(Tool(server_tool.name, "", OwnParameters, run, schema=schema), arguments, arguments)
     return await run_call(ctx.session.hooks.runner, prepared_call, ctx)
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mcp.shared._stream_protocols import WriteStream
     from mcp.shared.message import SessionMessage
 
-_SHOWN = 500  # bytes of a line that is no message
+_MOST_SHOWN = 500  # bytes of a line that is no message
 
 
 def silence_package_logging() -> None:
@@ -72,7 +72,7 @@ async def over_stdio(
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
                     if line.strip():
-                        log.note(f"[not a message on stdout: {line[:_SHOWN].decode('utf-8', 'replace')}]")
+                        log.note(f"[not a message on stdout: {line[:_MOST_SHOWN].decode('utf-8', 'replace')}]")
                     continue
                 await to_session.send(SessionMessage(message))
             await process.wait_briefly(MCP_STOP.seconds)

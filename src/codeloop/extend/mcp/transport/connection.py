@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp.client.subscriptions import Subscription
 
 _LEVEL = "info"
-_GREETED = ("2024", "2025")
+_HANDSHAKE_VERSIONS = ("2024", "2025")
 """Prefixes of the versions in which servers send all notifications unasked."""
 
 
@@ -32,7 +32,7 @@ class ChangeStream:
 
     @property
     def _is_older(self) -> bool:
-        return self._client.protocol_version.startswith(_GREETED)
+        return self._client.protocol_version.startswith(_HANDSHAKE_VERSIONS)
 
     async def watch(self, uri: str) -> None:
         """Subscribe to changes of a resource, if the server offers that. Raises what a request raises."""

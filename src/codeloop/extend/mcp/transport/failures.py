@@ -48,9 +48,9 @@ def find_cause(error: BaseException | None) -> BaseException | None:
     """Return the most informative error of a group: one of ours, else the first."""
     if error is None:
         return None
-    found = list_leaves(error)
-    chained = [each for leaf in found for each in (leaf, leaf.__cause__) if isinstance(each, CodeloopError)]
-    return chained[0] if chained else found[0]
+    leaves = list_leaves(error)
+    causes = [each for leaf in leaves for each in (leaf, leaf.__cause__) if isinstance(each, CodeloopError)]
+    return causes[0] if causes else leaves[0]
 
 
 def describe_error(error: BaseException | None) -> str:

@@ -17,7 +17,7 @@ from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START
 if TYPE_CHECKING:
     import httpx2
 
-_REFUSED = frozenset((401, 403))
+_REFUSAL_STATUSES = frozenset((401, 403))
 
 
 def http_client(
@@ -28,7 +28,7 @@ def http_client(
 
     async def check_status(response: httpx2.Response) -> None:
         note_status(response.status_code)
-        if response.status_code in _REFUSED and auth is None:
+        if response.status_code in _REFUSAL_STATUSES and auth is None:
             raise SignInNeeded(f"it answered {response.status_code} {response.reason_phrase}: check its `headers`")
         _limit_size(response)
 

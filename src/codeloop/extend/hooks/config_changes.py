@@ -18,7 +18,7 @@ from codeloop.schema.wire import JSON
 
 CONFIG = "config"
 _FORM = 1
-_KEPT = 50
+_MOST_ANSWERS = 50
 """The most cached answers of one project."""
 
 
@@ -56,22 +56,22 @@ async def ask_extensions(hooks: Hooks, loaded: Loaded, file: Path) -> JSON:
     """
     failures = hooks.failures
     before = msgspec.json.decode(msgspec.json.encode(redact_config(loaded, "")))
-    changed = changes(before, await hooks.run(CONFIG, {}, before))
+    config_changes = find_differences(before, await hooks.run(CONFIG, {}, before))
     if hooks.failures == failures:
-        write_private(file, msgspec.json.encode(changed).decode())
-        for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-_KEPT]:
+        write_private(file, msgspec.json.encode(config_changes).decode())
+        for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-_MOST_ANSWERS]:
             old.unlink(missing_ok=True)
-    return changed
+    return config_changes
 
 
-def changes(before: JSON, after: JSON) -> JSON:
+def find_differences(before: JSON, after: JSON) -> JSON:
     """Return the part of an object that is new or different."""
-    found: JSON = {}
+    differences: JSON = {}
     for key, value in after.items():
         old = before.get(key)
         if is_object(value) and is_object(old):
-            if inner := changes(old, value):
-                found[key] = inner
+            if inner := find_differences(old, value):
+                differences[key] = inner
         elif key not in before or value != old:
-            found[key] = value
-    return found
+            differences[key] = value
+    return differences

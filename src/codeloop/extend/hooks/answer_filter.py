@@ -8,13 +8,13 @@ from codeloop.schema.wire import JSON
 
 Reach = Literal["project", "own", "all"]
 """An extension's confinement: the commands' sandbox (a project's), its own (a user's), or none."""
-_OUT = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
+_OUT_KEYS = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
 """Configuration keys that run programs unsandboxed, or without a question."""
 _RULES = frozenset(("permission", "tools"))
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
 
 
-def keep_in(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
+def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
     """Return the permitted part of a hook's answer. `payload`, `output`: the hook's input."""
     if reach == "all":
         return answer
@@ -26,25 +26,25 @@ def keep_in(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) 
         case "shell.env" if reach == "project" and ("sessionID" not in payload or payload.get("outside")):
             return output
         case "config":
-            return _keep_config(answer, output)
+            return _filter_config(answer, output)
         case _:
             return answer
 
 
-def _keep_config(new: JSON, old: JSON) -> JSON:
+def _filter_config(new: JSON, old: JSON) -> JSON:
     """Return a changed configuration with the original values of keys that could lead out."""
-    merged: JSON = {key: old[key] for key in _OUT & old.keys()}
+    config: JSON = {key: old[key] for key in _OUT_KEYS & old.keys()}
     for key, value in new.items():
         before = old.get(key)
-        if key in _OUT or _is_container(value, before):
+        if key in _OUT_KEYS or _is_container(value, before):
             continue
         if key in _RULES:
-            merged[key] = _tighten(value, before)
+            config[key] = _tighten(value, before)
         elif is_object(value):
-            merged[key] = _keep_config(value, before if is_object(before) else {})
+            config[key] = _filter_config(value, before if is_object(before) else {})
         else:
-            merged[key] = value
-    return {key: value for key, value in merged.items() if value is not None or key in old}
+            config[key] = value
+    return {key: value for key, value in config.items() if value is not None or key in old}
 
 
 def _is_container(value: object, before: object) -> bool:
@@ -60,8 +60,8 @@ def _tighten(value: object, before: object) -> object:
         return value
     if is_object(value):
         old = before if is_object(before) else {}
-        tightened = {name: _tighten(each, old.get(name)) for name, each in value.items()}
-        return {name: each for name, each in tightened.items() if each is not None}
+        rules = {name: _tighten(each, old.get(name)) for name, each in value.items()}
+        return {name: each for name, each in rules.items() if each is not None}
     if is_list(value):
         old_items = before if is_list(before) else []
         return [each for each in value if each in old_items or not (is_object(each) and each.get("action") == "allow")]

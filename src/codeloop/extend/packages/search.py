@@ -10,7 +10,7 @@ from codeloop.config.paths import Paths, plugin_name
 from codeloop.config.sources import Layer
 from codeloop.extend.folders import Home
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
-from codeloop.extend.packages.installed import entry_path, is_policy
+from codeloop.extend.packages.lock import entry_path, is_policy
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST, MANIFEST, is_claude_plugin, read_manifest
 from codeloop.kit.jsonc import Document
 from codeloop.schema.errors import CodeloopError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.hooks.keep_in import Reach, keep_in
+from codeloop.extend.hooks.answer_filter import Reach, filter_answer
 
 BEFORE: dict[str, Any] = {
     "permission": {"bash": "ask"},
@@ -21,8 +21,8 @@ def test_leaving_the_sandbox_is_allowed_by_none_in_one_and_nothing_by_a_projects
     reach: Reach, permission: str, status: str
 ) -> None:
     asked, output = {"permission": permission}, {"status": "ask"}
-    assert keep_in(reach, "permission.ask", asked, output, {"status": "allow"})["status"] == status
-    assert keep_in(reach, "permission.ask", asked, output, {"status": "deny"}) == {"status": "deny"}
+    assert filter_answer(reach, "permission.ask", asked, output, {"status": "allow"})["status"] == status
+    assert filter_answer(reach, "permission.ask", asked, output, {"status": "deny"}) == {"status": "deny"}
 
 
 @pytest.mark.parametrize("reach", ["own", "project"])
@@ -47,14 +47,14 @@ def test_leaving_the_sandbox_is_allowed_by_none_in_one_and_nothing_by_a_projects
     ],
 )
 def test_a_changed_configuration_leads_nobody_out(reach: Reach, change: dict[str, Any], kept: dict[str, Any]) -> None:
-    assert keep_in(reach, "config", {}, BEFORE, {**BEFORE, **change}) == kept
-    assert keep_in("all", "config", {}, BEFORE, {**BEFORE, **change}) == {**BEFORE, **change}
+    assert filter_answer(reach, "config", {}, BEFORE, {**BEFORE, **change}) == kept
+    assert filter_answer("all", "config", {}, BEFORE, {**BEFORE, **change}) == {**BEFORE, **change}
 
 
 def test_variables_of_a_projects_extension_reach_sandboxed_commands_alone() -> None:
     output, answer = {"env": {}}, {"env": {"PATH": "./evil"}}
     command, terminal = {"cwd": "/w", "sessionID": "ses_1"}, {"cwd": "/w"}
-    assert keep_in("project", "shell.env", command, output, answer) == answer
+    assert filter_answer("project", "shell.env", command, output, answer) == answer
     for asked in (terminal, {**command, "outside": True}):
-        assert keep_in("project", "shell.env", asked, output, answer) == output
-        assert keep_in("own", "shell.env", asked, output, answer) == answer
+        assert filter_answer("project", "shell.env", asked, output, answer) == output
+        assert filter_answer("own", "shell.env", asked, output, answer) == answer

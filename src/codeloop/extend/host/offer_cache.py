@@ -39,18 +39,18 @@ class StoredPolicy(Struct, frozen=True):
 def surroundings_of(project_root: ProjectRoot, paths: Paths, environment: Mapping[str, str]) -> str:
     """Return a digest of what influences an extension's offer besides its code and options.
 
-    That is the project, the variables that a host sees, and the files of settings in the project's folders and where
-    agents and plugins lie, since extensions look for their own there: their names, sizes and times.
+    That is the project, the variables that a host sees, and the settings files (name, size, time) in the project's
+    folders and the folders of agents and plugins, where extensions look for files of their own.
     """
-    seen = program_environment(environment, {})
-    variables = sorted(each for each in seen.items() if each[0] not in _VOLATILE and _LOGIN not in each[0])
+    visible_variables = program_environment(environment, {})
+    variables = sorted(each for each in visible_variables.items() if each[0] not in _VOLATILE and _LOGIN not in each[0])
     folders = (project_root.root, project_root.directory, *(home.path for home in find_homes(project_root, paths)))
-    files = [row for folder in dict.fromkeys(folders) for row in _settings_in(folder)]
+    files = [row for folder in dict.fromkeys(folders) for row in _list_settings_files(folder)]
     where = (str(project_root.root), str(project_root.directory))
     return sha256(repr((where, variables, files)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _settings_in(folder: Path) -> list[tuple[str, int, int]]:
+def _list_settings_files(folder: Path) -> list[tuple[str, int, int]]:
     settings: list[tuple[str, int, int]] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

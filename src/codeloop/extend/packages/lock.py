@@ -19,8 +19,8 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import make_private, write_atomically
 
 Registry = Literal["npm", "pypi"]
-_PASSED = frozenset(("__pycache__", ".cache"))
-_WRITTEN = re.compile(r"(?:(npm|pypi):)?((?:@\w[\w.-]*/)?\w[\w.-]*)(?:@([\w.^~*+!-]+))?")
+_SKIPPED_FOLDERS = frozenset(("__pycache__", ".cache"))
+_PACKAGE_NAME = re.compile(r"(?:(npm|pypi):)?((?:@\w[\w.-]*/)?\w[\w.-]*)(?:@([\w.^~*+!-]+))?")
 
 
 class PackageName(NamedTuple):
@@ -53,7 +53,7 @@ class LockFile(Struct, frozen=True):
 
 def package_name(entry: str) -> PackageName | None:
     """Parse the package name of an entry, or None."""
-    match = _WRITTEN.fullmatch(entry)
+    match = _PACKAGE_NAME.fullmatch(entry)
     if match is None:
         return None
     return PackageName("pypi" if match[1] == "pypi" else "npm", match[2], match[3] or "")
@@ -110,12 +110,15 @@ def find_installed(paths: Paths, entry: str) -> tuple[Path | None, str]:
     folder = folder_of(paths, package)
     lock = read_lock(folder)
     if lock is None:
-        return None, f"{entry} is not installed. `codeloop plugin add {entry}` does it."
+        return None, f"{entry} is not installed. `codeloop plugin add {entry}` installs it."
     if package.version not in {"", lock.version, lock.wanted}:
         return None, f"{entry} is wanted, {lock.version} is installed. `codeloop plugin add {entry}` changes that."
-    if (changed := find_changed_file(folder, lock)) is not None:
+    if (changed_file := find_changed_file(folder, lock)) is not None:
         again = f"`codeloop plugin add {package.written}@{lock.version}` installs it anew"
-        return None, f"{folder / changed} has changed since {package.name} was installed, so it is left out. {again}."
+        return (
+            None,
+            f"{folder / changed_file} has changed since {package.name} was installed, so it is left out. {again}.",
+        )
     return folder / lock.entry, ""
 
 
@@ -125,9 +128,9 @@ def find_changed_file(folder: Path, lock: LockFile) -> str | None:
     if looks == lock.looked:
         return None
     now = hashes(folder)
-    changed = sorted(path for path in now.keys() | lock.files.keys() if now.get(path) != lock.files.get(path))
-    if changed:
-        return changed[0]
+    for path in sorted(now.keys() | lock.files.keys()):
+        if now.get(path) != lock.files.get(path):
+            return path
     write_lock(folder, msgspec.structs.replace(lock, looked=looks))
     return None
 
@@ -155,5 +158,5 @@ def _hash(path: Path) -> str:
 def _files(folder: Path) -> Iterator[Path]:
     for top, folders, names in os.walk(folder):
         linked = [name for name in folders if Path(top, name).is_symlink()]
-        folders[:] = sorted(name for name in folders if name not in _PASSED and name not in linked)
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and name not in linked)
         yield from (Path(top, name) for name in sorted((*names, *linked)) if not name.endswith(".pyc"))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from codeloop.config.load import Loaded
-from codeloop.extend.hooks.configured import answer_file, ask_extensions, changes, read_layer
+from codeloop.extend.hooks.config_changes import answer_file, ask_extensions, find_differences, read_layer
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.wire import JSON
@@ -17,8 +17,8 @@ def loaded(config: Config) -> Loaded:
 def test_only_what_is_other_than_before_counts() -> None:
     before = {"a": 1, "list": [1], "inner": {"x": 1, "y": 2}}
     after = {"a": 1, "list": [1, 2], "inner": {"x": 1, "y": 3, "z": {}}, "new": None}
-    assert changes(before, after) == {"list": [1, 2], "inner": {"y": 3, "z": {}}, "new": None}
-    assert changes(before, before) == {}
+    assert find_differences(before, after) == {"list": [1, 2], "inner": {"y": 3, "z": {}}, "new": None}
+    assert find_differences(before, before) == {}
 
 
 async def test_an_answer_is_kept_for_the_same_configuration_and_extensions(tmp_path: Path) -> None:
