@@ -7,7 +7,7 @@ from typing import cast
 
 import msgspec
 
-from codeloop.app.toolbox import BUILTIN, PARAMETERS, OfferedTool
+from codeloop.app.toolbox import BUILTIN, PARAMETERS, BuiltinToolSchema
 from codeloop.kit.lazy import load
 from codeloop.tool.tool import Tool
 
@@ -15,7 +15,7 @@ from codeloop.tool.tool import Tool
 def offered() -> bytes:
     """Return the file's content: a line for each tool."""
     tools = [cast("Tool", load(target)) for target in BUILTIN.values()]
-    rows = {tool.name: OfferedTool(tool.permission, tool.spec.parameters) for tool in tools}
+    rows = {tool.name: BuiltinToolSchema(tool.permission, tool.spec.parameters) for tool in tools}
     lines = [msgspec.json.encode(name) + b": " + msgspec.json.encode(row) for name, row in rows.items()]
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 

@@ -54,7 +54,7 @@ _SERVERS = Path(str(codeloop.__file__)).with_name("lsp") / "servers" / "servers.
 PARAMETERS = Path(str(builtin.__file__)).with_name("parameters.json")
 
 
-class OfferedTool(Struct, frozen=True):
+class BuiltinToolSchema(Struct, frozen=True):
     """What `make tools` writes of a tool: the name that rules know it by, and the schema that models read."""
 
     permission: str
@@ -64,7 +64,7 @@ class OfferedTool(Struct, frozen=True):
 @cache
 def builtin_tools() -> tuple[BuiltinTool, ...]:
     """Return the rows of the built-in tools."""
-    offers = msgspec.json.decode(PARAMETERS.read_bytes(), type=dict[str, OfferedTool])
+    offers = msgspec.json.decode(PARAMETERS.read_bytes(), type=dict[str, BuiltinToolSchema])
     return tuple(
         BuiltinTool(name, target, offers[name].permission, offers[name].parameters) for name, target in BUILTIN.items()
     )
