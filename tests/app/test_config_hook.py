@@ -120,7 +120,7 @@ async def test_an_answer_that_makes_no_sense_is_told_and_left_out(tmp_path: Path
         await answered(project)
     settings = find_settings(start)
     assert "go" not in settings.config.command
-    (warning,) = [each for each in settings.loaded.warnings if "extensions change" in each]
+    (warning,) = [each for each in settings.loaded.warnings if "extensions' changes" in each]
     assert "permission.bash" in warning
 
 

@@ -358,13 +358,11 @@ def is_empty(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool
     return extension.name in offers and brings_nothing(offers[extension.name])
 
 
-def decides_nothing(
-    offers: Mapping[str, ExtensionOffer], extension: Extension, extensions: Iterable[Extension]
-) -> bool:
+def decides_nothing(offers: Mapping[str, ExtensionOffer], extension: Extension, every: Iterable[Extension]) -> bool:
     """Return whether a policy extension, or the whole package of its file, has no hook."""
     if not extension.policy or extension.name not in offers:
         return False
-    package = [each for each in extensions if each.policy and _is_in_one_package(each, extension)]
+    package = [each for each in every if each.policy and _is_in_one_package(each, extension)]
     return not any(offers[each.name].hooks for each in (extension, *package) if each.name in offers)
 
 
