@@ -152,24 +152,24 @@ ROWS = (
 NAMES = ", ".join(row.name for row in ROWS)
 
 
-def find_agent(wanted: str, flags: tuple[str, ...] = ()) -> BenchAgent:
+def find_agent(choice: str, flags: tuple[str, ...] = ()) -> BenchAgent:
     """Return the agent of a name, `codeloop:AGENT`, or `NAME=COMMAND`; `flags` are those of `codeloop run`.
 
     Raises UsageProblem if it is not known or not installed.
     """
-    if "=" in wanted:
-        name, _, command = wanted.partition("=")
+    if "=" in choice:
+        name, _, command = choice.partition("=")
         words = tuple(shlex.split(command))
         if not name or "{prompt}" not in command:
-            raise UsageProblem(f"{wanted!r} is no agent: write NAME=COMMAND, with {{prompt}} where the prompt belongs.")
+            raise UsageProblem(f"{choice!r} is no agent: write NAME=COMMAND, with {{prompt}} where the prompt belongs.")
         return _find_program(BenchAgent(name, words))
-    name, _, own = wanted.partition(":")
+    name, _, own = choice.partition(":")
     row = next((row for row in ROWS if row.name == name), None)
     if row is None or (own and name != "codeloop"):
-        raise UsageProblem(f"There is no agent {wanted}: {NAMES}, codeloop:AGENT or NAME=COMMAND.")
+        raise UsageProblem(f"There is no agent {choice}: {NAMES}, codeloop:AGENT or NAME=COMMAND.")
     if name == "codeloop":
         more = (*flags, *(("--agent", own) if own else ()))
-        return msgspec.structs.replace(row, name=wanted, command=(*CODELOOP, *more, "{flags}", "--", "{prompt}"))
+        return msgspec.structs.replace(row, name=choice, command=(*CODELOOP, *more, "{flags}", "--", "{prompt}"))
     return _find_program(row)
 
 

@@ -128,8 +128,8 @@ async def _run(
         page = plan.sessions / f"{used.session_id}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         export = [*CODELOOP[:4], "export", used.session_id, "--format", "html", "--output", str(page)]
-        exported = await _start(export, work, BENCH_CHECK.seconds)
-        base = msgspec.structs.replace(base, has_session=exported.code == 0)
+        export_result = await _start(export, work, BENCH_CHECK.seconds)
+        base = msgspec.structs.replace(base, has_session=export_result.code == 0)
     if result.code == TIMEOUT:
         error = f"It took longer than {task.timeout or plan.seconds:g} s."
     else:
@@ -169,9 +169,9 @@ async def _prepare(named_task: NamedTask, work: Path) -> str:
         await asyncio.to_thread(shutil.copytree, address, work, symlinks=True)
         steps: list[Sequence[str]] = [] if (work / ".git").exists() else [git_command("init", "-q")]
     else:
-        cloned = await _start(git_command("clone", "-q", address, str(work)), work.parent, BENCH_CLONE.seconds)
-        if cloned.code:
-            return f"{address} can't be cloned: {cloned.output.strip()}"
+        clone_result = await _start(git_command("clone", "-q", address, str(work)), work.parent, BENCH_CLONE.seconds)
+        if clone_result.code:
+            return f"{address} can't be cloned: {clone_result.output.strip()}"
         steps = [git_command("checkout", "-q", task.revision)] if task.revision else []
     steps += [("/bin/sh", "-c", task.setup)] if task.setup else []
     who = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")

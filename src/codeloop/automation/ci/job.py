@@ -69,12 +69,12 @@ def quote_thread(thread: Thread) -> str:
     texts = "\n\n".join(
         f"{author or 'somebody'} wrote:\n{text.strip()}" for author, text in thread.texts if text.strip()
     )
-    whole = f"Title: {thread.title}\n\n{texts}"
-    if len(whole) > CI_THREAD.value:
+    text = f"Title: {thread.title}\n\n{texts}"
+    if len(text) > CI_THREAD.value:
         half = CI_THREAD.value // 2
-        whole = f"{whole[:half]}\n[... {len(whole) - 2 * half:,} characters are left out ...]\n{whole[-half:]}"
+        text = f"{text[:half]}\n[... {len(text) - 2 * half:,} characters are left out ...]\n{text[-half:]}"
     kind = "pull request" if thread.is_pull else "issue"
-    return read_prompt("thread", kind=f"{kind} {thread.number}", mark=secrets.token_hex(8), text=whole)
+    return read_prompt("thread", kind=f"{kind} {thread.number}", mark=secrets.token_hex(8), text=text)
 
 
 async def export_session(job: CiJob, result: AgentResult) -> str:

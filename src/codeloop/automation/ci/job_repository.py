@@ -28,7 +28,7 @@ _OPTIONS = (
     *("-c", "safe.directory=*", "-c", "gc.auto=0", "-c", "advice.detachedHead=false"),
     *("-c", "core.quotePath=false", "-c", "core.autocrlf=false", "--no-pager", "--literal-pathspecs"),
 )
-_PASSED = re.compile(
+_PASSED_VARIABLES = re.compile(
     r"PATH|HOME|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO", re.IGNORECASE
 )
 _LINKS = re.compile(r"refusing|rejected|non-fast-forward|fetch first|stale info", re.IGNORECASE)
@@ -215,17 +215,19 @@ class JobRepository:
                 await process.wait()
         if process.returncode == 0:
             return output.decode("utf-8", "surrogateescape").removesuffix("\n")
-        said = one_line(errors.decode("utf-8", "replace").strip(), 400)
+        message = one_line(errors.decode("utf-8", "replace").strip(), 400)
         command = _command_of(arguments)
-        if command == "push" and _LINKS.search(said):
-            raise PushRejected(f"The push was rejected: {said}")
-        raise GitProblem(f"git {command} failed: {said}")
+        if command == "push" and _LINKS.search(message):
+            raise PushRejected(f"The push was rejected: {message}")
+        raise GitProblem(f"git {command} failed: {message}")
 
 
 def _git_environment() -> dict[str, str]:
-    kept = {name: value for name, value in with_absolute_path(os.environ).items() if _PASSED.fullmatch(name)}
+    environment = {
+        name: value for name, value in with_absolute_path(os.environ).items() if _PASSED_VARIABLES.fullmatch(name)
+    }
     quiet = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    return {**kept, **quiet, "GIT_ATTR_NOSYSTEM": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
+    return {**environment, **quiet, "GIT_ATTR_NOSYSTEM": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
 
 
 def make_credential(remote: str, credential: str) -> dict[str, str]:
@@ -265,9 +267,9 @@ def _lines_of(diff: str) -> dict[str, frozenset[int]]:
         elif is_head and line.startswith("+++ "):
             name = line[4:].split("\t")[0].strip('"')
             path = name.removeprefix("b/") if name != "/dev/null" else ""
-        elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+        elif hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
             is_head = False
-            start, count = int(found[1]), int(found[2] or 1)
+            start, count = int(hunk[1]), int(hunk[2] or 1)
             if path:
                 lines.setdefault(path, set()).update(range(start, start + count))
     return {name: frozenset(numbers) for name, numbers in lines.items() if numbers}

@@ -17,7 +17,7 @@ from codeloop.schema.bounds.automation import CI_ANSWER, CI_PAGES, CI_RESPONSE, 
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-Made = TypeVar("Made")
+Created = TypeVar("Created")
 
 _NEXT = re.compile(r'<([^>]*)>\s*;\s*rel="next"')
 _DETAIL = 300  # characters of a host's own words that an error shows
@@ -91,8 +91,8 @@ class RestApi:
                 raise
 
     async def create_once(
-        self, find: Callable[[], Awaitable[Made | None]], create: Callable[[], Awaitable[Made]]
-    ) -> Made:
+        self, find: Callable[[], Awaitable[Created | None]], create: Callable[[], Awaitable[Created]]
+    ) -> Created:
         """Return the one that `find` finds, else create it; after a lost answer look again before the next try."""
         for attempt in range(CI_TRIES.value):
             if (existing := await find()) is not None:
@@ -201,9 +201,9 @@ def _wait_of(answer: HostAnswer) -> float | None:
     return CI_RETRY.seconds * 60 if answer.status == 429 else None
 
 
-def _words_of(answered: Any) -> str:
+def _words_of(answer_body: Any) -> str:
     """Return the host's error message as one line."""
-    body = object_at({"body": answered}, "body")
+    body = object_at({"body": answer_body}, "body")
     parts: list[Any] = [body.get("message") or body.get("error")]
     for each in list_at(body, "errors"):
         error = object_at({"error": each}, "error")

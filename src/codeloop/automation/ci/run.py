@@ -103,11 +103,11 @@ async def _take(job: CiJob, event: CiEvent, plan: Task | Review, record: ThreadR
     title = "reviewing" if isinstance(plan, Review) else "working on it"
     mine = await _write(job, event, write_comment_text(thread_record, title, "", ()))
     await asyncio.sleep(CI_SETTLE.seconds)
-    found = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
-    if found is not None and found.id != mine.id:  # both saw none, and made one
+    comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
+    if comment is not None and comment.id != mine.id:  # both saw none, and made one
         await job.host.delete_comment(event.number, mine, is_pull=event.is_pull)
         return False
-    return found is None or read_record(found.text).run == job.settings.run_id
+    return comment is None or read_record(comment.text).run == job.settings.run_id
 
 
 async def _end(job: CiJob, event: CiEvent, record: ThreadRecord, outcome: CiOutcome, say: Say) -> None:

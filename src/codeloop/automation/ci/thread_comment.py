@@ -42,10 +42,10 @@ def add_done(record: ThreadRecord, key: str, cost: float) -> ThreadRecord:
 
 def write_comment_text(record: ThreadRecord, title: str, text: str, facts: Sequence[str]) -> str:
     """Return a comment: the hidden record, a title, the text, and a line of facts."""
-    hidden = f"{MARKER}{msgspec.json.encode(record).decode()} -->"
+    record_comment = f"{MARKER}{msgspec.json.encode(record).decode()} -->"
     line = " · ".join(fact for fact in facts if fact)
     body = f"\n{text.strip()}\n" if text.strip() else ""
-    return f"{hidden}\n**codeloop** · {title}\n{body}" + (f"\n---\n{line}\n" if line else "")
+    return f"{record_comment}\n**codeloop** · {title}\n{body}" + (f"\n---\n{line}\n" if line else "")
 
 
 def quote_answer(text: str) -> str:
@@ -54,11 +54,11 @@ def quote_answer(text: str) -> str:
     A host acts on `@names`, on lines that begin with `/`, and shows pictures of any address; a model may have been
     talked into writing them.
     """
-    text_shown = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _CUT
-    text_shown = text_shown.replace("<!--", "&lt;!--")
-    text_shown = re.sub(r"(?<![\w`/.])@(?=\w)", "@\u200b", text_shown)
-    text_shown = re.sub(r"^(\s*)/(?=\w)", "\\1\u200b/", text_shown, flags=re.MULTILINE)
-    return re.sub(r"!\[([^\]\n]*)\](?=[(\[])", r"[\1]", re.sub(r"<(?=img\b)", "&lt;", text_shown, flags=re.IGNORECASE))
+    quoted = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _CUT
+    quoted = quoted.replace("<!--", "&lt;!--")
+    quoted = re.sub(r"(?<![\w`/.])@(?=\w)", "@\u200b", quoted)
+    quoted = re.sub(r"^(\s*)/(?=\w)", "\\1\u200b/", quoted, flags=re.MULTILINE)
+    return re.sub(r"!\[([^\]\n]*)\](?=[(\[])", r"[\1]", re.sub(r"<(?=img\b)", "&lt;", quoted, flags=re.IGNORECASE))
 
 
 def describe_cost(cost: float) -> str:

@@ -49,8 +49,8 @@ class CronTime(Struct, frozen=True):
     def next_due(self, after: datetime) -> datetime:
         """Return the first due time after this one. Raises UsageProblem if there is none."""
         for day in (after.date() + timedelta(days=days) for days in range(_DAYS)):
-            if self.is_day(day) and (time_found := next((at for at in self._times(day) if at > after), None)):
-                return time_found
+            if self.is_day(day) and (time_of_day := next((at for at in self._times(day) if at > after), None)):
+                return time_of_day
         raise UsageProblem(f"{self.text!r} is never due: no month has such a day. {EXAMPLE}.")
 
     def latest_due(self, after: datetime, until: datetime) -> datetime | None:

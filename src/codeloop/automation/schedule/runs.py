@@ -33,15 +33,15 @@ class _Result(Struct):
 
 def run_due(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun]]:
     """Run what is due, one after the other, and return how each ended. Where another process does that, nothing."""
-    finished: list[tuple[Schedule, ScheduledRun]] = []
+    ended_runs: list[tuple[Schedule, ScheduledRun]] = []
     while any(each.latest_due(local_now()) is not None for each in store.list_all()):
         try:
             with lock(store.run_lock, 0):
                 while (schedule := store.begin(local_now())) is not None:
-                    finished.append((schedule, _run(store, schedule)))
+                    ended_runs.append((schedule, _run(store, schedule)))
         except TimeoutError:
-            return finished  # whoever holds it runs that, too
-    return finished
+            return ended_runs  # whoever holds it runs that, too
+    return ended_runs
 
 
 def run_now(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
@@ -60,7 +60,7 @@ def run_now(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
 def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
     scheduled_run, start = schedule.runs[-1], time.monotonic()
     result = _start(schedule)
-    ended = msgspec.structs.replace(
+    ended_run = msgspec.structs.replace(
         scheduled_run,
         state="failed" if result.is_error else "done",
         session_id=result.session_id,
@@ -69,13 +69,13 @@ def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
         steps=result.num_turns,
         duration_ms=int((time.monotonic() - start) * 1000),
     )
-    store.end(schedule.id, ended)
+    store.end(schedule.id, ended_run)
     notify(
         f"codeloop: {schedule.id} {'failed' if result.is_error else 'is done'}",
-        one_line(ended.text, 200),
+        one_line(ended_run.text, 200),
         schedule.environment,
     )
-    return ended
+    return ended_run
 
 
 def _start(schedule: Schedule) -> _Result:

@@ -77,11 +77,11 @@ class ScheduleStore:
         except (OSError, msgspec.DecodeError) as error:
             raise CodeloopError(f"What is scheduled can't be read: {self._file}: {error}. Repair the file.") from None
 
-    def find(self, wanted: str) -> Schedule:
+    def find(self, schedule_id: str) -> Schedule:
         """Return the one with this id. Raises UsageProblem."""
-        schedule = next((each for each in self.list_all() if each.id == wanted), None)
+        schedule = next((each for each in self.list_all() if each.id == schedule_id), None)
         if schedule is None:
-            raise UsageProblem(f"Nothing is scheduled as {wanted}. `codeloop schedule list` shows what is.")
+            raise UsageProblem(f"Nothing is scheduled as {schedule_id}. `codeloop schedule list` shows what is.")
         return schedule
 
     def add(self, schedule: Schedule) -> None:
@@ -97,8 +97,8 @@ class ScheduleStore:
 
     def remove(self, name: str) -> None:
         """Remove one; with the last one, the folder, unless something runs."""
-        rest = self._change(lambda schedules: [each for each in schedules if each.id != name])
-        if not rest:
+        others = self._change(lambda schedules: [each for each in schedules if each.id != name])
+        if not others:
             with suppress(TimeoutError, FileNotFoundError), lock(self.run_lock, 0):
                 shutil.rmtree(self.folder)
 
@@ -107,24 +107,24 @@ class ScheduleStore:
 
         What was missed several times is run once. `name`: only this one, due or not. Raises UsageProblem.
         """
-        begun: list[Schedule] = []
+        started_schedules: list[Schedule] = []
 
         def note(schedules: list[Schedule]) -> list[Schedule]:
             changed: list[Schedule] = []
             for each in schedules:
                 is_wanted = each.id == name if name else each.latest_due(now) is not None
-                if begun or not is_wanted:
+                if started_schedules or not is_wanted:
                     changed.append(each)
                     continue
                 due = now_ms() if name else each.latest_due(now) or 0
                 runs = [*each.runs, ScheduledRun(due=due, started=now_ms())][-SCHEDULE_RESULTS.value :]
                 last = each.last_due if name else due
-                begun.append(msgspec.structs.replace(each, runs=runs, last_due=last))
-                changed.append(begun[0])
+                started_schedules.append(msgspec.structs.replace(each, runs=runs, last_due=last))
+                changed.append(started_schedules[0])
             return changed
 
         self._change(note)
-        return begun[0] if begun else None
+        return started_schedules[0] if started_schedules else None
 
     def end(self, name: str, run: ScheduledRun) -> None:
         """Store how the run that began last has ended; nothing, if it was removed meanwhile."""

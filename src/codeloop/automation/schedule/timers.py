@@ -46,7 +46,7 @@ def choose_timers() -> str:
     """Return `systemd` where user timers work, else `cron`. Raises CodeloopError if there is neither."""
     path = os.environ.get("PATH")
     if find_program("systemctl", path) is not None:
-        answer = _run(["systemctl", "--user", "is-system-running"], checked=False)
+        answer = _run(["systemctl", "--user", "is-system-running"], is_checked=False)
         if answer.stdout.strip() in {"running", "degraded", "starting", "initializing"}:
             return "systemd"
     if find_program("crontab", path) is not None:
@@ -90,7 +90,7 @@ class SystemdTimers:
     def remove(self, schedule_id: str) -> None:
         """Stop the timer and delete the units, and the stamp of its last start."""
         name = f"codeloop-{schedule_id}"
-        _run(["systemctl", "--user", "disable", "--now", f"{name}.timer"], checked=False)
+        _run(["systemctl", "--user", "disable", "--now", f"{name}.timer"], is_checked=False)
         data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
         stamp = Path(data) / "systemd" / "timers" / f"stamp-{name}.timer"
         for path in (self._folder / f"{name}.timer", self._folder / f"{name}.service", stamp):
@@ -118,7 +118,7 @@ class Crontab:
         self._write(lines)
 
     def _read(self) -> list[str]:
-        answer = _run(["crontab", "-l"], checked=False)
+        answer = _run(["crontab", "-l"], is_checked=False)
         if answer.returncode != 0 and "no crontab for" not in answer.stderr:
             raise CodeloopError(f"The crontab can't be read: {answer.stderr.strip()}.")
         return answer.stdout.splitlines() if answer.returncode == 0 else []
@@ -127,7 +127,7 @@ class Crontab:
         if lines:
             _run(["crontab", "-"], stdin="".join(f"{line}\n" for line in lines))
         else:
-            _run(["crontab", "-r"], checked=False)  # there may be none
+            _run(["crontab", "-r"], is_checked=False)  # there may be none
 
 
 def _folders(schedule: Schedule) -> list[tuple[str, str]]:
@@ -143,17 +143,17 @@ def _quote_line(schedule: Schedule) -> str:
 
 def _quote_unit(word: str) -> str:
     """Return a word of a unit file; there, `%` and `$` begin what is replaced."""
-    escaped = word.replace("\\", r"\\").replace('"', r"\"").replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"'
+    quoted = word.replace("\\", r"\\").replace('"', r"\"").replace("%", "%%").replace("$", "$$")
+    return f'"{quoted}"'
 
 
-def _run(command: list[str], *, stdin: str = "", checked: bool = True) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str], *, stdin: str = "", is_checked: bool = True) -> subprocess.CompletedProcess[str]:
     environment = with_absolute_path(os.environ)
     program = find_program(command[0], environment["PATH"])
     if program is None:
         raise CodeloopError(f"{command[0]} is not installed.")
     try:
-        completed = subprocess.run(
+        process = subprocess.run(
             [program, *command[1:]],
             input=stdin,
             capture_output=True,
@@ -165,6 +165,6 @@ def _run(command: list[str], *, stdin: str = "", checked: bool = True) -> subpro
         )
     except subprocess.TimeoutExpired:
         raise CodeloopError(f"{' '.join(command)} did not answer. Try again.") from None
-    if checked and completed.returncode != 0:
-        raise CodeloopError(f"{' '.join(command)} failed: {completed.stderr.strip() or completed.returncode}.")
-    return completed
+    if is_checked and process.returncode != 0:
+        raise CodeloopError(f"{' '.join(command)} failed: {process.stderr.strip() or process.returncode}.")
+    return process

@@ -122,8 +122,8 @@ class GitLab:
             position = {**versions, "position_type": "text", "new_path": each.path, "old_path": each.path}
             body = {"body": each.text, "position": {**position, "new_line": each.line}}
 
-            async def find(wanted: str = each.text) -> bool | None:
-                first = wanted.partition("\n")[0]
+            async def find(comment_text: str = each.text) -> bool | None:
+                first = comment_text.partition("\n")[0]
                 return True if any(first in text for text in await self.list_line_comments(pull.number)) else None
 
             async def create(body: JSON = body) -> bool:

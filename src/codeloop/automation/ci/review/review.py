@@ -77,8 +77,8 @@ async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
     if head is None or base is None:
         raise CodeloopError(f"The branch `{pull.head if head is None else pull.base}` is gone.")
     origin = await job.repository.merge_base(base, head)
-    changed = await job.repository.changed_lines(origin, head)
-    if not changed.lines:
+    line_changes = await job.repository.changed_lines(origin, head)
+    if not line_changes.lines:
         return CiOutcome("nothing to review", "", 0)
     await job.repository.check_out(head, pull.head)
     before = await job.repository.record_files(head)
@@ -93,36 +93,40 @@ async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
     new = await job.repository.keep_new_files(before, before, after)
     trees = Trees(after, new, await job.repository.change_tree(new, (head, origin)))
     calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / "review.json")
-    candidates = await _sort(job, read_findings(result.structured), pull, (origin, head), changed)
+    candidates = await _sort(job, read_findings(result.structured), pull, (origin, head), line_changes)
     proven, counts = await _judge(job, candidates, trees, calls)
     facts = (page, *describe_run(result))
     try:
-        posted = await _post(job, replace(pull, head_sha=head), proven)
+        posted_count = await _post(job, replace(pull, head_sha=head), proven)
     except HostProblem as problem:
         if problem.status != UNPROCESSABLE or await job.repository.fetch(pull.head) == head:
             raise
-        text = _describe_moved(head, proven, counts)
+        text = _describe_outdated(head, proven, counts)
         return CiOutcome("reviewed, while it was pushed to", text, 0, result.cost, facts)
-    return CiOutcome("reviewed", _describe(posted, counts), 0, result.cost, facts)
+    return CiOutcome("reviewed", _describe(posted_count, counts), 0, result.cost, facts)
 
 
 async def _sort(
-    job: CiJob, findings: Sequence[ReviewFinding], pull: PullRequest, commits: tuple[str, str], changed: ChangedLines
+    job: CiJob,
+    findings: Sequence[ReviewFinding],
+    pull: PullRequest,
+    commits: tuple[str, str],
+    line_changes: ChangedLines,
 ) -> list[Candidate]:
     """Return the findings with the text of their files; those with a verdict need no proof any more.
 
     `commits`: before and after the change.
     """
     origin, head = commits
-    there = "\n".join(await job.host.list_line_comments(pull.number))
+    existing_comments = "\n".join(await job.host.list_line_comments(pull.number))
     candidates = list[Candidate]()
     for finding in findings:
         source = await job.repository.file_lines(head, finding.path)
         print_ = fingerprint(finding, source)
         verdict: Verdict | None = None
-        if not is_changed(finding, changed.lines):
+        if not is_changed(finding, line_changes.lines):
             verdict = "unchanged"
-        elif mark_of(print_) in there:
+        elif mark_of(print_) in existing_comments:
             verdict = "repeated"
         name = enclosing_name(source, finding.line)
         before = await job.repository.file_lines(origin, finding.path)
@@ -152,14 +156,14 @@ async def _judge(
 ) -> tuple[list[Proven], Counter[Verdict]]:
     """Return the findings that hold, in the model's order, and how many of the others do not, and why."""
     counts: Counter[Verdict] = Counter()
-    proven, places = list[Proven](), set[tuple[str, str]]()
+    proven, used_proofs = list[Proven](), set[tuple[str, str]]()
     for each in candidates:
         call = find_proof(each.finding, calls, each.source) if each.verdict is None else None
         proof = (each.finding.command, each.finding.output)
-        if call is None or proof in places:  # one run proves one finding
+        if call is None or proof in used_proofs:  # one run proves one finding
             counts[each.verdict or "unproven"] += 1
         else:
-            places.add(proof)
+            used_proofs.add(proof)
             proven.append(Proven(each.finding, call, each.print_, each.is_new))
     if not proven:
         return [], counts
@@ -169,8 +173,8 @@ async def _judge(
     await job.repository.put_files(trees.left)
     confirmed = [
         each
-        for each, here, there in zip(proven, now, then, strict=True)
-        if holds(each.finding, here, there, is_new=each.is_new)
+        for each, on_head, on_base in zip(proven, now, then, strict=True)
+        if holds(each.finding, on_head, on_base, is_new=each.is_new)
     ]
     counts["unproven"] += len(proven) - len(confirmed)
     counts["surplus"] += max(len(confirmed) - CI_FINDINGS.value, 0)
@@ -209,16 +213,20 @@ async def _post(job: CiJob, pull: PullRequest, proven: Sequence[Proven]) -> int:
     )
 
 
-def _describe_moved(head: str, proven: Sequence[Proven], counts: Counter[Verdict]) -> str:
+def _describe_outdated(head: str, proven: Sequence[Proven], counts: Counter[Verdict]) -> str:
     """Return the findings about a commit that the pull request no longer ends with, whose lines may be others now."""
-    shown = [f"### {each.finding.path}:{each.finding.line}\n\n{show_proof(each.finding, each.call)}" for each in proven]
-    while len(shown) > 1 and sum(map(len, shown)) > CI_COMMENT.value:
-        shown.pop()
+    sections = [
+        f"### {each.finding.path}:{each.finding.line}\n\n{show_proof(each.finding, each.call)}" for each in proven
+    ]
+    while len(sections) > 1 and sum(map(len, sections)) > CI_COMMENT.value:
+        sections.pop()
     about = f"It was about {head[:10]}, so these are on no line; the next review looks at what is there now."
-    return "\n\n".join((about, _describe(len(proven), counts), *shown))
+    return "\n\n".join((about, _describe(len(proven), counts), *sections))
 
 
-def _describe(posted: int, counts: Counter[Verdict]) -> str:
-    findings = "No findings" if not posted else "1 finding" if posted == 1 else f"{posted} findings"
-    others = [f"{count} {_WORDS[verdict]}" for verdict, count in counts.items() if count]
-    return f"{findings} posted." + (f" Of what the model suspected, {', '.join(others)}." if others else "")
+def _describe(posted_count: int, counts: Counter[Verdict]) -> str:
+    findings = "No findings" if not posted_count else "1 finding" if posted_count == 1 else f"{posted_count} findings"
+    dropped_findings = [f"{count} {_WORDS[verdict]}" for verdict, count in counts.items() if count]
+    return f"{findings} posted." + (
+        f" Of what the model suspected, {', '.join(dropped_findings)}." if dropped_findings else ""
+    )
