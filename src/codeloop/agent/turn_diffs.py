@@ -26,7 +26,7 @@ from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import file_diffs
-from codeloop.workspace.snapshot.tree_diff import TreeChange, differences
+from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences
 
 SUBAGENTS = 1_000
 """The most subagents of one session whose changes are included."""
@@ -106,7 +106,7 @@ def _has_part(entry: Entry, part_id: str) -> bool:
 
 
 def _find_changes(objects: ObjectStore, before: str, after: str, names: set[str]) -> tuple[TreeChange, ...]:
-    return tuple(each for each in differences(objects, before, after) if each.path in names)
+    return tuple(each for each in list_differences(objects, before, after) if each.path in names)
 
 
 async def compare_turn(

@@ -161,8 +161,8 @@ class Workspace:
         """
         absolute = Path(os.path.normpath((base or self.directory) / from_home(path)))
         if path.startswith(OUTPUT) and "/" not in path and not os.path.lexists(absolute):
-            saved = self.scratch / path
-            absolute = saved if os.path.lexists(saved) else absolute
+            saved_output = self.scratch / path
+            absolute = saved_output if os.path.lexists(saved_output) else absolute
         real = Path(os.path.realpath(absolute))
         return ResolvedPath(absolute, real, not self.contains(real))
 

@@ -127,7 +127,7 @@ async def lost_blob(hostile: Hostile) -> None:
     assert await git_of(hostile).blob("HEAD", "b.txt", 100) is None
 
 
-async def differences(hostile: Hostile) -> None:
+async def list_differences(hostile: Hostile) -> None:
     found = {each.file for each in await list_changes(git_of(hostile), hostile.second, 3)}
     assert {"a.txt", "new.txt"} <= found
 
@@ -146,7 +146,7 @@ async def shared_objects(hostile: Hostile) -> None:
     assert not objects.has(hostile.blob)
 
 
-CALLERS = (root_commit, branches, lost_commit, lost_base, lost_blob, differences, lost_differences, shared_objects)
+CALLERS = (root_commit, branches, lost_commit, lost_base, lost_blob, list_differences, lost_differences, shared_objects)
 
 
 @pytest.mark.parametrize("version", ["this", "older"])

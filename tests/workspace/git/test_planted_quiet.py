@@ -99,7 +99,7 @@ def test_what_the_user_makes_between_two_commands_is_the_users(planted: PlantedR
     (root / ".git/refs/heads/main").symlink_to("/elsewhere")
     assert not planted.count_at_once(0)
     planted.note()
-    assert root / "deep/sub/.git/config" in planted.list_guarded()
+    assert root / "deep/sub/.git/config" in planted.list_protected_paths()
     planted.begin()
     assert planted.end() == ""
 

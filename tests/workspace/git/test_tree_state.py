@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.git.objects import GitObjects, head_commit
+from codeloop.workspace.git.objects import GitObjects, read_head_commit
 from codeloop.workspace.git.tree_state import TreeState, read_tree_state
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main")
@@ -146,7 +146,7 @@ def test_trees_that_are_stored_as_changes_are_read(tree: Path) -> None:
     assert changed, "no tree is a change of another: this test would show nothing"
     objects = GitObjects(tree / ".git")
     for name, *_ in changed:
-        rows = objects.rows(bytes.fromhex(name))
+        rows = objects.read_rows(bytes.fromhex(name))
         listed = [line.split() for line in git(tree, "ls-tree", name).splitlines()]
         assert rows == {each[3]: (int(each[0], 8), bytes.fromhex(each[2])) for each in listed}
     write(tree, "many/3.txt", text="other\n")
@@ -188,8 +188,8 @@ def test_what_is_broken_is_not_known(tree: Path, broken: str) -> None:
 def test_a_branch_without_a_commit_and_one_in_a_file_of_all_references(tree: Path) -> None:
     commit = bytes.fromhex(git(tree, "rev-parse", "HEAD").strip())
     folder = tree / ".git"
-    assert head_commit(folder, folder) == commit
+    assert read_head_commit(folder, folder) == commit
     git(tree, "pack-refs", "--all")
-    assert head_commit(folder, folder) == commit
+    assert read_head_commit(folder, folder) == commit
     git(tree, "checkout", "-q", "--orphan", "empty")
-    assert head_commit(folder, folder) == b""
+    assert read_head_commit(folder, folder) == b""

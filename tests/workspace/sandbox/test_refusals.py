@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.network.host_network import proxy_environment
+from codeloop.workspace.sandbox.network.host_network import make_proxy_environment
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, find_proxy_mention, find_refusals, find_strayed_writes
 from tests.workspace.sandbox.conftest import Attacked
@@ -237,7 +237,7 @@ async def test_a_path_of_the_command_that_is_only_there_outside_is_named(it: Att
 
 
 def test_a_failed_command_that_names_the_proxy_hears_how_to_do_without() -> None:
-    variables = proxy_environment(40123, {})
+    variables = make_proxy_environment(40123, {})
     printed = "expected undefined, got 'http://127.0.0.1:40123'"
     (note,) = find_proxy_mention(printed, 1, variables)
     assert "`env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY -u http_proxy " in note

@@ -14,7 +14,7 @@ from codeloop.workspace.sandbox.policy import Policies, PolicyInput, SandboxGran
 from codeloop.workspace.sandbox.process_launcher import Launch, ProcessLauncher
 from codeloop.workspace.sandbox.report import SandboxReport
 from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
-from codeloop.workspace.sandbox.seatbelt import SeatbeltForker, profile
+from codeloop.workspace.sandbox.seatbelt import SeatbeltForker, write_profile
 
 TEMPORARY = Path("/private/var/folders/x/T/codeloop-1")
 HOME = Path("/Users/ann")
@@ -50,7 +50,7 @@ def may(text: str, operation: str, path: str) -> bool:
 
 
 def test_the_profile_is_the_policy() -> None:
-    assert profile(policy(), TEMPORARY, {4002, 4001}) == GOLDEN
+    assert write_profile(policy(), TEMPORARY, {4002, 4001}) == GOLDEN
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_the_profile_is_the_policy() -> None:
     ],
 )
 def test_each_place_has_its_rule(path: str, read: bool, write: bool) -> None:
-    text = profile(policy(), TEMPORARY)
+    text = write_profile(policy(), TEMPORARY)
     assert may(text, "file-write-data", path) is write
     if path.startswith("/Users"):  # elsewhere everything may be read, by the rule without a place
         assert may(text, "file-read-data", path) is read
 
 
 def test_what_holds_a_rule_can_not_be_renamed_and_other_things_can() -> None:
-    text = profile(policy(), TEMPORARY)
+    text = write_profile(policy(), TEMPORARY)
     kept = [
         path
         for path in ("", "/.git", "/web", "/src", "/.git/index")
@@ -91,15 +91,15 @@ def test_the_deeper_place_decides_in_whatever_order_they_come() -> None:
     deep = policy(
         writable=(ROOT / "a/b/c", ROOT), protected=(ROOT / "a/b/c/d", ROOT / "a"), hidden=(ROOT / "a/b/c/e",), absent=()
     )
-    text = profile(deep, TEMPORARY)
+    text = write_profile(deep, TEMPORARY)
     wanted = {"x": True, "a/x": False, "a/b/c/x": True, "a/b/c/d/x": False, "a/b/c/e": False}
     assert {path: may(text, "file-write-data", f"{ROOT}/{path}") for path in wanted} == wanted
     same = policy(writable=(ROOT,), protected=(ROOT / "p",), hidden=(ROOT / "p",), absent=())
-    assert not may(profile(same, TEMPORARY), "file-read-data", f"{ROOT}/p")
+    assert not may(write_profile(same, TEMPORARY), "file-read-data", f"{ROOT}/p")
 
 
 def test_what_was_granted_may_appear_and_nothing_beside_it() -> None:
-    text = profile(policy(granted=(ROOT / ".codeloop/a.json",)), TEMPORARY)
+    text = write_profile(policy(granted=(ROOT / ".codeloop/a.json",)), TEMPORARY)
     assert may(text, "file-write-create", f"{ROOT}/.codeloop/a.json")
     assert not may(text, "file-write-create", f"{ROOT}/.codeloop/b.json")
 
@@ -116,14 +116,14 @@ def test_what_was_granted_may_appear_and_nothing_beside_it() -> None:
     ],
 )
 def test_no_name_ends_its_string(name: str, quoted: str) -> None:
-    text = profile(policy(hidden=(ROOT / name,)), TEMPORARY)
+    text = write_profile(policy(hidden=(ROOT / name,)), TEMPORARY)
     assert f'(deny file-read* file-write* network-outbound (subpath "{ROOT}/{quoted}"))\n' in text
-    assert len(text.splitlines()) == len(profile(policy(hidden=(ROOT / "plain",)), TEMPORARY).splitlines())
+    assert len(text.splitlines()) == len(write_profile(policy(hidden=(ROOT / "plain",)), TEMPORARY).splitlines())
 
 
 @pytest.mark.parametrize(("network", "reached"), [("off", []), ("hosts", ["localhost:7"]), ("on", ["*:*"])])
 def test_the_network_is_none_the_proxy_or_all(network: str, reached: list[str]) -> None:
-    text = profile(policy(network=network), TEMPORARY, {7} if network == "hosts" else ())
+    text = write_profile(policy(network=network), TEMPORARY, {7} if network == "hosts" else ())
     assert re.findall(r'remote ip "([^"]+)"', text) == reached
     assert ("mDNSResponder" in text) is (network == "on")
 
@@ -138,7 +138,7 @@ def test_a_project_reached_through_a_link_is_named_where_it_is(tmp_path: Path) -
     environment = {"HOME": str(tmp_path / "tmp"), "PATH": "/usr/bin:/bin"}
     place = PolicyInput(root, root, root, environment)
     made = Policies(place, SandboxConfig()).policy(SandboxGrants())
-    text = profile(made, TEMPORARY)
+    text = write_profile(made, TEMPORARY)
     assert f'"{tmp_path}/tmp' not in text
     assert not may(text, "file-read-data", f"{resolve_links}/app/.env")
     assert not may(text, "file-write-create", f"{resolve_links}/app/.git/hooks/pre-commit")
@@ -187,7 +187,7 @@ async def test_each_command_is_started_under_the_profile(monkeypatch: pytest.Mon
     try:
         process = await forker.start(Launch(("/bin/sh", "-c", "exit 7"), tmp_path, {}, {}))
         assert await process.exited == 7
-        assert seen.read_text() == f"-p {profile(policy(), TEMPORARY, {port})}"
+        assert seen.read_text() == f"-p {write_profile(policy(), TEMPORARY, {port})}"
         waiting = await forker.start(Launch(("/bin/sleep", "60"), tmp_path, {}, {}))
         assert not forker.is_idle
         await forker.end()

@@ -14,7 +14,7 @@ import pytest
 import codeloop
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import ShellCommand
-from codeloop.workspace.sandbox.launcher.landlock import landlock_version
+from codeloop.workspace.sandbox.launcher.landlock import read_landlock_version
 from tests.workspace.sandbox.conftest import Attacked
 
 ENDLESS = f"sleep {7_000_000 + os.getpid()}"
@@ -51,7 +51,7 @@ def still_running() -> list[str]:
     ],
 )
 async def test_a_command_that_stops_its_supervisor_ends_at_its_timeout(it: Attacked, attack: str) -> None:
-    if it.backend == "landlock" and landlock_version() < 6 and ("-1" in attack or "/proc" in attack):
+    if it.backend == "landlock" and read_landlock_version() < 6 and ("-1" in attack or "/proc" in attack):
         pytest.skip("it would stop this test")
     policy = it.shells.policy(it.place, SandboxConfig(network="off"))
     command = ShellCommand(f"export PARENT=$PPID; {ENDLESS} & {attack}\n{ENDLESS}", 0.5, None, policy)

@@ -215,7 +215,7 @@ def test_results_read_the_same_however_the_stream_is_cut(sizes: list[int]) -> No
     for size in [*sizes, len(stream)]:
         reader.feed(rest[:size])
         rest = rest[size:]
-    shown = [(str(hits.path), [(line.number, line.text) for line in hits.lines]) for hits in reader.list_found()]
+    shown = [(str(hits.path), [(line.number, line.text) for line in hits.lines]) for hits in reader.list_files()]
     assert shown == [
         ("/w/a\n.py", [(1, "x"), (2, "y")]),
         ("/w/b", [(10, "z:")]),

@@ -19,7 +19,7 @@ from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, find_unwound, put_back
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder, file_diffs
-from codeloop.workspace.snapshot.tree_diff import TreeChange, differences
+from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences
 from tests.support.examples import SHARES_A_FIXTURE, examples
 from tests.workspace.snapshot.trees_on_disk import (
     everything,
@@ -61,7 +61,7 @@ class Agent:
         found: dict[str, list[TreeChange]] = {}
         for step in self.steps:
             named = {os.path.relpath(path, self.root) for path in step.files}
-            for each in differences(self.snapshots.objects, step.before, step.after):
+            for each in list_differences(self.snapshots.objects, step.before, step.after):
                 if each.path in named:
                     found.setdefault(each.path, []).append(each)
         return found

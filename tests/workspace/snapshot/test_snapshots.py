@@ -189,7 +189,7 @@ async def test_pipes_sockets_loops_and_large_files_are_listed_and_do_not_block(t
             file.truncate(100 * 1024**3)
         snapshots = snapshots_of(root, tmp_path)
         state = await taken(snapshots)
-    assert {each.path for each in state.left} == {"pipe", "socket", "huge"}
+    assert {each.path for each in state.omitted} == {"pipe", "socket", "huge"}
     assert {"loop", "up"} < set(names_in(snapshots, state.tree))
     size = sum(path.stat().st_size for path in snapshots.objects.folder.rglob("*") if path.is_file())
     assert size < 100_000
@@ -203,7 +203,7 @@ async def test_an_unreadable_folder_is_listed(tmp_path: Path) -> None:
         state = await taken(snapshots_of(root, tmp_path))
     finally:
         (root / "deep").chmod(0o755)
-    assert "deep" in {each.path for each in state.left}
+    assert "deep" in {each.path for each in state.omitted}
 
 
 @pytest.mark.parametrize("place", ["/", "home", "above"])

@@ -298,7 +298,8 @@ async def test_a_flood_leaves_time_for_others_and_keeps_only_the_newest(tmp_path
         seen = Seen(other.watch())
         await other.type(b"here\n")
         await seen.until("here\r\nhere")
-        await until(lambda: flood._output.kept.end > PTY_KEPT.value + PTY_AHEAD.value)  # it goes on while nobody looks
+        # it goes on while nobody looks
+        await until(lambda: flood._output.scrollback.end > PTY_KEPT.value + PTY_AHEAD.value)
         late = flood.watch(0)
         assert sum(map(len, late.replay())) == PTY_KEPT.value
 
@@ -325,7 +326,7 @@ async def test_a_program_waits_for_a_client_only_for_a_while(tmp_path: Path) -> 
         await terminal.type(b"go\n")
         await asyncio.sleep(0.5)
         assert not (tmp_path / "done").exists()
-        assert terminal._output.kept.end - stalled.position < PTY_AHEAD.value + 300_000
+        assert terminal._output.scrollback.end - stalled.position < PTY_AHEAD.value + 300_000
         await until((tmp_path / "done").exists)
         with pytest.raises(TooSlow):
             await stalled.wait_for_output()

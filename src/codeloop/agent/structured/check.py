@@ -66,7 +66,7 @@ def format_path(path: tuple[str | int, ...]) -> str:
 
 async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem]:
     result = await run_bounded(_PROGRAM, (), msgspec.json.encode(data), environment, SCHEMA_TIME.seconds, _LINE)
-    if result.late:
+    if result.is_late:
         raise SchemaTooCostly(f"checking it takes more than {SCHEMA_TIME.seconds:g} s. Make its patterns simpler.")
     if result.failed or not result.lines:
         raise SchemaTooCostly("it can't be checked: that takes too much memory.")

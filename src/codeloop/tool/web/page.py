@@ -144,7 +144,7 @@ async def _from_html(
     most = min(seconds, PAGE_TIME.seconds)
     done = await run_bounded(_PROGRAM, (kind, *limits, *DROPPED), data, environment, most, _LONGEST)
     if not done.lines:
-        why = f"that takes more than {most:g} s" if done.late else "that takes too much memory, or it is too long"
+        why = f"that takes more than {most:g} s" if done.is_late else "that takes too much memory, or it is too long"
         raise ToolFailure(f"The page can't be converted: {why}.", advice="Fetch it with the format html.")
     said = await asyncio.to_thread(msgspec.json.decode, done.lines[0], type=_ProgramOutput)
     if said.error:

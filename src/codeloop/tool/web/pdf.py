@@ -37,22 +37,22 @@ async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float =
     with suppress(msgspec.DecodeError):  # a half-written line ends the reading
         for line in done.lines:
             lines.append(msgspec.json.decode(line, type=_ProgramOutput))
-    return _pdf(lines, late=done.late, failed=done.failed)
+    return _pdf(lines, is_late=done.is_late, failed=done.failed)
 
 
-def _pdf(lines: Sequence[_ProgramOutput], *, late: bool, failed: bool) -> Pdf:
+def _pdf(lines: Sequence[_ProgramOutput], *, is_late: bool, failed: bool) -> Pdf:
     if lines and lines[0].error:
         raise ToolFailure(
             "The PDF is encrypted with a password and can't be read.", advice="Ask the user for its content."
         )
     texts = [line.text.strip() for line in lines if line.text is not None]
     if not lines or (failed and not texts):
-        why = f"it took longer than {PDF_TIME.value // 1000} s" if late else "it is broken, or too complex"
+        why = f"it took longer than {PDF_TIME.value // 1000} s" if is_late else "it is broken, or too complex"
         raise ToolFailure(f"The PDF can't be read: {why}.")
     if not any(texts):
         raise ToolFailure(f"The PDF has {lines[0].pages} pages without any text: probably scanned images.")
     text = "\n\n".join(f"[Page {number}]\n{text}" for number, text in enumerate(texts, 1))
     total = lines[0].pages
     note = f"{len(texts)} of {total} pages were read" if len(texts) < total else ""
-    note += " before the time ran out" if note and late else ""
+    note += " before the time ran out" if note and is_late else ""
     return Pdf(text, total, note)

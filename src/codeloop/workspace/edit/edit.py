@@ -26,19 +26,19 @@ from codeloop.workspace.files.encoding import NormalizedText, check_new
 
 MOST_EFFORT = 1_000_000_000
 """The most `estimate_effort` the edits of one call together: a unit takes about a nanosecond."""
-_COUNTED = 1_000  # places of a text that should have one; then it is enough to know that there are more
-_OVERLAPPING = 5_000_000  # characters of such places, which may overlap
-_PLACES = 100_000  # that are edited one by one
-_CHUNK = 40_000_000  # cells of Levenshtein tables that are worked out at once, and in all
+_MOST_COUNTED = 1_000  # occurrences that are counted of a text that should be unique
+_OVERLAPPING = 5_000_000  # characters of those occurrences together; they may overlap
+_PLACES = 100_000  # occurrences that `replaceAll` edits one by one
+_CHUNK = 40_000_000  # cells of Levenshtein tables that are computed at once; _CELLS: in all
 _CELLS = 3_000_000_000
-_SHOWN = 5  # places whose lines are named
-_QUOTED = 3  # places that are shown
+_LINES_NAMED = 5  # occurrences whose lines are listed
+_PLACES_QUOTED = 3  # occurrences that are quoted
 _AROUND = 2  # lines before and after them
 _WIDTH = 200  # characters of each
 _NEAR = 55  # how alike the nearest line must be to be shown, 0 to 100
-_TELLING = 6  # characters of a line long enough to locate the intended place
-_SAYING = 20  # characters of a text too long to match by accident
-_TAKEN = 0.6  # how alike lines that an approximate match takes out must be to what the model remembers, 0 to 1
+_LOCATING = 6  # characters of a line long enough to locate the intended place
+_TELLING = 20  # characters of a text too long to match by accident
+_LEAST_ALIKE = 0.6  # how alike lines that an approximate match removes must be to what the model remembers, 0 to 1
 
 
 class EditRefused(CodeloopError):
@@ -50,7 +50,7 @@ class EditRefused(CodeloopError):
 
 
 class Edit(Struct, frozen=True):
-    """Replace `old` by `new`: its only place, or every place with `every`."""
+    """Replace `old` by `new`: its only occurrence, or with `every` each one."""
 
     old: str
     new: str
@@ -87,10 +87,10 @@ def apply(content: str, edit: Edit) -> EditResult:
 
 def _find_lines(text: str, new: str) -> int:
     """Return the line (from 1) at which the file already has the new text; 0: nowhere, or it is too short."""
-    wanted = new.strip("\n")
-    if len(wanted.strip()) < _SAYING:
+    remembered = new.strip("\n")
+    if len(remembered.strip()) < _TELLING:
         return 0
-    at = f"\n{text}\n".find(f"\n{wanted}\n")
+    at = f"\n{text}\n".find(f"\n{remembered}\n")
     return text.count("\n", 0, at) + 1 if at >= 0 else 0
 
 
@@ -118,7 +118,7 @@ def find(text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False
     """
     for matcher in cascade:
         try:
-            spans = (_drop_overlaps if every else _first)(matcher(text, old))
+            spans = (_drop_overlaps if every else _take_counted)(matcher(text, old))
         except TooAlike as error:
             raise EditRefused(
                 f"The text to replace was not found as it is, and {error}.",
@@ -129,13 +129,13 @@ def find(text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False
     return None, []
 
 
-def _first(spans: Iterator[Span]) -> list[Span]:
+def _take_counted(spans: Iterator[Span]) -> list[Span]:
     return [each for first in islice(spans, 1) for each in (first, *islice(spans, _count_limit(first) - 1))]
 
 
 def _count_limit(span: Span) -> int:
     """Return how many places like this one are counted."""
-    return max(2, min(_COUNTED, _OVERLAPPING // (span[1] - span[0] + 1)))
+    return max(2, min(_MOST_COUNTED, _OVERLAPPING // (span[1] - span[0] + 1)))
 
 
 def _drop_overlaps(spans: Iterator[Span]) -> list[Span]:
@@ -159,9 +159,9 @@ def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matche
         if start < done:
             continue
         segment = source.text[start:end]
-        old, new = _as_found(segment, matcher, edit)
+        old, new = _spell_as_file(segment, matcher, edit)
         if matcher in APPROXIMATE:
-            _check_taken(source.text, start, segment, Edit(old, new))
+            _check_removed_lines(source.text, start, segment, Edit(old, new))
         pieces.extend((source.slice(done, start), splice(source, (start, end), old, new)))
         done = end
     pieces.append(source.original[source.to_original(done) :])
@@ -171,7 +171,7 @@ def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matche
     return EditResult(content, HOW.get(matcher, ""))
 
 
-def _as_found(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
+def _spell_as_file(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
     """Return the old and new text as the file spells them: without escapes, or with plain quotes."""
     if matcher is match_unescaped:
         for undo in VARIANTS:
@@ -199,18 +199,18 @@ def _as_found(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
     return old, new
 
 
-def _check_taken(text: str, start: int, segment: str, edit: Edit) -> None:
+def _check_removed_lines(text: str, start: int, segment: str, edit: Edit) -> None:
     from rapidfuzz.distance import Levenshtein
 
     budget = Comparisons()
     for change in find_replaced_lines(segment, edit.old, edit.new):
-        wanted = "\n".join(line.strip() for line in change.wanted)
+        remembered = "\n".join(line.strip() for line in change.remembered)
         there = "\n".join(line.strip() for line in change.there)
         try:
-            budget.compare(wanted, there)
+            budget.compare(remembered, there)
         except TooAlike as error:
             raise EditRefused(f"oldString only resembles the file, and {error}.", "Give the exact text.") from error
-        if Levenshtein.normalized_similarity(wanted, there) < _TAKEN:
+        if Levenshtein.normalized_similarity(remembered, there) < _LEAST_ALIKE:
             line = text.count("\n", 0, start) + 1
             raise EditRefused(
                 f"oldString only resembles the block at line {line}, and the part to change differs there.",
@@ -223,14 +223,14 @@ def make_ambiguity_error(text: str, spans: Sequence[Span], *, exactly: bool, or_
 
     `or_else`: what else the model may do; empty: change every place.
     """
-    lines = [str(text.count("\n", 0, start) + 1) for start, _ in spans[:_SHOWN]]
-    more = f" and {len(spans) - _SHOWN} more" if len(spans) > _SHOWN else ""
+    lines = [str(text.count("\n", 0, start) + 1) for start, _ in spans[:_LINES_NAMED]]
+    more = f" and {len(spans) - _LINES_NAMED} more" if len(spans) > _LINES_NAMED else ""
     least = "at least " if len(spans) == _count_limit(spans[0]) > 2 else ""
     how = "" if exactly else " (ignoring whitespace)"
     return EditRefused(
         f"The text to replace was found {least}{len(spans)} times{how}, at lines {', '.join(lines)}{more}.",
         f"Add surrounding lines{or_else or ' to make it unique, or set replaceAll to change every place'}.\n"
-        f"{_quote_spans(text, spans[:_QUOTED])}",
+        f"{_quote_spans(text, spans[:_PLACES_QUOTED])}",
     )
 
 
@@ -260,17 +260,18 @@ def quote_nearest(text: str, old: str) -> str:
         return "It is only whitespace; give the text around it."
     lines = text.split("\n")
     stripped = [line.strip()[:2000] for line in lines]
-    best = _most_alike(key[:2000], stripped)
+    best = _find_most_alike(key[:2000], stripped)
     at = best - probe if best is not None else _guess_line(old_lines, stripped)
     if at is None:
         return "Nothing in the file resembles it; read the file again."
     begin = max(0, at)
     excerpt = lines[begin : begin + min(len(old_lines), 12)]
     listing = "\n".join(f"{begin + index + 1}: {line[:300]}" for index, line in enumerate(excerpt))
-    return f"The closest match is:\n{listing}\n{_difference(old_lines, lines[begin : begin + len(old_lines)], begin)}"
+    difference = _describe_difference(old_lines, lines[begin : begin + len(old_lines)], begin)
+    return f"The closest match is:\n{listing}\n{difference}"
 
 
-def _most_alike(key: str, lines: Sequence[str]) -> int | None:
+def _find_most_alike(key: str, lines: Sequence[str]) -> int | None:
     """Return the index of the line most similar to the key, or None; of very many lines only the first are compared."""
     from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
@@ -297,10 +298,10 @@ def _guess_line(old_lines: Sequence[str], stripped: Sequence[str]) -> int | None
     numbered = ((index, line.strip()) for index, line in enumerate(old_lines) if line.strip() in first)
     matches = [(len(line), first[line] - index) for index, line in numbered]
     length, at = max(matches, default=(0, 0))
-    return at if length >= _TELLING else None
+    return at if length >= _LOCATING else None
 
 
-def _difference(old_lines: Sequence[str], there: Sequence[str], begin: int) -> str:
+def _describe_difference(old_lines: Sequence[str], there: Sequence[str], begin: int) -> str:
     blanks = ""
     for index, line in enumerate(old_lines):
         if index >= len(there):

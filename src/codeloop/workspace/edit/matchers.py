@@ -16,7 +16,7 @@ Matcher = Callable[[str, str], Iterator[Span]]
 
 _MIDDLE = 0.7  # how alike the lines between two equal edge lines must be, 0 to 1
 _LINES = 0.75  # the share of lines that must be equal when an edge line differs
-_WHOLE = 0.8  # how alike such a block must be as a whole, 0 to 1
+_WHOLE_BLOCK = 0.8  # how alike such a block must be as a whole, 0 to 1
 _CANDIDATES = 200
 _WORK = 5_000_000  # steps of one matcher, some 50 ns each
 _CELLS = 2_000  # of a Levenshtein table that are worked out in one step
@@ -28,7 +28,7 @@ _TYPOGRAPHIC = str.maketrans(  # curly quotes, hyphens and dashes, wide and narr
 )
 _ESCAPE = re.compile(r"\\(n|t|r|\"|'|`|\$|\\)")
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r"}
-_NUMBERED = re.compile(r"[ \t]*(\d{1,9})(?:: ?|\| ?|\t|-(?: |$))")
+_LINE_NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:: ?|\| ?|\t|-(?: |$))")
 _LOOSE_SPACE = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -83,7 +83,7 @@ def match_exact_lines(content: str, old: str) -> Iterator[Span]:
 
 def match_trimmed_lines(content: str, old: str) -> Iterator[Span]:
     """Yield blocks whose lines are equal once each is stripped."""
-    yield from _blocks(content, old, str.strip)
+    yield from _find_blocks(content, old, str.strip)
 
 
 def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
@@ -91,10 +91,10 @@ def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
 
     A single line may also be found inside a longer one.
     """
-    want = [_squeeze_spaces(line) for line in _old_lines(old)]
+    want = [_squeeze_spaces(line) for line in _split_lines(old)]
     folded, plain, budget = fold(content), fold(old), Comparisons()
     is_found = False
-    for begin, end in _blocks(folded, plain, _squeeze):
+    for begin, end in _find_blocks(folded, plain, _squeeze):
         budget.spend((end - begin) // 4)
         if [_squeeze_spaces(line) for line in content[begin:end].removesuffix("\n").split("\n")] == want:
             is_found = True
@@ -102,7 +102,7 @@ def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
     tokens = _TOKEN.findall(plain)
     if is_found or "\n" in old.strip() or len(tokens) < 2:
         return
-    for start, end in _inside_lines(folded, tokens, budget):
+    for start, end in _find_inside_lines(folded, tokens, budget):
         yield _widen(content, start, end)
 
 
@@ -139,7 +139,7 @@ def match_trimmed_ends(content: str, old: str) -> Iterator[Span]:
 
 def match_block_edges(content: str, old: str) -> Iterator[Span]:
     """Yield blocks with the same first and last line whose lines between are alike (Levenshtein)."""
-    want = [line.strip() for line in _old_lines(old)]
+    want = [line.strip() for line in _split_lines(old)]
     while want and not want[-1]:
         want.pop()
     skipped = next((index for index, line in enumerate(want) if line), 0)
@@ -149,10 +149,10 @@ def match_block_edges(content: str, old: str) -> Iterator[Span]:
     from rapidfuzz.distance import Levenshtein
 
     lines, budget = [line.strip() for line in content.split("\n")], Comparisons()
-    starts = _line_starts(content)
+    starts = _find_line_starts(content)
     slack = max(1, len(want) // 4)
     middle = "\n".join(want[1:-1])
-    for begin in _positions(lines, want[0])[:_CANDIDATES]:
+    for begin in _find_positions(lines, want[0])[:_CANDIDATES]:
         best, size = 0.0, 0
         for count in range(max(3, len(want) - slack), len(want) + slack + 1):
             stop = begin + count
@@ -168,12 +168,12 @@ def match_block_edges(content: str, old: str) -> Iterator[Span]:
             if alike > best:
                 best, size = alike, count
         if best >= _MIDDLE:
-            yield _span(starts, begin, size, closed=old.endswith("\n"))
+            yield _make_span(starts, begin, size, closed=old.endswith("\n"))
 
 
 def match_most_lines(content: str, old: str) -> Iterator[Span]:
     """Yield blocks of as many lines in which most lines are equal, where the first or the last may have drifted."""
-    want = [line.strip() for line in _old_lines(old)]
+    want = [line.strip() for line in _split_lines(old)]
     solid = [index for index, line in enumerate(want) if line]
     if len(solid) < 4:
         return
@@ -183,8 +183,8 @@ def match_most_lines(content: str, old: str) -> Iterator[Span]:
     from rapidfuzz.distance import Levenshtein
 
     lines, budget = [line.strip() for line in content.split("\n")], Comparisons()
-    starts = _line_starts(content)
-    begins = {at - anchor for anchor in anchors for at in _positions(lines, want[anchor])[:_CANDIDATES]}
+    starts = _find_line_starts(content)
+    begins = {at - anchor for anchor in anchors for at in _find_positions(lines, want[anchor])[:_CANDIDATES]}
     text = "\n".join(want)
     for begin in sorted(begins):
         block = lines[begin : begin + len(want)] if begin >= 0 else []
@@ -196,8 +196,8 @@ def match_most_lines(content: str, old: str) -> Iterator[Span]:
             continue
         there = "\n".join(block)
         budget.compare(text, there)
-        if Levenshtein.normalized_similarity(text, there, score_cutoff=_WHOLE) >= _WHOLE:
-            yield _span(starts, begin, len(want), closed=old.endswith("\n"))
+        if Levenshtein.normalized_similarity(text, there, score_cutoff=_WHOLE_BLOCK) >= _WHOLE_BLOCK:
+            yield _make_span(starts, begin, len(want), closed=old.endswith("\n"))
 
 
 CASCADE: tuple[Matcher, ...] = (
@@ -239,11 +239,11 @@ def fold(text: str) -> str:
     return text if text.isascii() else text.translate(_TYPOGRAPHIC)
 
 
-def _backslashes(text: str) -> str:
+def _undo_backslashes(text: str) -> str:
     return _ESCAPE.sub(lambda match: _PLAIN.get(match[1], match[1]), text)
 
 
-def _entities(text: str) -> str:
+def _undo_entities(text: str) -> str:
     for name, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&")):
         text = text.replace(name, char)
     return text
@@ -255,31 +255,31 @@ def strip_numbers(text: str) -> str:
     Each line has one, or those that have are numbered upwards: in a block of grep only matches and the first line are.
     """
     lines = text.split("\n")
-    numbers = [int(found[1]) for line in lines if (found := _NUMBERED.match(line))]
-    is_numbered = all(_NUMBERED.match(line) for line in lines if line.strip())
+    numbers = [int(found[1]) for line in lines if (found := _LINE_NUMBER.match(line))]
+    is_numbered = all(_LINE_NUMBER.match(line) for line in lines if line.strip())
     if not is_numbered and any(number >= after for number, after in pairwise(numbers)):
         return text
-    return "\n".join(_NUMBERED.sub("", line, count=1) for line in lines)
+    return "\n".join(_LINE_NUMBER.sub("", line, count=1) for line in lines)
 
 
-VARIANTS: tuple[Callable[[str], str], ...] = (_backslashes, _entities, strip_numbers)
+VARIANTS: tuple[Callable[[str], str], ...] = (_undo_backslashes, _undo_entities, strip_numbers)
 """Functions that undo how a text is disfigured between a file and a model's call."""
 
 
-def _old_lines(old: str) -> list[str]:
+def _split_lines(old: str) -> list[str]:
     return old.removesuffix("\n").split("\n")
 
 
-def _positions(lines: Sequence[str], text: str) -> list[int]:
+def _find_positions(lines: Sequence[str], text: str) -> list[int]:
     return [index for index, line in enumerate(lines) if line == text]
 
 
-def _blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]:
+def _find_blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]:
     """Yield the spans of whole lines.
 
     Each distinct line is mapped to one character, so that blocks are found as text.
     """
-    want = [key(line) for line in _old_lines(old)]
+    want = [key(line) for line in _split_lines(old)]
     anchor = max(want, key=len)
     if not anchor.strip() or (key is not _squeeze and anchor not in content):
         return
@@ -289,25 +289,25 @@ def _blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]
     have = "".join([kinds.get(key(line), "\0") for line in content.split("\n")])
     starts: list[int] = []
     for begin, _ in match_exact(have, "".join(map(kinds.__getitem__, want))):
-        starts = starts or _line_starts(content)
-        yield _span(starts, begin, len(want), closed=old.endswith("\n"))
+        starts = starts or _find_line_starts(content)
+        yield _make_span(starts, begin, len(want), closed=old.endswith("\n"))
 
 
-def _line_starts(content: str) -> list[int]:
+def _find_line_starts(content: str) -> list[int]:
     """Return the offset of each line's start, and the end of the text."""
     return [0, *accumulate(len(line) + 1 for line in content.split("\n"))]
 
 
-def _span(starts: Sequence[int], begin: int, count: int, *, closed: bool) -> Span:
+def _make_span(starts: Sequence[int], begin: int, count: int, *, closed: bool) -> Span:
     """Return the offsets of whole lines; `closed` takes the last line's end with them."""
     return starts[begin], min(starts[begin + count] - (0 if closed else 1), starts[-1] - 1)
 
 
-def _inside_lines(content: str, tokens: Sequence[str], budget: Comparisons) -> Iterator[Span]:
+def _find_inside_lines(content: str, tokens: Sequence[str], budget: Comparisons) -> Iterator[Span]:
     """Yield where the tokens follow one another on a line, with any blanks between them."""
     text, fits = "".join(tokens), re.compile(_join_tokens(tokens)).match
     end = 0
-    for start, stop in pairwise(_line_starts(content)):
+    for start, stop in pairwise(_find_line_starts(content)):
         line = content[start : stop - 1]
         if text not in (squeezed := _squeeze(line)):
             continue

@@ -59,7 +59,7 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
     """Apply one hunk after offset `done` of the text; returns the result and the offset after the hunk."""
     source = NormalizedText(content)
     text = source.text
-    start, after = _after_sections(text, hunk, done)
+    start, after = _find_section(text, hunk, done)
     if not hunk.old:
         return _insert_lines(source, hunk, after)
     if hunk.old == hunk.new:
@@ -101,7 +101,7 @@ def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
     return spans[far.index(best)]
 
 
-def _after_sections(text: str, hunk: Hunk, end: int) -> Span:
+def _find_section(text: str, hunk: Hunk, end: int) -> Span:
     """Return the span of the last `@@` line of a hunk, from `end` on; a unified diff's section is only a remark.
 
     The first of them must be unique; each further one is the first after the one before.

@@ -46,11 +46,11 @@ def parse(text: str) -> list[Operation]:
     lines = _unwrap(text.replace("\r\n", "\n").split("\n"))
     begin = next((index for index, line in enumerate(lines) if line.strip() == "*** Begin Patch"), None)
     if begin is not None:
-        operations = _Envelope(lines, begin + 1).operations()
+        operations = _Envelope(lines, begin + 1).read_operations()
     elif any(line.startswith("*** ") for line in lines):
         raise BadPatch("line 1: the patch has no `*** Begin Patch` line")
     else:
-        operations = _Unified(lines).operations()
+        operations = _Unified(lines).read_operations()
     if not operations:
         raise BadPatch("the patch names no file; begin it with `*** Begin Patch`, then `*** Update File: path`")
     return operations
@@ -84,7 +84,7 @@ class _Envelope:
         self._solid = _solid(lines)
         self._at = at
 
-    def operations(self) -> list[Operation]:
+    def read_operations(self) -> list[Operation]:
         operations: list[Operation] = []
         while self._at < len(self._lines):
             line = self._lines[self._at].rstrip()
@@ -100,19 +100,19 @@ class _Envelope:
                     f"line {self._at}: expected `*** Add File: path`, `*** Update File: path`, "
                     f"`*** Delete File: path` or `*** End Patch`, found {line[:100]!r}"
                 )
-            operations.append(self._operation(kind, path))
+            operations.append(self._read_operation(kind, path))
         raise BadPatch(f"line {len(self._lines)}: the patch ends without `*** End Patch`; it may be cut off")
 
-    def _operation(self, kind: str, path: str) -> Operation:
+    def _read_operation(self, kind: str, path: str) -> Operation:
         match kind:
             case "*** Add File":
-                return Add(path, self._read_added())
+                return Add(path, self._read_new_file())
             case "*** Delete File":
                 return Delete(path)
             case _:
-                return self._update(path)
+                return self._read_update(path)
 
-    def _read_added(self) -> str:
+    def _read_new_file(self) -> str:
         lines: list[str] = []
         while self._at < len(self._lines) and not self._lines[self._at].startswith("*** "):
             line = self._lines[self._at]
@@ -123,7 +123,7 @@ class _Envelope:
                 raise BadPatch(f"line {self._at}: every line of an added file begins with `+`, found {line[:100]!r}")
         return "".join(lines)
 
-    def _update(self, path: str) -> Update:
+    def _read_update(self, path: str) -> Update:
         move_to = None
         if self._at < len(self._lines) and self._lines[self._at].startswith("*** Move to: "):
             move_to = self._lines[self._at].removeprefix("*** Move to: ").strip()
@@ -137,7 +137,7 @@ class _Envelope:
             if not line.strip() and self._ends_here():
                 self._at += 1
                 continue
-            hunks.append(self._hunk())
+            hunks.append(self._read_hunk())
         if not hunks and move_to is None:
             raise BadPatch(f"line {start}: the update of {path} has no hunk")
         return Update(path, tuple(hunks), move_to)
@@ -146,7 +146,7 @@ class _Envelope:
         at = self._solid[self._at]
         return at == len(self._lines) or self._lines[at].startswith(("*** ", "@@"))
 
-    def _hunk(self) -> Hunk:
+    def _read_hunk(self) -> Hunk:
         sections: list[str] = []
         source = self._at + 1
         line_number = 0
@@ -172,7 +172,7 @@ class _Envelope:
             self._at += 1
             if line.startswith(_NO_END[:2]):
                 continue
-            changed = _take(line, old, new, self._at) or changed
+            changed = _add_line(line, old, new, self._at) or changed
         at_end = self._at < len(self._lines) and self._lines[self._at].rstrip() == "*** End of File"
         self._at += at_end
         if not changed:
@@ -180,7 +180,7 @@ class _Envelope:
         return Hunk(tuple(old), tuple(new), tuple(sections), line_number, at_end, source)
 
 
-def _take(line: str, old: list[str], new: list[str], number: int) -> bool:
+def _add_line(line: str, old: list[str], new: list[str], number: int) -> bool:
     """Add a hunk's line to its old side, new side or both; return whether it is a change."""
     mark, body = line[:1], line[1:]
     match mark:
@@ -205,7 +205,7 @@ class _Unified:
         self._at = 0
         self._renames: dict[str, str] = {}
 
-    def operations(self) -> list[Operation]:
+    def read_operations(self) -> list[Operation]:
         operations: list[Operation] = []
         while self._at < len(self._lines):
             line = self._lines[self._at]
@@ -216,7 +216,7 @@ class _Unified:
             elif line.startswith("rename to "):
                 operations.append(Update(self._renames.pop("from", ""), (), line.removeprefix("rename to ").strip()))
             elif line.startswith("--- ") and self._peek_line().startswith("+++ "):
-                operations.append(self._file(operations))
+                operations.append(self._read_file(operations))
                 continue
             elif line.startswith("@@ ") and not operations:
                 raise BadPatch(f"line {self._at + 1}: a hunk before any `--- path` and `+++ path` lines")
@@ -226,13 +226,13 @@ class _Unified:
     def _peek_line(self) -> str:
         return self._lines[self._at + 1] if self._at + 1 < len(self._lines) else ""
 
-    def _file(self, operations: list[Operation]) -> Operation:
-        before, after = _name(self._lines[self._at][4:], "a/"), _name(self._peek_line()[4:], "b/")
+    def _read_file(self, operations: list[Operation]) -> Operation:
+        before, after = _read_name(self._lines[self._at][4:], "a/"), _read_name(self._peek_line()[4:], "b/")
         head = self._at + 1
         self._at += 2
         hunks: list[Hunk] = []
         while self._at < len(self._lines) and self._lines[self._at].startswith("@@"):
-            hunks.append(self._hunk())
+            hunks.append(self._read_hunk())
         if not hunks:
             raise BadPatch(f"line {head}: no `@@ -line,count +line,count @@` after the names of the files")
         if before == "/dev/null":
@@ -243,7 +243,7 @@ class _Unified:
             operations.pop()
         return Update(before, tuple(hunks), after if after != before else None)
 
-    def _hunk(self) -> Hunk:
+    def _read_hunk(self) -> Hunk:
         head = self._lines[self._at]
         match = _RANGE.match(head)
         source = self._at + 1
@@ -253,7 +253,7 @@ class _Unified:
             line = self._lines[self._at]
             self._at += 1
             if not line.startswith(_NO_END[:2]):
-                changed = _take(line, old, new, self._at) or changed
+                changed = _add_line(line, old, new, self._at) or changed
         if not changed:
             raise BadPatch(f"line {source}: the hunk has no `+` or `-` line")
         return Hunk(tuple(old), tuple(new), (), int(match[1]) if match else 0, source=source)
@@ -274,6 +274,6 @@ class _Unified:
         return line.startswith("--- ") and self._peek_line().startswith("+++ ") and third.startswith("@@")
 
 
-def _name(text: str, prefix: str) -> str:
+def _read_name(text: str, prefix: str) -> str:
     name = text.partition("\t")[0].strip()
     return name.removeprefix(prefix) if name != "/dev/null" else name

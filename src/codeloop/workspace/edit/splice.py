@@ -12,9 +12,9 @@ _WORK = 1_000_000  # comparisons of lines
 
 
 class LineChange(Struct, frozen=True):
-    """Lines of the old text that a new text replaces, and the file's lines that they match."""
+    """Lines of the old text that a new text replaces, as the model `remembered` them and as they are `there`."""
 
-    wanted: tuple[str, ...]
+    remembered: tuple[str, ...]
     there: tuple[str, ...]
 
 
@@ -32,8 +32,8 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
     old_lines, new_lines = old.split("\n"), _match_end(segment, old, new).split("\n")
     if len(have) > 1 and not have[-1] and old_lines[-1] and not new_lines[-1]:
         old_lines.append("")
-    edges = _edges(old_lines, have)
-    indent = Indentation(_pairs(old_lines, have, edges))
+    edges = _find_edges(old_lines, have)
+    indent = Indentation(_pair_indents(old_lines, have, edges))
     *body, tail = source.slice(start, end).split("\n")
     own = [(line.removesuffix("\r"), "\r\n" if line.endswith("\r") else "\n") for line in body]
     own.append((tail, line_end))
@@ -45,7 +45,7 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
             neighbours = [*zip(old_lines[i1:i2], edges[i1:i2], strict=True), *[("", -1)] * (j2 - j1)]
             for line, (was, at) in zip(new_lines[j1:j2], neighbours, strict=False):
                 same = at >= 0 and line.strip() and was.strip() and _indent(line) == _indent(was)
-                indented = _indent(have[at]) + line.lstrip(" \t") if same and at < len(have) else indent.move(line)
+                indented = _indent(have[at]) + line.lstrip(" \t") if same and at < len(have) else indent.reindent(line)
                 pieces.append((indented, line_end))
     return "".join(text + ending for text, ending in pieces[:-1]) + (pieces[-1][0] if pieces else "")
 
@@ -53,7 +53,7 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
 def find_replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
     """Return the lines that an edit would remove from an approximate match, for a last comparison."""
     have, old_lines = segment.split("\n"), old.split("\n")
-    edges = _edges(old_lines, have)
+    edges = _find_edges(old_lines, have)
     return [
         LineChange(tuple(old_lines[i1:i2]), tuple(have[edges[i1] : edges[i2]]))
         for tag, i1, i2, _, _ in changes(old_lines, new.split("\n"))
@@ -62,13 +62,13 @@ def find_replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
 
 
 def _match_end(segment: str, old: str, new: str) -> str:
-    """Keep a file without a final line end so, though both texts end with one."""
+    """Drop the final line end of `new` where the file has none, although `old` and `new` both end with one."""
     if old.endswith("\n") and new.endswith("\n") and not segment.endswith("\n"):
         return new.removesuffix("\n")
     return new
 
 
-def _edges(old: Sequence[str], have: Sequence[str]) -> list[int]:
+def _find_edges(old: Sequence[str], have: Sequence[str]) -> list[int]:
     """Return, for each line of the old text and its end, where in the file's lines it begins."""
     if len(old) == len(have):
         return list(range(len(old) + 1))
@@ -81,7 +81,7 @@ def _edges(old: Sequence[str], have: Sequence[str]) -> list[int]:
     return edges
 
 
-def _pairs(old: Sequence[str], have: Sequence[str], edges: Sequence[int]) -> list[tuple[str, str]]:
+def _pair_indents(old: Sequence[str], have: Sequence[str], edges: Sequence[int]) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for index, line in enumerate(old):
         if edges[index + 1] - edges[index] == 1:
@@ -96,7 +96,7 @@ def _indent(line: str) -> str:
 
 
 class Indentation:
-    """Carries the model's indentation over to the file's, learnt from pairs of lines (the model's, the file's)."""
+    """Converts the model's indentation to the file's, learnt from pairs of indents (the model's, the file's)."""
 
     __slots__ = ("_cache", "_step", "_unit")
 
@@ -104,16 +104,16 @@ class Indentation:
         self._cache: dict[str, str] = {}
         for model, file in pairs:
             self._cache.setdefault(model, file)
-        self._unit, self._step = _scale(self._cache)
+        self._unit, self._step = _learn_step(self._cache)
 
-    def move(self, line: str) -> str:
+    def reindent(self, line: str) -> str:
         """Return a new line with the indentation that the file would have there."""
         lead = _indent(line)
         if not self._cache or all(model == file for model, file in self._cache.items()) or not line.strip():
             return line
-        return self._lead(lead) + line[len(lead) :]
+        return self._convert_lead(lead) + line[len(lead) :]
 
-    def _lead(self, lead: str) -> str:
+    def _convert_lead(self, lead: str) -> str:
         if lead in self._cache:
             return self._cache[lead]
         inner = max((model for model in self._cache if lead.startswith(model)), key=len, default=None)
@@ -135,9 +135,9 @@ class Indentation:
         return self._step * units + ("" if self._step[0] == "\t" else self._unit[:rest])
 
 
-def _scale(scaled: dict[str, str]) -> tuple[str, str]:
-    """Learn what one step of the model's indentation is in the file: four blanks, a tab; empty when it is the same."""
-    pairs = sorted(scaled.items(), key=lambda pair: len(pair[0]))
+def _learn_step(indents: dict[str, str]) -> tuple[str, str]:
+    """Learn one step of indentation, the model's and the file's (four blanks, a tab); empty where they are equal."""
+    pairs = sorted(indents.items(), key=lambda pair: len(pair[0]))
     for (model_low, file_low), (model_high, file_high) in pairwise(pairs):
         model, file = model_high[len(model_low) :], file_high[len(file_low) :]
         if model_high.startswith(model_low) and file_high.startswith(file_low) and model and file and model != file:

@@ -13,7 +13,7 @@ _LOOSE_BRACKETS = {"bash"}
 """Languages whose valid texts have unpaired brackets: `case` of a shell."""
 _MACROS = {"c", "cpp"}
 """Languages with macros, where a grammar can't tell what is valid: only brackets count."""
-_SHOWN = 60
+_EXCERPT = 60
 """Characters of an unexpected text."""
 
 
@@ -32,9 +32,9 @@ def explain_error(root: Node, text: str, language: str) -> tuple[int, str] | Non
     missing = next((each for each in leaves if each.is_missing), None)
     error = next((each for each in leaves if each.is_error), None)
     if error is None or (missing is not None and missing.start_byte <= error.start_byte):
-        return None if missing is None else (min(_line(missing), last), f"`{missing.type}` is missing {as_read}")
-    excerpt = (error.text or b"").decode(errors="replace").strip().split("\n")[0][:_SHOWN]
-    return _line(error), f"`{excerpt}` was not expected {as_read}"
+        return None if missing is None else (min(_find_line(missing), last), f"`{missing.type}` is missing {as_read}")
+    excerpt = (error.text or b"").decode(errors="replace").strip().split("\n")[0][:_EXCERPT]
+    return _find_line(error), f"`{excerpt}` was not expected {as_read}"
 
 
 def _find_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, str] | None:
@@ -50,18 +50,20 @@ def _find_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, st
         elif each.type in _CLOSERS.values():
             if not any(_CLOSERS[other.type] == each.type for other in above):
                 wrong = each if above else early or each
-                return _line(wrong), f"`{wrong.type}` closes nothing"
+                return _find_line(wrong), f"`{wrong.type}` closes nothing"
             opener = above.pop()
             if _CLOSERS[opener.type] != each.type:
-                return _line(opener), f"`{opener.type}` is not closed before the `{each.type}` of line {_line(each)}"
-            indent, outer = _indent(lines, each), _indent(lines, opener)
-            if lines[_line(each) - 1].lstrip().startswith(each.type):
+                return _find_line(
+                    opener
+                ), f"`{opener.type}` is not closed before the `{each.type}` of line {_find_line(each)}"
+            indent, outer = _measure_indent(lines, each), _measure_indent(lines, opener)
+            if lines[_find_line(each) - 1].lstrip().startswith(each.type):
                 unclosed = unclosed or (opener if indent < outer else None)
                 early = early or (each if indent > outer else None)
     if not above:
         return None
     wrong = unclosed or above[-1]
-    return _line(wrong), f"`{wrong.type}` is never closed"
+    return _find_line(wrong), f"`{wrong.type}` is never closed"
 
 
 def _walk(root: Node) -> Iterator[Node]:
@@ -72,10 +74,10 @@ def _walk(root: Node) -> Iterator[Node]:
         waiting += reversed(node.children)
 
 
-def _line(node: Node) -> int:
+def _find_line(node: Node) -> int:
     return node.start_point[0] + 1
 
 
-def _indent(lines: Sequence[str], node: Node) -> int:
-    line = lines[_line(node) - 1].expandtabs(4)
+def _measure_indent(lines: Sequence[str], node: Node) -> int:
+    line = lines[_find_line(node) - 1].expandtabs(4)
     return len(line) - len(line.lstrip())

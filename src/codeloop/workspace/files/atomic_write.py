@@ -29,7 +29,7 @@ class FileChanged(FileRefused):
 class Replacement(Struct, frozen=True):
     """The planned content of a file. `before`: what it must still be (None: not there). `data`: None deletes it.
 
-    `mode`: of a new file that replaces a moved one.
+    `mode`: that of a new file which takes the place of a moved one.
     """
 
     real: Path
@@ -57,28 +57,28 @@ def replace_files(replacements: Sequence[Replacement], notes: Path | None = None
 
 
 def _replace_files(replacements: Sequence[tuple[Replacement, tuple[str, str]]]) -> list[Stamp | None]:
-    staged: list[_Staged] = []
+    pending: list[_PendingReplacement] = []
     try:
-        staged.extend(_Staged(change, names) for change, names in replacements)
-        for change in staged:
+        pending.extend(_PendingReplacement(change, names) for change, names in replacements)
+        for change in pending:
             change.check()
-        replaced_files: list[_Staged] = []
+        replaced_files: list[_PendingReplacement] = []
         try:
-            for change in staged:
+            for change in pending:
                 replaced_files.append(change)
                 change.commit()
         except (OSError, FileRefused):
             for change in reversed(replaced_files):
                 change.roll_back()
             raise
-        return [change.stamp for change in staged]
+        return [change.stamp for change in pending]
     finally:
-        for change in staged:
+        for change in pending:
             change.close()
 
 
-class _Staged:
-    """One replacement under way: the folder, the new bytes in a temporary file, a second name of the old ones."""
+class _PendingReplacement:
+    """One replacement in progress: new bytes in a temporary file, old bytes under a second name."""
 
     def __init__(self, change: Replacement, names: tuple[str, str]) -> None:
         self._change = change
@@ -86,7 +86,7 @@ class _Staged:
         self._name = change.real.name
         self._new: str | None = None
         self._old: str | None = None
-        self._committed = False
+        self._is_committed = False
         self.stamp: Stamp | None = None
         with open_folder(change.real.parent, create=change.data is not None) as folder:
             self._folder = os.dup(folder)
@@ -159,7 +159,7 @@ class _Staged:
         else:
             os.replace(self._new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             self._new = None
-        self._committed = True
+        self._is_committed = True
         fault_injection.point("files.write.after")
         self._sync()
 
@@ -183,7 +183,7 @@ class _Staged:
 
     def roll_back(self) -> None:
         """Write the old bytes of the file back."""
-        if not self._committed:
+        if not self._is_committed:
             return
         if self._old is None:
             os.unlink(self._name, dir_fd=self._folder)

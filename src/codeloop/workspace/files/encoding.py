@@ -103,14 +103,14 @@ def detect(data: bytes) -> Encoding:
         if data.startswith(mark):
             return Encoding(codec, mark, lax=codec == "utf-8")
     if b"\0" in data:
-        wide = _wide(data)
+        wide = _detect_utf16(data)
         if wide is None:
             raise NotText("it is a binary file (it contains NUL bytes)")
         return wide
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
-        return _legacy(data)
+        return _detect_legacy(data)
     return UTF8
 
 
@@ -119,12 +119,12 @@ def is_binary(sample: bytes) -> bool:
     if not sample or any(sample.startswith(mark) for mark, _ in _MARKS):
         return False
     if b"\0" in sample:
-        return _wide(sample[: len(sample) // 4 * 4]) is None
+        return _detect_utf16(sample[: len(sample) // 4 * 4]) is None
     odd = sum(sample.count(byte) for byte in range(32) if byte not in b"\t\n\r\f\b\x1b")
     return odd > len(sample) * 0.3
 
 
-def _wide(data: bytes) -> Encoding | None:
+def _detect_utf16(data: bytes) -> Encoding | None:
     """UTF-16 without a mark: in Latin text every second byte is NUL."""
     sample = data[:_SAMPLE]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
@@ -139,7 +139,7 @@ def _wide(data: bytes) -> Encoding | None:
     return Encoding(codec)
 
 
-def _legacy(data: bytes) -> Encoding:
+def _detect_legacy(data: bytes) -> Encoding:
     """Not UTF-8 as a whole: UTF-8 with stray bytes, GBK, or Latin. Every choice keeps every byte."""
     guess = data[:_SAMPLE] if len(data) > _SAMPLE and _HIGH.search(data[:_SAMPLE]) else data
     loose = guess.decode("utf-8", "surrogateescape")

@@ -18,7 +18,7 @@ _OPTIONAL = 0x20
 _TRANSPARENCY = b"tRNS"
 
 
-def without_optional_chunks(data: bytes) -> bytes | None:
+def drop_optional_chunks(data: bytes) -> bytes | None:
     """Return an image without its optional chunks; its transparency stays if it is valid.
 
     None: it is not made of whole chunks.
@@ -89,15 +89,15 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
     try:
         image, original = _decode(data, media.mime, side)
     except ImageRefused:
-        sound = without_optional_chunks(data) if media.mime == "image/png" else None
+        sound = drop_optional_chunks(data) if media.mime == "image/png" else None
         if sound is None or sound == data:
             raise
         return fit_image(sound, side, size)
-    upright = _orientation(image) in {0, 1}
+    upright = _read_orientation(image) in {0, 1}
     if upright and max(original) <= side and len(data) <= size:
         return FittedImage(media.mime, data, original)
     try:
-        image = _eight_bits(image)
+        image = _to_eight_bits(image)
         image.thumbnail((side, side), reducing_gap=2.0)
         if not upright:
             from PIL import ImageOps
@@ -108,7 +108,7 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
         raise ImageRefused(f"its kind of pixels ({image.mode}) can't be scaled: {error}. Convert it first") from error
 
 
-def _orientation(image: "Image") -> int:
+def _read_orientation(image: "Image") -> int:
     """Return a picture's EXIF orientation (1 to 8); 1 when the EXIF data is broken, since it is only metadata."""
     try:
         return int(image.getexif().get(_ORIENTATION, 1))
@@ -116,7 +116,7 @@ def _orientation(image: "Image") -> int:
         return 1
 
 
-def _eight_bits(image: "Image") -> "Image":
+def _to_eight_bits(image: "Image") -> "Image":
     """Convert a single-channel picture of 16 bits or more to 8-bit grey; return any other unchanged."""
     if image.mode[:1] not in {"I", "F"}:
         return image
@@ -182,7 +182,7 @@ def _fit_size(image: "Image", original: Size, mime: str, size: int) -> FittedIma
 def _encode(image: "Image", form: str, quality: int) -> bytes:
     has_alpha = "A" in image.getbands() or "transparency" in image.info
     if form == "JPEG" and has_alpha:
-        image = _on_white(image)
+        image = _paste_on_white(image)
     elif form in _PLAIN_MODES and image.mode not in _PLAIN_MODES[form]:
         image = image.convert("RGBA" if has_alpha else "RGB")
     out = BytesIO()
@@ -191,7 +191,7 @@ def _encode(image: "Image", form: str, quality: int) -> bytes:
     return out.getvalue()
 
 
-def _on_white(image: "Image") -> "Image":
+def _paste_on_white(image: "Image") -> "Image":
     from PIL import Image
 
     layered = image.convert("RGBA")

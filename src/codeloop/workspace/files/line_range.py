@@ -45,14 +45,14 @@ def read_lines(real: Path, first: int, limit: int) -> LineRange:
         if is_binary(sample):
             raise NotText(f"{real} is a binary file.", "Look at it with a command instead.")
         encoding = _detect_encoding(sample)
-        hashed = blake2b(digest_size=16)
-        chunks = _chunks(fd, encoding, hashed.update)
+        digest = blake2b(digest_size=16)
+        chunks = _read_chunks(fd, encoding, digest.update)
         reader = _Reader(first, limit)
         for chunk in chunks:
             reader.feed(chunk)
         reader.finish()
         is_complete = os.lseek(fd, 0, os.SEEK_CUR) >= info.st_size
-        stamp = Stamp(info.st_mtime_ns, info.st_size, hashed.digest() if is_complete else None)
+        stamp = Stamp(info.st_mtime_ns, info.st_size, digest.digest() if is_complete else None)
     codec = encoding.codec if encoding.codec in {"gb18030", "cp1252", "latin-1"} else "utf-8"
     lines = tuple(_cut_line(line, codec) for line in reader.lines)
     return LineRange(lines, first, reader.count if is_complete else None, reader.cut, stamp)
@@ -73,7 +73,7 @@ def _detect_encoding(sample: bytes) -> Encoding:
         return Encoding("utf-8", lax=True)
 
 
-def _chunks(fd: int, encoding: Encoding, seen: Callable[[bytes], None]) -> Iterator[bytes]:
+def _read_chunks(fd: int, encoding: Encoding, on_read: Callable[[bytes], None]) -> Iterator[bytes]:
     """Return the bytes of the text without the mark, wide encodings as UTF-8, up to the scan limit."""
     wide = codecs.getincrementaldecoder(encoding.codec)("replace") if encoding.codec.startswith("utf-") else None
     skip = len(encoding.mark)
@@ -83,7 +83,7 @@ def _chunks(fd: int, encoding: Encoding, seen: Callable[[bytes], None]) -> Itera
         if not chunk:
             break
         size += len(chunk)
-        seen(chunk)
+        on_read(chunk)
         body = chunk[skip:]
         skip = 0
         yield wide.decode(body).encode("utf-8", "replace") if wide and encoding.codec != "utf-8" else body

@@ -42,19 +42,19 @@ def inspect(data: bytes) -> Media | None:
     return Media(mime, size if size and min(size) > 0 else None)
 
 
-def _png(data: bytes) -> Size | None:
+def _read_png_size(data: bytes) -> Size | None:
     if data[12:16] != b"IHDR" or b"IEND" not in data[-64:]:
         return None
     width, height = struct.unpack(">II", data[16:24])
     return width, height
 
 
-def _gif(data: bytes) -> Size:
+def _read_gif_size(data: bytes) -> Size:
     width, height = struct.unpack("<HH", data[6:10])
     return width, height
 
 
-def _jpeg(data: bytes) -> Size | None:
+def _read_jpeg_size(data: bytes) -> Size | None:
     at = 2
     while at + 4 <= len(data):
         if data[at] != 0xFF:
@@ -72,7 +72,7 @@ def _jpeg(data: bytes) -> Size | None:
     return None
 
 
-def _webp(data: bytes) -> Size | None:
+def _read_webp_size(data: bytes) -> Size | None:
     kind = data[12:16]
     if kind == b"VP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
@@ -93,8 +93,8 @@ _MAGIC = (
     (b"%PDF-", "application/pdf"),
 )
 _SIZES: dict[str, Callable[[bytes], Size | None]] = {
-    "image/png": _png,
-    "image/jpeg": _jpeg,
-    "image/gif": _gif,
-    "image/webp": _webp,
+    "image/png": _read_png_size,
+    "image/jpeg": _read_jpeg_size,
+    "image/gif": _read_gif_size,
+    "image/webp": _read_webp_size,
 }

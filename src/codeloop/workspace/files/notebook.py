@@ -40,11 +40,11 @@ def render(data: bytes) -> str | None:
         notebook = msgspec.json.decode(data, type=_Notebook)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    blocks = ["\n".join(_cell(number, cell)) for number, cell in enumerate(notebook.cells, 1)]
+    blocks = ["\n".join(_format_cell(number, cell)) for number, cell in enumerate(notebook.cells, 1)]
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-def _cell(number: int, cell: _Cell) -> Iterator[str]:
+def _format_cell(number: int, cell: _Cell) -> Iterator[str]:
     yield f"[cell {number}: {cell.cell_type}]"
     yield _join(cell.source)
     for output in cell.outputs:

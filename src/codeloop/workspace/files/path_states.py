@@ -17,17 +17,17 @@ class PathStates:
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._states: dict[str, _State] | None = {path: _state(path) for path in paths}
+        self._states: dict[str, _State] | None = {path: _read_state(path) for path in paths}
         newest = max((state[0] for state in self._states.values() if state is not None), default=0)
         if newest > time.time_ns() - _TICK:
             self._states = None  # what changes next could leave the same time
 
     def are_same(self) -> bool:
         """Return whether each path is as it was; False, too, where that can't be known."""
-        return self._states is not None and all(_state(path) == state for path, state in self._states.items())
+        return self._states is not None and all(_read_state(path) == state for path, state in self._states.items())
 
 
-def _state(path: str) -> _State:
+def _read_state(path: str) -> _State:
     try:
         status = os.lstat(path)
     except OSError:

@@ -20,20 +20,20 @@ LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING,
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_FAULT = "ASGI callable returned without completing handshake"
 """uvicorn's message for a WebSocket that was refused with a status."""
-_HIDDEN = (
+_SECRETS = (
     r"(?i)\b(sk-|ghp_|gho_|github_pat_|xox[abp]-|AKIA|AIza|ya29\.)[\w-]{8,}|(?<=bearer )\S+|(?<=basic )[\w+/=]{8,}"
     r"|((?:api[_-]?key|token|password|secret)[\"']?\s*[:=]\s*[\"']?)[^\s\"',&]{6,}"
 )
 _USER_IN_URL = r"(?<=://)[^\s/@]+@|(?<=[?&])([\w-]+=)[^\s&#]+"
-_EXPECTED = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
+_NO_CRASH = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 """Exceptions that end a process without a crash."""
 
 
-def _without_secrets(text: str) -> str:
+def _hide_secrets(text: str) -> str:
     """Redact what looks like a key, a user in a URL, or the values of a URL's query."""
     from codeloop.kit.text.secrets import HIDDEN, SecretHider
 
-    text = re.sub(_HIDDEN, lambda match: f"{match[2] or ''}{HIDDEN}", SecretHider().hide(text))
+    text = re.sub(_SECRETS, lambda match: f"{match[2] or ''}{HIDDEN}", SecretHider().hide(text))
     return re.sub(_USER_IN_URL, lambda match: f"{match[1] or ''}[hidden]" + ("" if match[1] else "@"), text)
 
 
@@ -42,7 +42,7 @@ class SafeFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return an entry as a line."""
-        return escape_controls(_without_secrets(super().format(record)))
+        return escape_controls(_hide_secrets(super().format(record)))
 
 
 class FileLog(logging.Handler):
@@ -60,9 +60,9 @@ class FileLog(logging.Handler):
         self.addFilter(lambda record: not str(record.msg).startswith(_NO_FAULT))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write an entry."""
+        """Append an entry."""
         with suppress(OSError, TypeError, ValueError):
-            entry = escape_controls(_without_secrets(self.format(record)))[: SERVER_LOG_LINE.value]
+            entry = escape_controls(_hide_secrets(self.format(record)))[: SERVER_LOG_LINE.value]
             self._append(entry.encode("utf-8", "replace") + b"\n")
 
     def _append(self, entry: bytes) -> None:
@@ -101,7 +101,7 @@ def log_to_file(folder: Path, level: str, name: str = "server.log", *, is_printe
         yield handler.path
     finally:
         error = sys.exc_info()[1]
-        if error is not None and not isinstance(error, _EXPECTED):
+        if error is not None and not isinstance(error, _NO_CRASH):
             own.critical("crashed: %s", " ".join(traceback.format_exception(error)))
         for each, old, propagates in before:
             each.removeHandler(handler)

@@ -9,8 +9,8 @@ from weakref import WeakValueDictionary
 
 from codeloop.workspace.files.safe_open import FileRefused, Stamp, load
 
-_LOOKED_AT = 500  # files, those read last
-_COMPARED = 1024 * 1024  # bytes; larger files are compared by time alone
+_MOST_FILES = 500  # files, those read last
+_MOST_COMPARED = 1024 * 1024  # bytes; larger files are compared by time alone
 _State = tuple[int, int] | None
 """Modification time in ns and size in bytes; None: there is no such file."""
 
@@ -83,7 +83,7 @@ class ReadLog:
         return {real: state is not None for real, state in waiting.items()}
 
     def before_own(self, session_id: str) -> None:
-        """Call before a command of the session that may change files: what differs now was changed by others."""
+        """Call before a command of the session that may change files: what changed until now, others changed."""
         self._own.add(session_id)
         self._note(session_id)
 
@@ -102,15 +102,15 @@ class ReadLog:
 
     def _differing(self, session_id: str) -> Iterator[tuple[Path, _State]]:
         """Yield the files that differ from what the session read and from what was noted last."""
-        files = islice((key for key in self._latest_first() if key[0] == session_id), _LOOKED_AT)
+        files = islice((key for key in self._latest_first() if key[0] == session_id), _MOST_FILES)
         for key in files:
-            seen, state = self._read_stamps.get(key), _state(key[1])
-            if seen is None:  # it was deleted meanwhile
+            stamp, state = self._read_stamps.get(key), _read_state(key[1])
+            if stamp is None:  # it was deleted meanwhile
                 continue
-            if state == (seen.mtime_ns, seen.size):
+            if state == (stamp.mtime_ns, stamp.size):
                 self._reported.pop(key, None)
             elif key not in self._reported or self._reported[key] != state:
-                if _is_same(key[1], state, seen):
+                if _is_same(key[1], state, stamp):
                     self._reported[key] = state
                 else:
                     yield key[1], state
@@ -141,7 +141,7 @@ class ReadLog:
         return lock
 
 
-def _state(real: Path) -> _State:
+def _read_state(real: Path) -> _State:
     try:
         status = real.lstat()
     except OSError:
@@ -149,10 +149,10 @@ def _state(real: Path) -> _State:
     return status.st_mtime_ns, status.st_size
 
 
-def _is_same(real: Path, state: _State, seen: Stamp) -> bool:
+def _is_same(real: Path, state: _State, stamp: Stamp) -> bool:
     """Return whether a rewritten file still holds what was read; False when that is too slow to find out."""
-    if state is None or state[1] != seen.size or seen.digest is None or seen.size > _COMPARED:
+    if state is None or state[1] != stamp.size or stamp.digest is None or stamp.size > _MOST_COMPARED:
         return False
     with suppress(FileRefused, OSError):
-        return load(real).stamp.same(seen)
+        return load(real).stamp.same(stamp)
     return False

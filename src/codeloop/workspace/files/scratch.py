@@ -26,10 +26,10 @@ def shorten_output(path: Path) -> str:
 def expand_outputs(line: str, folder: Path, directory: Path) -> str:
     """Return a shell line with the full paths of the saved outputs that it names; files in `directory` come first."""
 
-    def expand(found: re.Match[str]) -> str:
-        path = folder / found[0]
-        is_one = _PLAIN.fullmatch(str(path)) and path.is_file() and not os.path.lexists(directory / found[0])
-        return str(path) if is_one else found[0]
+    def expand(match: re.Match[str]) -> str:
+        path = folder / match[0]
+        is_one = _PLAIN.fullmatch(str(path)) and path.is_file() and not os.path.lexists(directory / match[0])
+        return str(path) if is_one else match[0]
 
     return _NAME.sub(expand, line) if "tool_" in line else line
 
@@ -85,7 +85,7 @@ def prune(folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SCRATCH_SI
     now = time.time()
     removed: list[Path] = []
     total = 0
-    for modified, length, path in sorted(_files(folder), reverse=True):
+    for modified, length, path in sorted(_list_files(folder), reverse=True):
         total += length
         if now - modified > _FRESH and (now - modified > age or total > size):
             try:
@@ -96,7 +96,7 @@ def prune(folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SCRATCH_SI
     return removed
 
 
-def _files(folder: Path) -> list[tuple[float, int, Path]]:
+def _list_files(folder: Path) -> list[tuple[float, int, Path]]:
     files: list[tuple[float, int, Path]] = []
     try:
         with os.scandir(folder) as entries:

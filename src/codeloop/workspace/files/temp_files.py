@@ -65,7 +65,7 @@ def clear(folder: Path) -> list[Path]:
     Only names of our own kind that were noted are touched. What can't be reached now is left for another time.
     """
     removed: list[Path] = []
-    for note in _notes(folder):
+    for note in _list_notes(folder):
         with suppress(OSError):
             with note.open("rb") as file:
                 boot_id, *paths = os.fsdecode(file.read(WRITE_NOTE.value)).split("\0")
@@ -76,7 +76,7 @@ def clear(folder: Path) -> list[Path]:
     return removed
 
 
-def _notes(folder: Path) -> list[Path]:
+def _list_notes(folder: Path) -> list[Path]:
     try:
         return [file for file in folder.iterdir() if NOTE.fullmatch(file.name)]
     except OSError:

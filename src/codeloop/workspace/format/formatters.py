@@ -60,38 +60,38 @@ class FormatterState(Struct, frozen=True):
 
 
 class Formatters:
-    """The formatters of a work tree. `configured`: the section `formatter`.
+    """The formatters of a work tree. `config`: the section `formatter` of the configuration.
 
     None is run in an untrusted project: its files decide what a formatter does, and may name programs.
     """
 
     def __init__(
-        self, workspace: Workspace, configured: bool | dict[str, FormatterConfig] | None, *, trusted: bool = True
+        self, workspace: Workspace, config: bool | dict[str, FormatterConfig] | None, *, trusted: bool = True
     ) -> None:
         self._workspace = workspace
-        self._is_off = configured is False or not trusted
-        self._configured = configured if isinstance(configured, dict) else {}
+        self._is_off = config is False or not trusted
+        self._configured = config if isinstance(config, dict) else {}
 
     def of(self, real: Path) -> list[Formatter]:
         """Return a file's formatters in order: all that are configured, else one that was discovered."""
         name = self._workspace.relative(real)
         if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
             return []
-        configured = [
+        formatters = [
             self._make(row, config, real, self._workspace.directory)
-            for row, config in self._iterate_configured()
-            if real.suffix in _extensions(row, config) and not config.disabled
+            for row, config in self._list_configured()
+            if real.suffix in _choose_extensions(row, config) and not config.disabled
         ]
-        return configured or [*self._discover(real)][:1]
+        return formatters or [*self._discover(real)][:1]
 
     def states(self) -> list[FormatterState]:
         """Return the state of all formatters for a file of the directory, built-in ones first."""
         folder = self._workspace.directory
-        unusable = {row.name: (row, config) for row, config in self._iterate_configured()}
+        unusable = {row.name: (row, config) for row, config in self._list_configured()}
         rows = {row.name: (row, _NOTHING) for row in ROWS}
         states: list[FormatterState] = []
         for name, (row, config) in {**rows, **unusable}.items():
-            extensions = _extensions(row, config)
+            extensions = _choose_extensions(row, config)
             is_on = bool(extensions) and not self._is_off and not config.disabled
             if is_on and (name in unusable or self._find_marker(row, folder) is not None):
                 is_on = not self._make(row, config, folder / "a", folder).missing
@@ -100,11 +100,11 @@ class Formatters:
             states.append(FormatterState(name, extensions, is_on))
         return states
 
-    def _iterate_configured(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
+    def _list_configured(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
         """Yield the configured formatters, each with the row of its name; an unknown name has an empty one."""
-        known = {row.name: row for row in ROWS}
+        rows_by_name = {row.name: row for row in ROWS}
         for name, config in self._configured.items():
-            yield known.get(name, FormatterRow(name, (), (), ())), config
+            yield rows_by_name.get(name, FormatterRow(name, (), (), ())), config
 
     def _discover(self, real: Path) -> Iterator[Formatter]:
         for row in ROWS:
@@ -115,54 +115,54 @@ class Formatters:
 
     def _find_marker(self, row: FormatterRow, start: Path) -> Path | None:
         """Return the nearest folder with a formatter's marker file, from `start` up to the work tree's top."""
-        for folder in self._folders_above(start):
+        for folder in self._list_folders_above(start):
             for marker in row.markers:
                 name, _, text = marker.partition(":")
-                if (folder / name).is_file() and (not text or text.encode() in _head(folder / name)):
+                if (folder / name).is_file() and (not text or text.encode() in _read_head(folder / name)):
                     return folder
         return None
 
-    def _folders_above(self, start: Path) -> Iterator[Path]:
+    def _list_folders_above(self, start: Path) -> Iterator[Path]:
         for folder in (start, *start.parents):
             if not self._workspace.contains(folder):
                 return
             yield folder
 
     def _make(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
-        values = {EDITION: self._edition(real.parent)} if EDITION in row.command else {}
+        values = {EDITION: self._find_edition(real.parent)} if EDITION in row.command else {}
         words = tuple(config.command or row.command)
         fine = (0, 1) if any(Path(word).name in FIXERS for word in words) else (0,)
         for name, value in (*values.items(), (FILE, str(real))):
             words = tuple(word.replace(name, value) for word in words)
-        program = self._program(words[0], real.parent) if words else None
+        program = self._find_program(words[0], real.parent) if words else None
         environment = tool_environment(self._workspace.environment, config.environment)
         missing = "" if program else (words[0] if words else "its command")
         command = (program or "", *words[1:])
         is_filter = not (config.command or row.in_place)
         return Formatter(row.name, command, folder, environment, is_filter, fine, missing, config.sandbox)
 
-    def _edition(self, start: Path) -> str:
+    def _find_edition(self, start: Path) -> str:
         """Return the Rust edition named by the nearest `Cargo.toml` that has one (a workspace has it at its top)."""
-        for folder in self._folders_above(start):
-            if match := _EDITION.search(_head(folder / "Cargo.toml")):
+        for folder in self._list_folders_above(start):
+            if match := _EDITION.search(_read_head(folder / "Cargo.toml")):
                 return match[1].decode()
         return _OLDEST
 
-    def _program(self, name: str, start: Path) -> str | None:
+    def _find_program(self, name: str, start: Path) -> str | None:
         """Find a program: in the project's own environments, the nearest first, then on the PATH."""
         if "/" in name:
             path = os.path.normpath(self._workspace.directory / from_home(name))
             return path if os.access(path, os.X_OK) else None
-        own = os.pathsep.join(str(folder / each) for folder in self._folders_above(start) for each in OWN_PROGRAMS)
+        own = os.pathsep.join(str(folder / each) for folder in self._list_folders_above(start) for each in OWN_PROGRAMS)
         path = self._workspace.environment.get("PATH")
         return find_program(name, own, in_project=True) or find_program(name, path, in_project=True)
 
 
-def _extensions(row: FormatterRow, config: FormatterConfig) -> tuple[str, ...]:
+def _choose_extensions(row: FormatterRow, config: FormatterConfig) -> tuple[str, ...]:
     return tuple(row.extensions if config.extensions is None else config.extensions)
 
 
-def _head(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     try:
         return read_start(path, _HEAD)
     except OSError:

@@ -16,7 +16,7 @@ class FormatterRow(Struct, frozen=True):
 
     `command`: its program by name, and its arguments. It reads the text on its stdin, or in `$FILE`, and writes it
     formatted on its stdout; `in_place`: it changes `$FILE` instead. `$EDITION` is that of Rust in `Cargo.toml`.
-    `markers`: files of a project that say that it is used there; `name:text`: a file of this name that has this text.
+    `markers`: files that show that a project uses it; `name:text`: a file of this name that contains this text.
     """
 
     name: str

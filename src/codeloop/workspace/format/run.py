@@ -50,18 +50,18 @@ async def format_files(
 async def _format(
     workspace: Workspace, formatters: Sequence[Formatter], real: Path, loaded: LoadedFile, deadline: float
 ) -> FormattedFile:
-    formatted = FormattedFile(loaded)
+    result = FormattedFile(loaded)
     if len(loaded.data) > FORMAT_FILE.value:
-        return formatted
+        return result
     for formatter in formatters:
         try:
-            now = await _run_formatter(workspace, formatter, real, formatted.now, deadline)
+            now = await _run_formatter(workspace, formatter, real, result.now, deadline)
         except _Failed as error:
-            formatted = replace(formatted, problems=(*formatted.problems, f"{formatter.name} {error}"))
+            result = replace(result, problems=(*result.problems, f"{formatter.name} {error}"))
         else:
-            if now.data != formatted.now.data:
-                formatted = replace(formatted, now=now, by=(*formatted.by, formatter.name))
-    return formatted
+            if now.data != result.now.data:
+                result = replace(result, now=now, by=(*result.by, formatter.name))
+    return result
 
 
 async def _run_formatter(
@@ -81,7 +81,9 @@ async def _run_formatter(
                 workspace, launch, stdin, FILE_EDIT.value, is_own=sandbox is not True, profile=profile
             )
         if result.code not in formatter.fine:
-            raise _Failed(f"failed: {_reason(result.errors or result.output.decode('utf-8', 'replace'), result.code)}")
+            raise _Failed(
+                f"failed: {_find_reason(result.errors or result.output.decode('utf-8', 'replace'), result.code)}"
+            )
         output, is_complete = result.output, True
     except TimeoutError:
         raise _Failed("took too long and was ended") from None
@@ -91,11 +93,11 @@ async def _run_formatter(
         if not formatter.is_filter and not is_complete:
             _put_back(workspace, real, before)
     if formatter.is_filter:
-        return _write(workspace, real, before, output)
-    return _read(workspace, real, before)
+        return _write_output(workspace, real, before, output)
+    return _read_result(workspace, real, before)
 
 
-def _write(workspace: Workspace, real: Path, before: LoadedFile, data: bytes) -> LoadedFile:
+def _write_output(workspace: Workspace, real: Path, before: LoadedFile, data: bytes) -> LoadedFile:
     """Write a filter's output to the file."""
     if data == before.data:
         return before
@@ -109,7 +111,7 @@ def _write(workspace: Workspace, real: Path, before: LoadedFile, data: bytes) ->
     return replace(before, data=data, stamp=stamp or Stamp(0, 0))
 
 
-def _read(workspace: Workspace, real: Path, before: LoadedFile) -> LoadedFile:
+def _read_result(workspace: Workspace, real: Path, before: LoadedFile) -> LoadedFile:
     """Read a file that a formatter changed in place; undo it when the result is no text any more."""
     try:
         now = load(real)
@@ -164,6 +166,6 @@ def _check(data: bytes, before: bytes) -> None:
         raise _Failed("returned another text")
 
 
-def _reason(text: str, code: int) -> str:
+def _find_reason(text: str, code: int) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), f"exit code {code}")
     return line if len(line) <= 200 else f"{line[:200]}..."

@@ -16,7 +16,7 @@ _REF = "refs/codeloop/move"
 
 
 class PackedWork(Wire):
-    """What a bundle holds: `head`, the commit that was checked out; `state`, one above it with all files as they were.
+    """The contents of a bundle: `head` is the commit that was checked out, `state` a commit on top with all files.
 
     `branch`: the one that was checked out.
     """
@@ -29,27 +29,29 @@ class PackedWork(Wire):
 async def pack_work(git: Git, file: Path) -> PackedWork:
     """Write a bundle of a work tree: the commits that no remote has, and its files. Nothing in it changes.
 
-    Raises WorktreeRefused: there is no commit, or a repository inside that would not go along. Raises GitFailed.
+    Raises WorktreeRefused: there is no commit, or the bundle would lack work of a repository inside. Raises GitFailed.
     """
     head = await git.commit("HEAD")
     if head is None:
         raise WorktreeRefused(f"{git.root} has no commit yet. Commit something first.")
     if below := await list_unsaved_below(git):
-        raise WorktreeRefused(f"{', '.join(below[:3])} in {git.root} would not go along. Commit and push that.")
+        raise WorktreeRefused(
+            f"{', '.join(below[:3])} in {git.root} has work that would not be moved. Commit and push that first."
+        )
     with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
         index = Path(folder, "index")
-        own = git.root / _line(await git.ask("rev-parse", "--git-path", "index"), "find the index")
+        own = git.root / _read_line(await git.ask("rev-parse", "--git-path", "index"), "find the index")
         if own.is_file():
             shutil.copyfile(own, index)
-        _line(await run_unfiltered(git, "add", "--all", index=index), "read the files")
-        tree = _line(await git.ask("write-tree", index=index), "store the files")
+        _read_line(await run_unfiltered(git, "add", "--all", index=index), "read the files")
+        tree = _read_line(await git.ask("write-tree", index=index), "store the files")
     words = (*await find_identity(git), "commit-tree", tree, "-p", head, "-m", "What was uncommitted")
-    state = _line(await git.ask(*words), "store the files")
+    state = _read_line(await git.ask(*words), "store the files")
     ref = f"{_REF}/{state}"
     try:
-        _line(await git.ask("update-ref", ref, state), "name the files")
+        _read_line(await git.ask("update-ref", ref, state), "name the files")
         words = ("bundle", "create", "--quiet", str(file), ref, "--not", "--remotes")
-        _line(await git.ask(*words, seconds=WORKTREE_TIME.seconds), "write the bundle")
+        _read_line(await git.ask(*words, seconds=WORKTREE_TIME.seconds), "write the bundle")
     finally:
         await git.ask("update-ref", "-d", ref)
     return PackedWork(head=head, state=state, branch=await git.branch())
@@ -70,11 +72,11 @@ async def take_bundle(git: Git, file: Path, work: PackedWork) -> None:
 
 async def unpack_files(tree: Git, work: PackedWork) -> None:
     """Write the files as they were into a new work tree at `head`; what was uncommitted is so again."""
-    _line(await run_unfiltered(tree, "read-tree", "--reset", "-u", work.state), "write the files")
-    _line(await run_unfiltered(tree, "read-tree", "--reset", work.head), "reset the index")
+    _read_line(await run_unfiltered(tree, "read-tree", "--reset", "-u", work.state), "write the files")
+    _read_line(await run_unfiltered(tree, "read-tree", "--reset", work.head), "reset the index")
 
 
-def _line(output: GitOutput, what: str) -> str:
+def _read_line(output: GitOutput, what: str) -> str:
     if output.code != 0:
         raise WorktreeRefused(f"git can't {what}: {describe_failure(output)}")
     return os.fsdecode(output.data).partition("\n")[0]

@@ -36,7 +36,7 @@ class ChangedFile(Struct, frozen=True):
 def read_diff(data: bytes, *, is_whole: bool = True) -> list[ChangedFile]:
     """Parse the files in their order. Not `is_whole`: the output was cut off, so the last patch is left out."""
     rows, _, text = data.partition(b"\0\0")
-    patches = _patches(text, is_whole=is_whole)
+    patches = _split_patches(text, is_whole=is_whole)
     statuses: dict[bytes, str] = {}
     counts: dict[bytes, tuple[int, int]] = {}
     fields = iter(rows.removesuffix(b"\0").split(b"\0") if rows else ())
@@ -45,7 +45,7 @@ def read_diff(data: bytes, *, is_whole: bool = True) -> list[ChangedFile]:
             statuses[next(fields, b"")] = field.rpartition(b" ")[2][:1].decode("ascii", "replace")
         else:
             added, deleted, name = field.split(b"\t", 2)
-            counts[name] = (_count(added), _count(deleted))
+            counts[name] = (_read_count(added), _read_count(deleted))
     return [
         ChangedFile(os.fsdecode(name), _STATUS.get(status, "modified"), *counts.get(name, (0, 0)), patches.get(name))
         for name, status in statuses.items()
@@ -57,31 +57,31 @@ def join_rows(files: Iterable[ChangedFile]) -> list[ChangedFile]:
     changed_files: dict[str, ChangedFile] = {}
     for file in files:
         other = changed_files.get(file.file)
-        changed_files[file.file] = file if other is None else _merge(other, file)
+        changed_files[file.file] = file if other is None else _merge_rows(other, file)
     return [changed_files[name] for name in sorted(changed_files)]
 
 
-def _merge(first: ChangedFile, second: ChangedFile) -> ChangedFile:
+def _merge_rows(first: ChangedFile, second: ChangedFile) -> ChangedFile:
     patch = None if first.patch is None or second.patch is None else first.patch + second.patch
     additions, deletions = first.additions + second.additions, first.deletions + second.deletions
     return ChangedFile(first.file, "modified", additions, deletions, patch)
 
 
-def _patches(text: bytes, *, is_whole: bool) -> dict[bytes, str]:
+def _split_patches(text: bytes, *, is_whole: bool) -> dict[bytes, str]:
     """Return the patches by file. A line that begins like a header is one: lines of content begin with a mark."""
     starts = [match.start() for match in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
     patches: dict[bytes, str] = {}
     name = b""
     for start, end in pairwise((*starts, len(text))):
         block = text[start:end]
-        name = _name(block[len(_BLOCK) : block.find(b"\n")])
+        name = _read_name(block[len(_BLOCK) : block.find(b"\n")])
         patches[name] = patches.get(name, "") + block.decode("utf-8", "replace")
     if not is_whole:
         patches.pop(name, None)
     return patches
 
 
-def _name(header: bytes) -> bytes:
+def _read_name(header: bytes) -> bytes:
     """Return the file of `a/NAME b/NAME`, where either may be quoted. Without renames, both are the same."""
     if not header.startswith(b'"'):
         return header[2 : (len(header) - 5) // 2 + 2]
@@ -93,5 +93,5 @@ def _unescape(match: re.Match[bytes]) -> bytes:
     return bytes([int(code, 8)]) if len(code) == 3 else _LETTERS.get(code, code)
 
 
-def _count(field: bytes) -> int:
+def _read_count(field: bytes) -> int:
     return int(field) if field.isdigit() else 0

@@ -12,7 +12,7 @@ from codeloop.kit.git import common_folder, git_folder
 from codeloop.kit.small_files import from_home, read_start, read_whole
 from codeloop.workspace.git.settings import read_settings
 
-_LEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+_REDIRECTING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
 _CONFIG_BYTES = 256 * 1024
 _INDEX_BYTES = 32 * 1024 * 1024
 _SECTIONS = """
@@ -40,9 +40,10 @@ _SUBMODULE = b"\0\0\xe0\0"
 
 
 class RepositoryLookup(Struct, frozen=True):
-    """The repository that git finds from a directory: why it may not be the project's own; what in it may run programs.
+    """The repository that git finds from a directory.
 
-    "": it is the project's, or there is none; read-only commands run nothing. `is_below`: the directory is not the top.
+    `foreign`: why it may not be the project's own; "" if it is, or there is none. `runs`: what in it may run programs
+    in read-only commands; "" for nothing. `is_below`: the directory is not the top of the work tree.
     """
 
     foreign: str = ""
@@ -52,7 +53,7 @@ class RepositoryLookup(Struct, frozen=True):
 
 def find_repository(directory: str, root: Path, environment: Mapping[str, str]) -> RepositoryLookup:
     """Look for the repository as git does: upwards from where it runs, a work tree or a bare one."""
-    for name in _LEADING:
+    for name in _REDIRECTING:
         if environment.get(name):
             return RepositoryLookup(f"the environment sets {name}")
     here, top = Path(os.path.realpath(directory)), Path(os.path.realpath(root))
@@ -73,7 +74,7 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
     real = Path(os.path.realpath(folder))
     if top in real.parents and real != top / ".git":
         return RepositoryLookup("the repository lies among the project's files")
-    return RepositoryLookup(runs=_what_runs(folder, top), is_below=here != top)
+    return RepositoryLookup(runs=_find_program_setting(folder, top), is_below=here != top)
 
 
 def _is_bare(folder: Path) -> bool:
@@ -84,7 +85,7 @@ def _is_bare(folder: Path) -> bool:
     return "commondir" in names or len(names) == 2
 
 
-def _what_runs(folder: Path, top: Path) -> str:
+def _find_program_setting(folder: Path, top: Path) -> str:
     common = common_folder(folder)
     hooks = common / "hooks"
     for file in (common / "config", folder / "config.worktree"):
@@ -92,7 +93,7 @@ def _what_runs(folder: Path, top: Path) -> str:
             info = file.stat()
         except OSError:
             continue
-        setting, own_hooks = _settings_that_run(file, info.st_mtime_ns, info.st_size, info.st_ino)
+        setting, own_hooks = _read_program_setting(file, info.st_mtime_ns, info.st_size, info.st_ino)
         if setting:
             return f"the repository's configuration sets {setting}, which may run programs"
         hooks = top / from_home(own_hooks) if own_hooks else hooks
@@ -121,7 +122,7 @@ def _holds_submodules(index: Path, *_stamp: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _settings_that_run(file: Path, *_stamp: int) -> tuple[str, str]:
+def _read_program_setting(file: Path, *_stamp: int) -> tuple[str, str]:
     """Return the first setting of a file that may run something, and its folder of hooks."""
     try:
         text = read_start(file, _CONFIG_BYTES).decode("utf-8", "surrogateescape")

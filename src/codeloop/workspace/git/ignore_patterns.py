@@ -41,8 +41,8 @@ class _Run:
         self._names = frozenset(line.plain for line in lines if line.plain and not line.anchored)
         self._paths = frozenset(line.plain for line in lines if line.plain and line.anchored)
         self._endings = tuple(line.ending for line in lines if line.ending)
-        self._name = _join([line.regex for line in lines if line.regex and not line.anchored])
-        self._path = _join([line.regex for line in lines if line.regex and line.anchored])
+        self._name = _join_regexes([line.regex for line in lines if line.regex and not line.anchored])
+        self._path = _join_regexes([line.regex for line in lines if line.regex and line.anchored])
 
     def matches(self, inside: str, name: str) -> bool:
         """Return whether any line matches a path relative to the folder, or its name."""
@@ -71,16 +71,16 @@ class Patterns(Struct, frozen=True, dict=True):
 
     @cached_property
     def _for_files(self) -> list[_Run]:
-        return _runs([line for line in self.lines if not line.folders_only])
+        return _group_runs([line for line in self.lines if not line.folders_only])
 
     @cached_property
     def _for_folders(self) -> list[_Run]:
-        return _runs(self.lines)
+        return _group_runs(self.lines)
 
 
 def parse(text: bytes, base: str) -> Patterns:
     """Read a .gitignore. A line that git would not understand is skipped."""
-    return Patterns(base, _lines(text.decode("utf-8", "surrogateescape").split("\n")))
+    return Patterns(base, _parse_lines(text.decode("utf-8", "surrogateescape").split("\n")))
 
 
 def parse_attributes(text: bytes, base: str, words: Iterable[str]) -> Patterns:
@@ -88,14 +88,14 @@ def parse_attributes(text: bytes, base: str, words: Iterable[str]) -> Patterns:
     attributes = tuple(words)
     rows = (line.split() or [""] for line in text.decode("utf-8", "surrogateescape").splitlines())
     names = (row[0] for row in rows if any(word.partition("=")[0] in attributes for word in row[1:]))
-    return Patterns(base, _lines(names))
+    return Patterns(base, _parse_lines(names))
 
 
-def _lines(texts: Iterable[str]) -> tuple[Pattern, ...]:
+def _parse_lines(texts: Iterable[str]) -> tuple[Pattern, ...]:
     patterns: list[Pattern] = []
     room = _WILD
     for text in texts:
-        pattern = _line(text, room)
+        pattern = _parse_line(text, room)
         if pattern is not None:
             patterns.append(pattern)
             room -= len(text) if pattern.regex else 0
@@ -125,19 +125,19 @@ def list_user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
     return (path,)
 
 
-def _runs(lines: Sequence[Pattern]) -> list[_Run]:
+def _group_runs(lines: Sequence[Pattern]) -> list[_Run]:
     """Group consecutive lines that all exclude or all include. The last run comes first."""
     return [_Run(negated, list(group)) for negated, group in groupby(lines, key=lambda line: line.negated)][::-1]
 
 
-def _join(regexes: list[str]) -> re.Pattern[str] | None:
+def _join_regexes(regexes: list[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL) if regexes else None
 
 
-def _line(line: str, room: int) -> Pattern | None:
+def _parse_line(line: str, room: int) -> Pattern | None:
     line = line.removesuffix("\r")
-    bare = line.rstrip(" ")
-    line = line[: len(bare) + bare.endswith("\\")]
+    stripped_line = line.rstrip(" ")
+    line = line[: len(stripped_line) + stripped_line.endswith("\\")]
     if not line or line.startswith("#"):
         return None
     negated = line.startswith("!")

@@ -100,24 +100,24 @@ def read_tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
 
 
 @lru_cache(maxsize=4)
-def _read_index(index: Path, looked: int, *_stamp: int) -> dict[str, dict[str, Tracked]]:
+def _read_index(index: Path, changed_at: int, *_stamp: int) -> dict[str, dict[str, Tracked]]:
     try:
-        return parse_index(read_whole(index, _LARGEST), looked)[0]
+        return parse_index(read_whole(index, _LARGEST), changed_at)[0]
     except (OSError, ValueError, IndexError):
         return {}
 
 
-def submodules(index: Path) -> tuple[str, ...]:
+def list_submodules(index: Path) -> tuple[str, ...]:
     """Return the paths that a repository tracks as other repositories; none where its index can't be read."""
     try:
         info = index.stat()
     except OSError:
         return ()
-    return _submodules(index, info.st_mtime_ns, info.st_size, info.st_ino)
+    return _list_submodules(index, info.st_mtime_ns, info.st_size, info.st_ino)
 
 
 @lru_cache(maxsize=16)
-def _submodules(index: Path, *_stamp: int) -> tuple[str, ...]:
+def _list_submodules(index: Path, *_stamp: int) -> tuple[str, ...]:
     submodules: list[str] = []
     try:
         data = read_whole(index, _LARGEST)
@@ -129,11 +129,12 @@ def _submodules(index: Path, *_stamp: int) -> tuple[str, ...]:
 
 
 def parse_index(
-    data: bytes, looked_at: int, others: list[str] | None = None
+    data: bytes, looked_at: int, submodules: list[str] | None = None
 ) -> tuple[dict[str, dict[str, Tracked]], dict[str, bytes]]:
     """Read an index of version 2 to 4: `tracked` and `trees` of a Repository.
 
-    `looked_at`: its own modification time in ns; a file as young may have changed. `others` collects the submodules.
+    `looked_at`: its own modification time in ns; a file as young may have changed. `submodules`: filled with
+    the paths of submodules.
 
     Raises ValueError when it is of another kind, or broken.
     """
@@ -156,7 +157,7 @@ def parse_index(
             intent = bool(int.from_bytes(data[here : here + 2], "big") & _INTENT)
             here += 2
         if version == 4:
-            drop, here = _offset(data, here)
+            drop, here = _read_offset(data, here)
             end = data.index(0, here)
             path = path[: len(path) - drop] + data[here:end]
             at = end + 1
@@ -164,8 +165,8 @@ def parse_index(
             end = data.index(0, here)
             path = data[here:end]
             at += (end - at + 8) // 8 * 8
-        if mode & 0o170000 == _SUBMODULE and others is not None:
-            others.append(os.fsdecode(path))
+        if mode & 0o170000 == _SUBMODULE and submodules is not None:
+            submodules.append(os.fsdecode(path))
         if flags & _STAGE or mode & 0o170000 == _SUBMODULE:
             continue
         folder, _, name = path.rpartition(b"/")
@@ -178,10 +179,10 @@ def parse_index(
         if intent or mtime >= looked_at:
             mtime = -1
         names[os.fsdecode(name)] = Tracked(blob, mode, mtime, cs * 1_000_000_000 + cn, size, inode)
-    return tracked_entries, _trees(data, at)
+    return tracked_entries, _find_trees(data, at)
 
 
-def _trees(data: bytes, at: int) -> dict[str, bytes]:
+def _find_trees(data: bytes, at: int) -> dict[str, bytes]:
     """Return the trees in the extension for them.
 
     Raises ValueError for a mandatory extension, whose name is in lower case.
@@ -218,7 +219,7 @@ def _read_trees(rows: bytes) -> dict[str, bytes]:
     return trees
 
 
-def _offset(data: bytes, at: int) -> tuple[int, int]:
+def _read_offset(data: bytes, at: int) -> tuple[int, int]:
     """Read a number of variable length as git's index version 4 has it."""
     value = data[at] & 0x7F
     while data[at] & 0x80:

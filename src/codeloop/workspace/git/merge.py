@@ -66,7 +66,7 @@ class Merging(Struct, frozen=True):
         Raises WorktreeRefused: no such branch, or its work tree has changes of its own in the way. Raises GitFailed.
         """
         git = self.trees.git
-        ours, theirs = await self._commit(into), await self._commit(branch)
+        ours, theirs = await self._find_commit(into), await self._find_commit(branch)
         base = await git.merge_base(ours, theirs)
         if base == theirs:
             return MergeResult(ours)
@@ -79,23 +79,23 @@ class Merging(Struct, frozen=True):
                 conflicts = [name for name in names if files is None or name in files]
                 if conflicts:
                     labels = {f"<<<<<<< {ours}\n": f"<<<<<<< {into}\n", f">>>>>>> {theirs}\n": f">>>>>>> {branch}\n"}
-                    shown = [await self._show(tree, name, labels) for name in dict.fromkeys(conflicts)]
+                    shown = [await self._read_marked_file(tree, name, labels) for name in dict.fromkeys(conflicts)]
                     return MergeResult(None, tuple(shown))
             elif output.code != 0:
                 raise WorktreeRefused(
                     f"git can't merge {branch} into {into}: {describe_failure(output)} (It takes git 2.38.)"
                 )
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
-            tree = tree if files is None else await self._take(ours, tree, files)
+            tree = tree if files is None else await self._build_tree(ours, tree, files)
             words = ("commit-tree", tree, *parents, "-m", message)
             new = self._check(await self.trees.run(git, *await find_identity(git), *words), "commit the merge")
         await fault_injection.reach("worktree.merge")
-        await self._move(into, ours, new)
+        await self._move_branch(into, ours, new)
         return MergeResult(new)
 
     async def rebase(self, tree: Git, onto: str) -> MergeResult:
         """Replay a work tree's commits onto a branch; with conflicts it stays as it is. Raises WorktreeRefused."""
-        await self._commit(onto)
+        await self._find_commit(onto)
         changed = await self.trees.list_changed(tree)
         if changed:
             raise WorktreeRefused(f"{tree.root} has uncommitted changes ({', '.join(changed[:3])}). Commit them first.")
@@ -104,20 +104,20 @@ class Merging(Struct, frozen=True):
         if output.code == 0:
             return MergeResult(await tree.commit("HEAD"))
         conflict_output = await tree.ask("diff", "--name-only", "--diff-filter=U", "-z")
-        found = [name for name in os.fsdecode(conflict_output.data).split("\0") if name]
-        conflicts = tuple(MarkedFile(name, _read(tree.root / name)) for name in found)
+        conflict_names = [name for name in os.fsdecode(conflict_output.data).split("\0") if name]
+        conflicts = tuple(MarkedFile(name, _read_text(tree.root / name)) for name in conflict_names)
         await self.trees.run(tree, "rebase", "--abort")
         if not conflicts:
             raise WorktreeRefused(f"git can't rebase {tree.root}: {describe_failure(output)}")
         return MergeResult(None, conflicts)
 
-    async def _commit(self, branch: str) -> str:
+    async def _find_commit(self, branch: str) -> str:
         commit = await self.trees.git.commit(_HEADS + branch)
         if commit is None:
             raise WorktreeRefused(f"There is no branch {branch}. `git branch` lists them.")
         return commit
 
-    async def _show(self, tree: str, name: str, labels: Mapping[str, str]) -> MarkedFile:
+    async def _read_marked_file(self, tree: str, name: str, labels: Mapping[str, str]) -> MarkedFile:
         """Return a file with conflicts; the labels of the marks, which are commits, are replaced."""
         data = await self.trees.git.blob(tree, name, _CONFLICT)
         if data is None or b"\0" in data:
@@ -127,7 +127,7 @@ class Merging(Struct, frozen=True):
             text = text.replace(commit, label)
         return MarkedFile(name, text)
 
-    async def _take(self, ours: str, merged: str, files: Sequence[str]) -> str:
+    async def _build_tree(self, ours: str, merged: str, files: Sequence[str]) -> str:
         """Return the tree of commit `ours` with these files taken from another tree."""
         git = self.trees.git
         with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
@@ -142,7 +142,7 @@ class Merging(Struct, frozen=True):
                 self._check(await git.ask("update-index", *words, index=index), f"take {name}")
             return self._check(await git.ask("write-tree", index=index), "write the files")
 
-    async def _move(self, branch: str, old: str, new: str) -> None:
+    async def _move_branch(self, branch: str, old: str, new: str) -> None:
         """Move a branch forward, with the files of the work tree in which it is checked out."""
         folder = await self._find_checkout(branch)
         if folder is None:
@@ -184,7 +184,7 @@ async def _list_filtered(git: Git, files: Sequence[str]) -> list[str]:
     return [name for name, value in zip(rows[::3], rows[2::3], strict=False) if value not in {"unspecified", "unset"}]
 
 
-def _read(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
             data = file.read(_CONFLICT)

@@ -26,7 +26,7 @@ class NestedRepositories:
         self._above: set[str] = set()
 
     @property
-    def shared(self) -> list[Path]:
+    def object_folders(self) -> list[Path]:
         """Their object directories."""
         return [repository.objects for repository in self._repositories.values()]
 

@@ -34,12 +34,12 @@ class GitObjects:
     def __init__(self, common: Path) -> None:
         self._folder = common / "objects"
 
-    def tree_of(self, commit: bytes) -> bytes | None:
+    def read_tree_name(self, commit: bytes) -> bytes | None:
         """Return the tree of a commit; None: it can't be read."""
         kind, data = self._read(commit) or (b"", b"")
-        return _hex(data[5:45]) if kind == b"commit" and data.startswith(b"tree ") else None
+        return _parse_hex(data[5:45]) if kind == b"commit" and data.startswith(b"tree ") else None
 
-    def rows(self, tree: bytes) -> dict[str, Row] | None:
+    def read_rows(self, tree: bytes) -> dict[str, Row] | None:
         """Return the rows of a tree by name; None: it can't be read."""
         kind, data = self._read(tree) or (b"", b"")
         if kind != b"tree":
@@ -69,7 +69,7 @@ class GitObjects:
         for index in packs:
             try:
                 with open_regular(index) as file:
-                    at = _offset_in(file, name)
+                    at = _find_offset(file, name)
                 if at is not None:
                     with open_regular(index.with_suffix(".pack")) as file:
                         return self._read_packed(file, at)
@@ -116,12 +116,12 @@ class GitObjects:
         return None
 
 
-def head_commit(folder: Path, common: Path) -> bytes | None:
+def read_head_commit(folder: Path, common: Path) -> bytes | None:
     """Return the commit that is checked out; empty: there is none yet; None: unknown."""
     text = read_small(folder / "HEAD", 4096).decode("utf-8", "replace").strip()
     for _ in range(5):
         if not text.startswith(_HEAD):
-            return _hex(text.encode())
+            return _parse_hex(text.encode())
         ref = text.removeprefix(_HEAD)
         if (common / "reftable").exists() or ".." in ref:
             return None
@@ -133,14 +133,14 @@ def head_commit(folder: Path, common: Path) -> bytes | None:
 
 
 def _find_packed_ref(common: Path, ref: str) -> Iterator[bytes | None]:
-    packed = read_small(common / "packed-refs", _LARGEST)
-    if len(packed) == _LARGEST:
+    refs = read_small(common / "packed-refs", _LARGEST)
+    if len(refs) == _LARGEST:
         yield None
     end = f" {ref}".encode()
-    yield from (_hex(line[:40]) for line in packed.splitlines() if line.endswith(end))
+    yield from (_parse_hex(line[:40]) for line in refs.splitlines() if line.endswith(end))
 
 
-def _hex(digits: bytes) -> bytes | None:
+def _parse_hex(digits: bytes) -> bytes | None:
     try:
         name = bytes.fromhex(digits.decode())
     except ValueError:
@@ -155,7 +155,7 @@ def _inflate(raw: bytes, size: int) -> bytes:
         return b""
 
 
-def _offset_in(index: int, name: bytes) -> int | None:
+def _find_offset(index: int, name: bytes) -> int | None:
     """Return where a pack has an object, from the pack's index (version 2); None: it has none of that name."""
     fanout = os.pread(index, _FANOUT, 0)
     if fanout[:8] != b"\xfftOc\0\0\0\2" or len(fanout) < _FANOUT:
@@ -163,13 +163,13 @@ def _offset_in(index: int, name: bytes) -> int | None:
     counts = [int.from_bytes(fanout[at : at + 4], "big") for at in range(8, _FANOUT, 4)]
     first, last = counts[name[0] - 1] if name[0] else 0, counts[name[0]]
 
-    def name_at(place: int) -> bytes:
-        return os.pread(index, 20, _FANOUT + 20 * place)
+    def read_name_at(position: int) -> bytes:
+        return os.pread(index, 20, _FANOUT + 20 * position)
 
-    place = bisect_left(range(last), name, first, last, key=name_at)
-    if place == last or name_at(place) != name:
+    position = bisect_left(range(last), name, first, last, key=read_name_at)
+    if position == last or read_name_at(position) != name:
         return None
-    at = int.from_bytes(os.pread(index, 4, _FANOUT + 24 * counts[-1] + 4 * place), "big")
+    at = int.from_bytes(os.pread(index, 4, _FANOUT + 24 * counts[-1] + 4 * position), "big")
     if at & 0x80000000:
         at = int.from_bytes(os.pread(index, 8, _FANOUT + 28 * counts[-1] + 8 * (at & 0x7FFFFFFF)), "big")
     return at
@@ -177,8 +177,8 @@ def _offset_in(index: int, name: bytes) -> int | None:
 
 def _apply_delta(base: bytes, change: bytes) -> bytes:
     """Apply a delta to an object. Raises IndexError and ValueError for one that makes no sense."""
-    _, at = _size(change, 0)
-    size, at = _size(change, at)
+    _, at = _read_size(change, 0)
+    size, at = _read_size(change, at)
     if size > _LARGEST:
         raise ValueError("a large object")
     result = bytearray()
@@ -201,7 +201,7 @@ def _apply_delta(base: bytes, change: bytes) -> bytes:
     return bytes(result)
 
 
-def _size(change: bytes, at: int) -> tuple[int, int]:
+def _read_size(change: bytes, at: int) -> tuple[int, int]:
     value, shift = 0, 0
     while True:
         value |= (change[at] & 0x7F) << shift

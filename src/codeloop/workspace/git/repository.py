@@ -39,7 +39,7 @@ class GitOutput(Struct, frozen=True):
 
 
 class DefaultBranch(Struct, frozen=True):
-    """A branch: its name, and the reference that says where it is."""
+    """A branch: its name, and the reference that points to its commit."""
 
     name: str
     ref: str

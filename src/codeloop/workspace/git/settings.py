@@ -23,7 +23,7 @@ _PLAIN = re.compile(
     r"|diff\.(algorithm|colormoved|context|renames|mnemonicprefix|noprefix)"
 )
 _PARTS = re.compile(r"\\.|.")
-_ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
+_ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 _BY_VALUE = {
     re.compile(r"remote\..*\.(url|pushurl)|submodule\..*\.url|branch\..*\.(remote|pushremote)"): re.compile(
         r"(?!-|\w+::).*"
@@ -54,21 +54,21 @@ def read_settings(text: str) -> Iterator[GitSetting]:
     """Yield the settings of a file, also those that can't be parsed, such as a value on several lines."""
     section, part = "", ""
     for number, line in enumerate(text.split("\n")):
-        rest = line.strip()
-        if match := _SECTION.match(rest):
+        text_left = line.strip()
+        if match := _SECTION.match(text_left):
             section, part = match[1].lower(), match[2] or ""
-            rest = rest[match.end() :].strip()
-        if not rest or rest[0] in "#;":
+            text_left = text_left[match.end() :].strip()
+        if not text_left or text_left[0] in "#;":
             continue
-        setting = _SETTING.fullmatch(rest)
-        if setting is None or rest.endswith("\\"):
-            yield GitSetting(number, "", rest)
+        setting = _SETTING.fullmatch(text_left)
+        if setting is None or text_left.endswith("\\"):
+            yield GitSetting(number, "", text_left)
             continue
         name = ".".join(filter(None, (section, part, setting[1].lower())))
-        yield GitSetting(number, name, _value(setting[2] or ""))
+        yield GitSetting(number, name, _read_value(setting[2] or ""))
 
 
-def _value(text: str) -> str:
+def _read_value(text: str) -> str:
     """Return a value as git reads it: without quotes and comments; quoted blanks stay."""
     values: list[str] = []
     is_quoted = False
@@ -79,5 +79,5 @@ def _value(text: str) -> str:
         elif part in "#;" and not is_quoted:
             break
         else:
-            values.append(_ESCAPED.get(part[-1], part[-1]) if len(part) > 1 else part)
+            values.append(_ESCAPES.get(part[-1], part[-1]) if len(part) > 1 else part)
     return "".join(values).strip()

@@ -69,7 +69,7 @@ async def list_unsaved_below(git: Git) -> list[str]:
     Raises GitFailed. A clone that the work tree does not track is always one of them.
     """
     git_output = await git.ask("ls-files", "--others", "--exclude-standard", "-z", cap=_MOST)
-    unsaved = [name for name in os.fsdecode(git_output.data).split("\0") if name.endswith("/")]
+    paths = [name for name in os.fsdecode(git_output.data).split("\0") if name.endswith("/")]
     for each in await list_submodules(git):
         if git_folder(git.root / each.path) is None:
             continue
@@ -79,8 +79,8 @@ async def list_unsaved_below(git: Git) -> list[str]:
             changes = await list_changes(below, head, None)
             lone = await below.ask("rev-list", "-n", "1", "HEAD", "--not", "--branches", "--tags", "--remotes")
         except GitFailed:
-            unsaved.append(each.path)
+            paths.append(each.path)
             continue
         if changes or lone.code != 0 or lone.data:
-            unsaved.append(each.path)
-    return unsaved
+            paths.append(each.path)
+    return paths

@@ -58,18 +58,18 @@ def read_tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | N
 
 def _find_staged(repository: Repository) -> list[str] | None:
     """Return the files that differ between index and commit, in folders without a cached tree."""
-    from codeloop.workspace.git.objects import GitObjects, head_commit
+    from codeloop.workspace.git.objects import GitObjects, read_head_commit
 
     objects = GitObjects(repository.common)
-    commit = head_commit(repository.folder, repository.common)
+    commit = read_head_commit(repository.folder, repository.common)
     if commit is None:
         return None
     if not commit:
         return sorted(_join(folder, name) for folder, files in repository.tracked.items() for name in files)
-    tree = objects.tree_of(commit)
+    tree = objects.read_tree_name(commit)
     if tree is None:
         return None
-    folders = _folders(repository)
+    folders = _group_folders(repository)
     staged: list[str] = []
     waiting: list[tuple[str, bytes]] = [("", tree)]
     remaining = _TREES
@@ -78,7 +78,7 @@ def _find_staged(repository: Repository) -> list[str] | None:
         if repository.trees.get(path) == name:
             continue
         remaining -= 1
-        rows = objects.rows(name) if remaining >= 0 else None
+        rows = objects.read_rows(name) if remaining >= 0 else None
         here = repository.tracked.get(path, {})
         if rows is None or any(not entry.blob for entry in here.values()):
             return None
@@ -92,7 +92,7 @@ def _find_staged(repository: Repository) -> list[str] | None:
     return sorted(staged)
 
 
-def _folders(repository: Repository) -> dict[str, set[str]]:
+def _group_folders(repository: Repository) -> dict[str, set[str]]:
     """Return the folders that hold tracked files, or folders with such files: by the folder that they are in."""
     folders: dict[str, set[str]] = {}
     for below in repository.tracked:
@@ -150,7 +150,7 @@ class _Untracked:
         self._rules = tuple(parse(read_small(file, _RULES), "") for file in files)
         self._root = root
         self._tracked = repository.tracked
-        self._folders = _folders(repository)
+        self._folders = _group_folders(repository)
         self._entries, self._unknown = _ENTRIES, _UNKNOWN
         self._until = time.thread_time() + _CPU
 

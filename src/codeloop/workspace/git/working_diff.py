@@ -19,7 +19,7 @@ from codeloop.workspace.files.safe_open import FileRefused, load
 from codeloop.workspace.git.diff_parser import ChangedFile, join_rows, read_diff
 from codeloop.workspace.git.index import read_small
 from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
-from codeloop.workspace.snapshot.blob import LINK, blob_name, git_mode
+from codeloop.workspace.snapshot.blob import LINK, blob_name, to_git_mode
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 
 _EMPTY_TREE_256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
@@ -37,7 +37,7 @@ _DIFF = (
     *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"),
 )
 _SAMPLE = 8_000  # bytes in which git looks for a NUL
-_QUOTED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
+_ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
 
 
 async def list_changes(git: Git, base: str | None, context: int | None) -> list[ChangedFile]:
@@ -54,16 +54,16 @@ async def list_changes(git: Git, base: str | None, context: int | None) -> list[
             shadow.run("ls-files", "--others", "--exclude-standard", "-z", cap=_NAMES),
         )
     if not names.whole:
-        raise _too_many(git)
+        raise _make_count_error(git)
     changed_files = await asyncio.to_thread(read_diff, output.data, is_whole=output.whole)
     new = [name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")]
     if len(changed_files) + len(new) > VCS_FILES.value:
-        raise _too_many(git)
+        raise _make_count_error(git)
     added = await asyncio.to_thread(_read_untracked, git.root, new, with_patches=context is not None)
     return _limit_patches(join_rows([*changed_files, *added]))
 
 
-def _too_many(git: Git) -> GitFailed:
+def _make_count_error(git: Git) -> GitFailed:
     return GitFailed(
         f"More than {VCS_FILES.value:,} files in {git.root} differ; list in .gitignore what git should not track."
     )
@@ -71,13 +71,13 @@ def _too_many(git: Git) -> GitFailed:
 
 def _limit_patches(files: list[ChangedFile]) -> list[ChangedFile]:
     """Drop patches that are too long, alone or together with those before them."""
-    room, limited = VCS_PATCHES.value, list[ChangedFile]()
+    room, files_limited = VCS_PATCHES.value, list[ChangedFile]()
     for file in files:
         size = len(file.patch.encode()) if file.patch is not None else 0
         fits = size <= VCS_PATCH.value and size <= room
         room -= size if fits else 0
-        limited.append(file if fits else file.without_patch())
-    return limited
+        files_limited.append(file if fits else file.without_patch())
+    return files_limited
 
 
 class _TemporaryGit:
@@ -166,7 +166,7 @@ def _read_untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> 
         if time.monotonic() > end:
             raise GitFailed(f"Reading the untracked files in {root} takes too long; ignore some of them in .gitignore.")
         try:
-            file = _read_added(root, name)
+            file = _read_new_file(root, name)
         except (OSError, FileRefused):
             continue
         room -= len(file.patch or "")
@@ -174,24 +174,24 @@ def _read_untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> 
     return changed_files
 
 
-def _read_added(root: Path, name: str) -> ChangedFile:
+def _read_new_file(root: Path, name: str) -> ChangedFile:
     """Read a file. Raises OSError, FileRefused: it was deleted, or is no longer a file."""
     path = root / name
     info = path.lstat()
     if stat.S_ISLNK(info.st_mode):
-        return _format_added(name, LINK, os.fsencode(path.readlink()))
+        return _format_new_file(name, LINK, os.fsencode(path.readlink()))
     if stat.S_ISREG(info.st_mode) and info.st_size > VCS_FILE.value:
-        return _binary(name, git_mode(info.st_mode), "0" * 40)
+        return _format_binary(name, to_git_mode(info.st_mode), "0" * 40)
     loaded = load(path, VCS_FILE.value)
-    return _format_added(name, git_mode(info.st_mode), loaded.data)
+    return _format_new_file(name, to_git_mode(info.st_mode), loaded.data)
 
 
-def _format_added(name: str, mode: int, data: bytes) -> ChangedFile:
+def _format_new_file(name: str, mode: int, data: bytes) -> ChangedFile:
     blob = blob_name(data)
     if b"\0" in data[:_SAMPLE]:
-        return _binary(name, mode, blob)
+        return _format_binary(name, mode, blob)
     lines = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
-    head = _head(name, mode, blob)
+    head = _format_head(name, mode, blob)
     if not lines:
         return ChangedFile(name, "added", 0, 0, head)
     if len(data) > VCS_PATCH.value:
@@ -205,12 +205,12 @@ def _format_added(name: str, mode: int, data: bytes) -> ChangedFile:
     return ChangedFile(name, "added", lines, 0, f"{head}--- /dev/null\n+++ {name_quoted}\n@@ -0,0 {span} @@\n{body}")
 
 
-def _binary(name: str, mode: int, blob: str) -> ChangedFile:
-    patch = f"{_head(name, mode, blob)}Binary files /dev/null and {_quote(f'b/{name}')} differ\n"
+def _format_binary(name: str, mode: int, blob: str) -> ChangedFile:
+    patch = f"{_format_head(name, mode, blob)}Binary files /dev/null and {_quote(f'b/{name}')} differ\n"
     return ChangedFile(name, "added", 0, 0, patch)
 
 
-def _head(name: str, mode: int, blob: str) -> str:
+def _format_head(name: str, mode: int, blob: str) -> str:
     mode_shown = 0o100755 if mode & 0o111 and mode != LINK else LINK if mode == LINK else 0o100644
     names = f"{_quote(f'a/{name}')} {_quote(f'b/{name}')}"
     return f"diff --git {names}\nnew file mode {mode_shown:o}\nindex 0000000..{blob[:7]}\n"
@@ -226,4 +226,4 @@ def _quote(name: str) -> str:
 
 def _escape(char: str) -> str:
     code = ord(char)
-    return _QUOTED.get(code) or (f"\\{code:03o}" if code < 32 or code == 127 else char)
+    return _ESCAPES.get(code) or (f"\\{code:03o}" if code < 32 or code == 127 else char)

@@ -22,7 +22,7 @@ from codeloop.workspace.git.working_diff import list_changes
 _FILTERS = r"^(filter\..*\.(smudge|clean|process|required)|merge\..*\.driver)$"
 _OFF = {"required": "false", "driver": "false"}
 """The command that replaces a program that must not run; a merge driver that fails leaves a conflict."""
-_SHOWN = 3
+_MOST_SHOWN = 3
 _PARALLEL = ("-c", f"checkout.workers={os.cpu_count() or 1}", "-c", "checkout.thresholdForParallelism=1000")
 
 
@@ -169,9 +169,9 @@ class Worktrees(Struct, frozen=True):
         changed = await self.list_changed(tree)
         changed += [name for name in await list_unsaved_below(tree) if name not in changed]
         if changed:
-            more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+            more = f" and {len(changed) - _MOST_SHOWN} more" if len(changed) > _MOST_SHOWN else ""
             raise WorktreeRefused(
-                f"{tree.root} is not {what}: {', '.join(changed[:_SHOWN])}{more} would be lost. "
+                f"{tree.root} is not {what}: {', '.join(changed[:_MOST_SHOWN])}{more} would be lost. "
                 "Commit or discard that first.",
                 is_unsaved=True,
             )
@@ -190,8 +190,8 @@ async def count_lone_commits(git: Git, ref: str) -> int:
     """Return how many commits are reachable from this reference alone: HEAD, or a branch (`refs/heads/x`)."""
     others = () if ref == "HEAD" else (f"--exclude={ref.removeprefix('refs/heads/')}",)  # as --branches wants it
     output = await git.ask("rev-list", "--count", ref, "--not", *others, "--branches", "--tags", "--remotes")
-    counted = "".join(output.lines[:1])
-    return int(counted) if output.code == 0 and counted.isdecimal() else 1
+    text = "".join(output.lines[:1])
+    return int(text) if output.code == 0 and text.isdecimal() else 1
 
 
 async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -> GitOutput:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.sandbox.protected_files import SetAside
 
-_KEPT = 64
+_MOST_ENDED = 64
 
 Status = Literal["running", "exited", "killed"]
 
@@ -42,19 +42,19 @@ class Job:
         self.code: int | None = None
         self.began = time.monotonic()
         self.running = running
-        self._changed = asyncio.Event()
-        running.on_output = self._changed.set
+        self._has_news = asyncio.Event()
+        running.on_output = self._has_news.set
         self._task = asyncio.create_task(self._watch(), name=name)
 
     async def read(self, wait: float = 0) -> JobOutput:
         """Return the new output; without any, wait for output or the end for at most `wait` seconds."""
-        if wait and self.status == "running" and not self._changed.is_set():
+        if wait and self.status == "running" and not self._has_news.is_set():
             try:
                 async with asyncio.timeout(wait):
-                    await self._changed.wait()
+                    await self._has_news.wait()
             except TimeoutError:
                 pass
-        self._changed.clear()
+        self._has_news.clear()
         output = self.running.capture.take()
         return JobOutput(
             output=output.text,
@@ -62,7 +62,7 @@ class Job:
             cut=output.is_cut,
             status=self.status,
             code=self.code,
-            notes=self.running.notes(output.text, self.code),
+            notes=self.running.take_notes(output.text, self.code),
             set_aside=self.running.take_stashed(),
             warnings=self.running.warnings(),
         )
@@ -84,7 +84,7 @@ class Job:
             await self.running.stop()
         else:
             self.status = "exited"
-        self._changed.set()
+        self._has_news.set()
 
 
 class Jobs:
@@ -100,7 +100,7 @@ class Jobs:
         job = Job(f"bash_{self._count}", session, command, running)
         self._jobs[job.id] = job
         ended_ids = [one.id for one in self._jobs.values() if one.status != "running"]
-        for name in ended_ids[:-_KEPT]:
+        for name in ended_ids[:-_MOST_ENDED]:
             del self._jobs[name]
         return job
 

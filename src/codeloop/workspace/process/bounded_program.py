@@ -10,10 +10,10 @@ from msgspec import Struct
 
 
 class BoundedRun(Struct, frozen=True):
-    """The lines that were written until the end. `late`: it was ended at the deadline; `failed`: it ended by itself."""
+    """The lines that were written. `is_late`: it was ended at the deadline; `failed`: it ended by itself."""
 
     lines: tuple[bytes, ...]
-    late: bool = False
+    is_late: bool = False
     failed: bool = False
 
 
@@ -37,20 +37,20 @@ async def run_bounded(
         limit=longest,
     )
     lines = list[bytes]()
-    late = False
+    is_late = False
     try:
         async with asyncio.timeout(max(seconds, 0)):
             async for line in _exchange(process, data):
                 lines.append(line)
             await process.wait()
     except TimeoutError:
-        late = True
+        is_late = True
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return BoundedRun(tuple(lines), late, process.returncode != 0)
+    return BoundedRun(tuple(lines), is_late, process.returncode != 0)
 
 
 async def _exchange(process: asyncio.subprocess.Process, data: bytes) -> AsyncIterator[bytes]:

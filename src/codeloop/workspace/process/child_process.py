@@ -1,4 +1,4 @@
-"""Child processes: started cheaply (vfork, no thread); their exit and output arrive on the event loop."""
+"""Child processes: started cheaply (vfork, no thread), with their exit and output as events of the loop."""
 
 import asyncio
 import os
@@ -20,18 +20,18 @@ class ChildProcess:
         self._popen = popen
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
-        fd = _pidfd(popen.pid)
+        fd = _open_pidfd(popen.pid)
         if fd is None:
             threading.Thread(target=self._wait, daemon=True, name=f"wait-{popen.pid}").start()
         else:
-            self._loop.add_reader(fd, self._ready, fd)
+            self._loop.add_reader(fd, self._on_readable, fd)
 
     def kill(self) -> None:
         """Kill this one process if it still runs."""
         if not self.exited.done():
             self._popen.kill()
 
-    def _ready(self, fd: int) -> None:
+    def _on_readable(self, fd: int) -> None:
         self._loop.remove_reader(fd)
         os.close(fd)
         self._settle(self._popen.wait())
@@ -91,16 +91,16 @@ class Pipe:
         """Close our own writing end and start to read."""
         os.close(self._writer)
         self._writer = -1
-        self._loop.add_reader(self._fd, self._ready)
+        self._loop.add_reader(self._fd, self._on_readable)
 
     def close(self) -> None:
         """Read what is available now, then stop."""
         for _ in range(_LAST_CHUNKS):
-            if self.ended.done() or not self._ready():
+            if self.ended.done() or not self._on_readable():
                 break
         self._end()
 
-    def _ready(self) -> bool:
+    def _on_readable(self) -> bool:
         try:
             chunk = os.read(self._fd, _CHUNK)
         except BlockingIOError:
@@ -123,7 +123,7 @@ class Pipe:
             self.ended.set_result(None)
 
 
-def _pidfd(pid: int) -> int | None:
+def _open_pidfd(pid: int) -> int | None:
     """Open a descriptor that becomes readable at the process's end; None where the system has none."""
     if sys.platform != "linux":
         return None

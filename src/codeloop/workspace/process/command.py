@@ -11,20 +11,20 @@ from codeloop.workspace.files.scratch import save
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
-from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess, to_the_end
+from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess, finish_uncancelled
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 
 # `$1`: the command. On exit the shell writes its directory and its exports to a separate pipe. The programs that
 # it starts do not have that one, so none of them can write in the shell's name: it is closed while the command runs.
 # Bash keeps it under the first free number then, which programs do not inherit; an exit within a function finds it
 # there. On one line, so that the shell's own messages count the command's lines from one.
-_STATE, _KEPT = 98, 10
+_STATE, _STATE_COPY = 98, 10
 _ALIVE = 99
 """The descriptor of a pipe that stays open while anything that the command started still runs."""
 _WRITE = """{{ unset {own}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }}"""
 _BASH = (
     """_codeloop=$1; set --; """
-    f"""trap 'for _codeloop in {_STATE} {_KEPT}; do {_WRITE} >&$_codeloop && break; done 2>/dev/null' EXIT; """
+    f"""trap 'for _codeloop in {_STATE} {_STATE_COPY}; do {_WRITE} >&$_codeloop && break; done 2>/dev/null' EXIT; """
     f"""{{{{ eval "$_codeloop"; }}}} {_STATE}>&-"""
 )
 _SH = f"""_codeloop=$1; set --; trap '{_WRITE} >/dev/fd/{_STATE} 2>/dev/null' EXIT; eval "$_codeloop\""""
@@ -73,7 +73,7 @@ class RunningCommand:
                 variables = {**state.variables, **{name: environment[name] for name in own if name in environment}}
             name = Path(shell[0]).name
             script = (_BASH if name == "bash" else _SH).format(own=" ".join((MARK, *own)))
-            arguments = [*shell, "-c", script, name, self._argument()]
+            arguments = [*shell, "-c", script, name, self._make_argument()]
             output, state_pipe, alive = (pipe.writer for pipe in self._pipes)
             descriptors = {1: output, 2: output, _STATE: state_pipe, _ALIVE: alive}
             self._child = await forker.start(Launch(arguments, state.directory, variables, descriptors))
@@ -88,9 +88,9 @@ class RunningCommand:
         """
         child = self._running
         code = await asyncio.shield(child.exited)
-        count = 0 if await self._silent() else await child.end()
+        count = 0 if await self._wait_until_silent() else await child.end()
         self._close()
-        await to_the_end(self._look_after())
+        await finish_uncancelled(self._restore_files())
         return code, count
 
     async def stop(self, *, notice: float = 0) -> None:
@@ -99,10 +99,10 @@ class RunningCommand:
         `notice`: seconds after an interrupt and before TERM in which it may end by itself and print where it was.
         """
         try:
-            await to_the_end(self._running.end(notice=notice))
+            await finish_uncancelled(self._running.end(notice=notice))
         finally:
             self._close()
-            await to_the_end(self._look_after())
+            await finish_uncancelled(self._restore_files())
 
     @property
     def _running(self) -> LaunchedProcess:
@@ -127,7 +127,7 @@ class RunningCommand:
         texts, self._warnings = self._warnings, []
         return tuple(texts)
 
-    def notes(self, output: str, code: int | None) -> tuple[str, ...]:
+    def take_notes(self, output: str, code: int | None) -> tuple[str, ...]:
         """Return the sandbox's refusals not yet reported: found in the output, and in the files that were put back.
 
         `code`: the exit code; None while it runs, and for one that was ended.
@@ -138,14 +138,14 @@ class RunningCommand:
             notes.insert(0, f"The command was ended: it used more than {limit}, which is all that it may here.")
         return (*self.find_refusals(output, code), *notes)
 
-    async def _silent(self) -> bool:
+    async def _wait_until_silent(self) -> bool:
         """Return whether all pipes end within the grace: then no process that could write to them is left."""
         open_ends = [pipe.ended for pipe in self._pipes if not pipe.ended.done()]
         if open_ends:
             await asyncio.wait(open_ends, timeout=SHELL_GRACE.seconds)
         return all(pipe.ended.done() for pipe in self._pipes)
 
-    def _argument(self) -> str:
+    def _make_argument(self) -> str:
         command = self._text
         if len(command) < _LONGEST // 4 or len(command.encode("utf-8", "surrogateescape")) < _LONGEST:
             return command
@@ -175,7 +175,7 @@ class RunningCommand:
             self._protected.restore()
             self._protected = None
 
-    async def _look_after(self) -> None:
+    async def _restore_files(self) -> None:
         """Restore protected files and check what it made, in a thread where that may be a lot."""
         protected, self._protected = self._protected, None
         if protected is not None:

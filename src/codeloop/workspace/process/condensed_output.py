@@ -13,7 +13,7 @@ _SHORT = 2_000
 """Characters; shorter outputs stay as they are."""
 _WINDOWS = 8
 """How many earlier positions of the same four lines are compared."""
-_NAMED = 60
+_NAME_WIDTH = 60
 
 
 class Runner(Struct, frozen=True):
@@ -23,35 +23,35 @@ class Runner(Struct, frozen=True):
     passed: re.Pattern[str]
 
 
-def _runner(sign: str, passed: str) -> Runner:
+def _make_runner(sign: str, passed: str) -> Runner:
     return Runner(re.compile(sign, re.MULTILINE), re.compile(rf"(?:{passed})$", re.MULTILINE))
 
 
 RUNNERS = {
-    "pytest": _runner(
+    "pytest": _make_runner(
         r"^=+ test session starts =+$|^=+ .*\b(?:passed|failed|error)\b.* =+$",
         r"\S+(?:::\S.*)? (?:PASSED|SKIPPED|XFAIL)\b.*|\[gw\d+\] \[ *\d+%\] (?:PASSED|SKIPPED) .*"
         r"|(?:\S+\.py )?[.sx]+ +\[ *\d+%\]",
     ),
-    "unittest": _runner(r"^Ran \d+ tests? in ", r".*\.\.\. (?:ok|skipped\b.*)"),
-    "jest": _runner(r"^Tests: +\d+ (?:failed|passed|skipped|todo)", r"[ \t]+(?:\u2713|\u221a|\u25cb) .*|PASS .*"),
-    "vitest": _runner(r"^ +Tests +\d", r"[ \t]*(?:\u2713|\u221a|\u2193) .*"),
-    "mocha": _runner(r"^ +\d+ passing\b", r"[ \t]+(?:\u2713|\u2714|\u221a) .*"),
-    "go test": _runner(
+    "unittest": _make_runner(r"^Ran \d+ tests? in ", r".*\.\.\. (?:ok|skipped\b.*)"),
+    "jest": _make_runner(r"^Tests: +\d+ (?:failed|passed|skipped|todo)", r"[ \t]+(?:\u2713|\u221a|\u25cb) .*|PASS .*"),
+    "vitest": _make_runner(r"^ +Tests +\d", r"[ \t]*(?:\u2713|\u221a|\u2193) .*"),
+    "mocha": _make_runner(r"^ +\d+ passing\b", r"[ \t]+(?:\u2713|\u2714|\u221a) .*"),
+    "go test": _make_runner(
         r"^(?:ok  |FAIL)\t\S+",
         r"=== (?:RUN|PAUSE|CONT|NAME) .*|[ \t]*--- (?:PASS|SKIP): .*|ok  \t.*|\?   \t.*",
     ),
-    "cargo test": _runner(r"^test result: ", r"test .* \.\.\. (?:ok|ignored.*)"),
-    "tap": _runner(
+    "cargo test": _make_runner(r"^test result: ", r"test .* \.\.\. (?:ok|ignored.*)"),
+    "tap": _make_runner(
         r"^# (?:pass|tests) +\d",
         # Node's names come before their results, and a block of details after them; suites have indented plans.
         r" *# Subtest: .*| +1\.\.\d+|( *)ok \d+\b.*(?:\n\1  ---(?:\n\1  (?!\.\.\.$).*)*\n\1  \.\.\.$)?",
     ),
-    "node": _runner(r"^\u2139 tests \d", r"[ \t]*(?:\u2714|\ufe63) .*"),
-    "ctest": _runner(r"^\d+% tests passed", r"[ \t]*\d+/\d+ Test +#\d+: .* Passed +.*|[ \t]+Start +\d+: .*"),
-    "gradle": _runner(r"^BUILD (?:SUCCESSFUL|FAILED)", r".* > .* PASSED"),
-    "dotnet": _runner(r"^(?:Passed|Failed)! +- Failed:", r"[ \t]+Passed .* \[.*\]"),
-    "phpunit": _runner(r"^(?:OK \(|Tests: \d+, Assertions)", r"[ \t]+\u2714 .*"),
+    "node": _make_runner(r"^\u2139 tests \d", r"[ \t]*(?:\u2714|\ufe63) .*"),
+    "ctest": _make_runner(r"^\d+% tests passed", r"[ \t]*\d+/\d+ Test +#\d+: .* Passed +.*|[ \t]+Start +\d+: .*"),
+    "gradle": _make_runner(r"^BUILD (?:SUCCESSFUL|FAILED)", r".* > .* PASSED"),
+    "dotnet": _make_runner(r"^(?:Passed|Failed)! +- Failed:", r"[ \t]+Passed .* \[.*\]"),
+    "phpunit": _make_runner(r"^(?:OK \(|Tests: \d+, Assertions)", r"[ \t]+\u2714 .*"),
 }
 """Test runners that print a line for each passed test.
 
@@ -136,10 +136,10 @@ def _drop_repeats(lines: Sequence[str]) -> list[str]:
     while at < len(lines):
         window = tuple(lines[at : at + _LEAST])
         places = seen.get(window, ()) if len(window) == _LEAST else ()
-        length = max((_length_of_run(lines, start, at) for start in places), default=0)
+        length = max((_count_repeated(lines, start, at) for start in places), default=0)
         if length >= _LEAST and sum(map(len, lines[at : at + length])) >= _WORTH:
             first = next((line.strip() for line in lines[at : at + length] if line.strip()), "")
-            kept.append(f"... {length} lines as above, from: {first[:_NAMED]}")
+            kept.append(f"... {length} lines as above, from: {first[:_NAME_WIDTH]}")
             at += length
             continue
         if len(window) == _LEAST and any(window):
@@ -150,7 +150,7 @@ def _drop_repeats(lines: Sequence[str]) -> list[str]:
     return kept
 
 
-def _length_of_run(lines: Sequence[str], start: int, at: int) -> int:
+def _count_repeated(lines: Sequence[str], start: int, at: int) -> int:
     """Return how many lines from `at` on equal those from `start` on, which end before `at`."""
     length = 0
     while at + length < len(lines) and start + length < at and lines[start + length] == lines[at + length]:

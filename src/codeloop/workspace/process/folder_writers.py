@@ -21,7 +21,7 @@ def find_foreign_writer(folder: str) -> str:
     Each folder on the way counts, and each link: who may write to a folder can replace what is in it. In one with the
     sticky bit (`/tmp`) only the owner of an entry can, and the owner of the folder; anybody may add what is missing.
     """
-    for parent, name in _lookups(folder):
+    for parent, name in _list_lookups(folder):
         try:
             folder_status = parent.stat()
         except OSError:  # it can't be read, so nothing is found below it
@@ -31,9 +31,9 @@ def find_foreign_writer(folder: str) -> str:
         except OSError:
             entry = None
         if entry is not None and folder_status.st_mode & stat.S_ISVTX:
-            writer = _foreign_user(folder_status.st_uid) or _foreign_user(entry.st_uid)
+            writer = _name_foreign_user(folder_status.st_uid) or _name_foreign_user(entry.st_uid)
         else:
-            writer = _writer_of(parent, folder_status)
+            writer = _find_writer(parent, folder_status)
         if writer:
             return writer
         if name and entry is None:
@@ -41,7 +41,7 @@ def find_foreign_writer(folder: str) -> str:
     return ""
 
 
-def _lookups(path: str) -> Iterator[tuple[Path, str]]:
+def _list_lookups(path: str) -> Iterator[tuple[Path, str]]:
     """Yield the steps of a lookup: a folder and the name that is looked up in it, "" in the last one."""
     at, rest, links = Path("/"), [part for part in path.split("/") if part and part != "."][::-1], 0
     while rest:
@@ -63,25 +63,25 @@ def _lookups(path: str) -> Iterator[tuple[Path, str]]:
     yield at, ""
 
 
-def _writer_of(folder: Path, folder_status: os.stat_result) -> str:
+def _find_writer(folder: Path, folder_status: os.stat_result) -> str:
     """Return who else may write to a folder; its owner may whatever the mode, since it can change that."""
-    if writer := _foreign_user(folder_status.st_uid):
+    if writer := _name_foreign_user(folder_status.st_uid):
         return writer
     if folder_status.st_mode & stat.S_IWOTH:
         return "anybody"
     groups = [folder_status.st_gid] if folder_status.st_mode & stat.S_IWGRP else []
-    if groups and (entries := _acl(folder)):  # with a list, the mode shows its mask in place of the group's rights
+    if groups and (entries := _read_acl(folder)):  # with a list, the mode shows its mask in place of the group's rights
         mask = next((rights for tag, rights, _ in entries if tag == _ACL_MASK), 7)
-        allowed = [(tag, number) for tag, rights, number in entries if rights & mask & _WRITE]
-        groups = [folder_status.st_gid] if any(tag == _ACL_GROUP_OWNER for tag, _ in allowed) else []
-        groups += [number for tag, number in allowed if tag == _ACL_GROUP]
-        for writer in (_foreign_user(number) for tag, number in allowed if tag == _ACL_USER):
+        writers = [(tag, number) for tag, rights, number in entries if rights & mask & _WRITE]
+        groups = [folder_status.st_gid] if any(tag == _ACL_GROUP_OWNER for tag, _ in writers) else []
+        groups += [number for tag, number in writers if tag == _ACL_GROUP]
+        for writer in (_name_foreign_user(number) for tag, number in writers if tag == _ACL_USER):
             if writer:
                 return writer
-    return next((writer for group in groups if (writer := _foreign_group(group))), "")
+    return next((writer for group in groups if (writer := _name_foreign_group(group))), "")
 
 
-def _acl(folder: Path) -> list[tuple[int, int, int]]:
+def _read_acl(folder: Path) -> list[tuple[int, int, int]]:
     """Return the access list of a folder: tag, rights, number of a user or group; empty where there is none."""
     try:
         data = os.getxattr(folder, _ACL)
@@ -91,7 +91,7 @@ def _acl(folder: Path) -> list[tuple[int, int, int]]:
 
 
 @cache
-def _foreign_user(number: int) -> str:
+def _name_foreign_user(number: int) -> str:
     """Return a user by name if it is another one than this user and root."""
     if number in {0, os.geteuid()} or (number == _read_unmapped_user() and _is_namespace()):
         return ""
@@ -103,7 +103,7 @@ def _foreign_user(number: int) -> str:
 
 
 @cache
-def _foreign_group(number: int) -> str:
+def _name_foreign_group(number: int) -> str:
     """Return a group by name if another user is in it."""
     import grp
     import pwd
@@ -113,7 +113,7 @@ def _foreign_group(number: int) -> str:
     except KeyError:
         return ""
     members = {user.pw_uid for user in pwd.getpwall() if user.pw_gid == number or user.pw_name in group.gr_mem}
-    return f"the group {group.gr_name}" if any(map(_foreign_user, members)) else ""
+    return f"the group {group.gr_name}" if any(map(_name_foreign_user, members)) else ""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Holds the output of a process in flat memory: all of it while short, else its head, its tail and a capped file."""
+"""Collects the output of a process in bounded memory: its head and tail, and beyond that in a capped file."""
 
 import os
 from pathlib import Path
@@ -12,16 +12,16 @@ from codeloop.workspace.files.scratch import create, shorten_output
 from codeloop.workspace.process.condensed_output import condense
 
 _RECENT = 4 * SHELL_OUTPUT.value  # bytes: what that many characters can take in UTF-8
-_ROOM = 512 * 1024  # bytes of the head, and of the tail, that are made readable; of which much may be progress
+_ROOM = 512 * 1024  # bytes of the head, and of the tail, that are kept: much of it may be progress bars
 _LINES = TOOL_OUTPUT_LINES.value - 20  # these two leave room for the notes around the output
 _BYTES = TOOL_OUTPUT_BYTES.value - 4096
 
 
-_WRITTEN_OVER = "of what was written over, the last state is shown"
+_OVERWRITTEN = "of what was written over, the last state is shown"
 
 
 class TakenOutput(NamedTuple):
-    """Output for a model (`text`), and the end of what was printed, for a screen.
+    """New output: `text` for a model, and the end of what was `printed` for a screen.
 
     `is_cut`: the middle of the text is left out. `path`: the file with the whole, when anything is left out.
     """
@@ -45,7 +45,7 @@ class OutputBuffer:
         self.folder = folder
         self._head = bytearray()
         self._tail = bytearray()
-        self._bytes_seen = 0
+        self._bytes_taken = 0
         self._file = -1
         self._bytes_stored = 0
         self._failure = ""
@@ -56,7 +56,7 @@ class OutputBuffer:
         """Take the next bytes."""
         self.total += len(chunk)
         self.lines += chunk.count(b"\n")
-        if self.path is None and not self._failure and self.total - self._bytes_seen > _ROOM:
+        if self.path is None and not self._failure and self.total - self._bytes_taken > _ROOM:
             self._open()
         room = _ROOM - len(self._head)
         self._head += chunk[:room]
@@ -65,21 +65,21 @@ class OutputBuffer:
             del self._tail[:-_ROOM]
         self._store(chunk)
 
-    def recent(self) -> str:
+    def read_recent(self) -> str:
         """Return the last characters for a screen, after a mark when something is left out."""
         tail = self._tail[-_RECENT:]
         if len(tail) < _RECENT:
             tail = (self._head + tail)[-_RECENT:]
         text = _decode(tail)
-        if self.total - self._bytes_seen <= _RECENT and len(text) <= SHELL_OUTPUT.value:
+        if self.total - self._bytes_taken <= _RECENT and len(text) <= SHELL_OUTPUT.value:
             return text
         return "...\n\n" + text[-SHELL_OUTPUT.value :]
 
     def take(self) -> TakenOutput:
         """Return the output since the last `take`, readable; when it is cut, its head, a note and its tail."""
-        gap = self.total - self._bytes_seen - len(self._head) - len(self._tail)
+        gap = self.total - self._bytes_taken - len(self._head) - len(self._tail)
         start = to_plain_text(_decode(self._head if gap else self._head + self._tail))
-        end = to_plain_text(_decode(_whole_lines(self._tail))) if gap else PlainOutput("")
+        end = to_plain_text(_decode(_drop_partial_line(self._tail))) if gap else PlainOutput("")
         begin, has_gaps = condense(start.text)
         close, has_gaps_too = condense(end.text)
         is_long = len(begin) > SHELL_OUTPUT.value or byte_length(begin) > _BYTES
@@ -89,7 +89,7 @@ class OutputBuffer:
         if (is_cut or is_reduced) and self.path is None and not self._failure:
             self._open()
             self.close()
-        output = self.recent()
+        output = self.read_recent()
         self._forget()
         if is_cut:
             head = cut(begin, _LINES // 3, SHELL_OUTPUT.value // 3, "head").head
@@ -99,7 +99,7 @@ class OutputBuffer:
             missing = gap + byte_length(start.text) + byte_length(end.text) - byte_length(head) - byte_length(last)
             text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._name_file()} ...]\n\n{last}"
         elif is_reduced:
-            how = "where it says `...` lines were left out" if is_condensed else _WRITTEN_OVER
+            how = "where it says `...` lines were left out" if is_condensed else _OVERWRITTEN
             text = f"{begin.rstrip()}\n\n[{how}; {self._name_file()}]"
         else:
             text = begin
@@ -112,7 +112,7 @@ class OutputBuffer:
             self._file = -1
 
     def _forget(self) -> None:
-        self._bytes_seen = self.total
+        self._bytes_taken = self.total
         self._head.clear()
         self._tail.clear()
 
@@ -142,7 +142,7 @@ class OutputBuffer:
         self._bytes_stored += len(chunk[:rest])
 
 
-def _whole_lines(tail: bytearray) -> bytearray:
+def _drop_partial_line(tail: bytearray) -> bytearray:
     """Return the tail from its first whole line, unless that begins far into it."""
     return tail[tail.find(b"\n", 0, 4096) + 1 :]
 

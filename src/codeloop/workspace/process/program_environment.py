@@ -35,7 +35,7 @@ _OF_TOOLS = frozenset(
     )
 )
 """Variables that locate and configure developer tools."""
-_SEARCHED = frozenset(
+_FOLDER_LISTS = frozenset(
     (
         *(
             "PATH",
@@ -60,21 +60,23 @@ def program_environment(
 
     `kept_from`: variables that lead into these folders are dropped, so that their files can't decide what is run.
     """
-    passed = {name: value for name, value in environment.items() if name in ALLOWED or name.startswith(_STARTS)}
-    return {**_drop_paths(passed, kept_from), **own}
+    variables = {name: value for name, value in environment.items() if name in ALLOWED or name.startswith(_STARTS)}
+    return {**_drop_paths(variables, kept_from), **own}
 
 
-def _drop_paths(passed: dict[str, str], kept_from: Iterable[Path]) -> dict[str, str]:
+def _drop_paths(variables: dict[str, str], kept_from: Iterable[Path]) -> dict[str, str]:
     """Return the variables without paths into these folders."""
     # A project that is the home itself has all tools of the user's in it.
-    home = os.path.realpath(passed.get("HOME") or "/")
+    home = os.path.realpath(variables.get("HOME") or "/")
     folders = [folder for each in kept_from if not _is_below(home, folder := os.path.realpath(each))]
     if folders:
-        for name in _SEARCHED & passed.keys():
-            entries = (each for each in passed[name].split(os.pathsep) if not _leads_into(each, folders))
-            passed[name] = os.pathsep.join(entries)
-        passed = {name: value for name, value in passed.items() if name in _SEARCHED or not _is_in(value, folders)}
-    return passed
+        for name in _FOLDER_LISTS & variables.keys():
+            entries = (each for each in variables[name].split(os.pathsep) if not _leads_into(each, folders))
+            variables[name] = os.pathsep.join(entries)
+        variables = {
+            name: value for name, value in variables.items() if name in _FOLDER_LISTS or not _is_in(value, folders)
+        }
+    return variables
 
 
 def tool_environment(

@@ -15,7 +15,7 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.sandboxed_program import enter_sandbox, start_sandboxed
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.workspace import Workspace
 
@@ -82,8 +82,8 @@ class RunningProgram:
             self._pid = _find_process(self._mark)
         total, waiting = 0, [self._pid] if self._pid else []
         for pid in waiting:
-            total += _resident(pid)
-            waiting += _children(pid)
+            total += _read_resident(pid)
+            waiting += _list_children(pid)
         return total
 
     async def close(self) -> None:
@@ -91,24 +91,24 @@ class RunningProgram:
         if self._streams is not None:
             self._streams[1].close()
         try:
-            await to_the_end(self._process.end(SHELL_TERM.seconds))
+            await finish_uncancelled(self._process.end(SHELL_TERM.seconds))
         finally:
             self._errors.close()
 
 
 class ProgramOptions(Struct, frozen=True):
-    """How a program is started. `readable`: folders of ours that it needs, which it may read in a sandbox.
+    """How a program is started. `readable`: our folders that it may read in a sandbox.
 
-    `channel`: the variable that tells it the descriptor to talk over; stdout and stderr then both go to who started it.
-    Empty: it talks over stdin and stdout. `confined`: in the sandbox of commands where one holds. `reaches`: the name
-    under which it reaches there what commands reach of the network; empty: nothing. `profile`: what one that is not
-    confined so may do in a sandbox of its own; None: it runs without any.
+    `channel`: the variable that names the descriptor to talk over, while stdout and stderr go to the caller; "": it
+    talks over stdin and stdout. `confined`: it runs in the sandbox of commands, where there is one; `network_session`:
+    the session as which it then uses their network; "": it has none. `profile`: what a program that is not `confined`
+    may do in a sandbox of its own; None: it runs without one.
     """
 
     readable: tuple[Path, ...] = ()
     channel: str = ""
     confined: bool = True
-    reaches: str = ""
+    network_session: str = ""
     profile: ProgramProfile | None = None
 
 
@@ -127,8 +127,8 @@ async def start_program(
         readable = tuple(Path(os.path.realpath(folder)) for folder in options.readable)
         grants = SandboxGrants(readable=readable) if readable else NOTHING
         sandbox = await enter_sandbox(workspace, grants)
-        if sandbox is not None and options.reaches:
-            environment = await workspace.shells.sandboxes.environment(sandbox, options.reaches, environment)
+        if sandbox is not None and options.network_session:
+            environment = await workspace.shells.sandboxes.environment(sandbox, options.network_session, environment)
     pipe = Pipe(errors)
     ours, theirs = socket.socketpair()
     with ExitStack() as on_failure:
@@ -162,14 +162,14 @@ def _find_process(mark: str) -> int:
     return 0
 
 
-def _children(pid: int) -> list[int]:
+def _list_children(pid: int) -> list[int]:
     with suppress(OSError, ValueError):
         texts = (file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children"))
         return [int(child) for text in texts for child in text.split()]
     return []
 
 
-def _resident(pid: int) -> int:
+def _read_resident(pid: int) -> int:
     with suppress(OSError, ValueError):
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
     return 0

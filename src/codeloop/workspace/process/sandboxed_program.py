@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.sandbox.policy import NOTHING, PolicyInput, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, keep_from, to_the_end
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled, keep_from
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
@@ -116,7 +116,7 @@ async def run_sandboxed(
                 pipe.listen()
             code = await asyncio.shield(process.exited)
         finally:
-            await to_the_end(process.end(0))
+            await finish_uncancelled(process.end(0))
     return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
 
 

@@ -1,4 +1,4 @@
-"""Looks up bare program names on the PATH, and whether a file of the project could be run instead."""
+"""Looks up programs on the PATH, and says why one may not be what its name says."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,20 +12,20 @@ _LOADING = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_")
 
 
 _PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE")
-_STEERED = {
+_STEERING_VARIABLES = {
     "file": ("MAGIC",),
     "git": ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH", "XDG_CONFIG_HOME"),
     "pip": _PYTHON,
     "pip3": _PYTHON,
     "rg": ("RIPGREP_CONFIG_PATH",),
 }
-"""Variables by which programs from outside the project find options or code."""
+"""Variables from which programs take options or code."""
 
 
 class ProgramLookup(Struct, frozen=True):
-    """Where a bare name is found, and why it may not be the expected program ("": it is).
+    """Where a program is found, and why it may not be the expected one (`doubt`; "": it is).
 
-    `is_behind`: a folder of the project comes before it on the PATH, in which another one could come into being.
+    `is_behind`: a folder of the project comes before it on the PATH, where a program of that name could appear.
     """
 
     path: str = ""
@@ -49,7 +49,7 @@ class SearchPath:
         project's (an environment that is activated) makes those uncertain that are in it.
         """
         above, _, name = name.rpartition("/")
-        for variable in _STEERED.get(name, ()):
+        for variable in _STEERING_VARIABLES.get(name, ()):
             if _leads_inside(self._environment.get(variable, ""), self._roots):
                 return ProgramLookup(doubt=f"{variable} has `{name}` load what lies in the project")
         is_behind = False
@@ -61,7 +61,7 @@ class SearchPath:
                 is_behind = True
                 continue
             if folder not in self._doubts:
-                self._doubts[folder] = _doubt_about(folder)
+                self._doubts[folder] = _find_doubt(folder)
             if doubt := self._doubts[folder]:
                 return ProgramLookup(doubt=f"{doubt}, where another `{name}` could be")
             if os.access(path, os.X_OK) and not Path(path).is_dir():
@@ -85,7 +85,7 @@ def _leads_inside(value: str, roots: Sequence[str]) -> bool:
     return any(not part.startswith("/") or _is_inside(os.path.realpath(part), roots) for part in parts)
 
 
-def _doubt_about(folder: str) -> str:
+def _find_doubt(folder: str) -> str:
     """Return why a folder of the PATH can't be trusted."""
     if not folder.startswith("/"):
         return "the PATH has a relative folder"

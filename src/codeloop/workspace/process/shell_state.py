@@ -10,7 +10,7 @@ from shlex import split
 
 from msgspec import Struct
 
-READING = re.compile(
+BASH_VARIABLES = re.compile(
     r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|BASH_COMPAT|BASH_XTRACEFD|CDPATH|EXECIGNORE|FIGNORE|GLOBIGNORE|IFS"
     r"|POSIXLY_CORRECT|PROMPT_COMMAND|PS4",
     re.DOTALL,
@@ -40,9 +40,9 @@ class ShellState(Struct, frozen=True):
     unsandboxed_variables: dict[str, str] | None = None
 
 
-def for_bash(environment: Mapping[str, str]) -> dict[str, str]:
+def drop_bash_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the variables that change how bash parses a line."""
-    return {name: value for name, value in environment.items() if not READING.fullmatch(name)}
+    return {name: value for name, value in environment.items() if not BASH_VARIABLES.fullmatch(name)}
 
 
 def find_changed_variables(variables: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
@@ -53,10 +53,10 @@ def find_changed_variables(variables: Mapping[str, str] | None, environment: Map
     return {name: variables.get(name, "") for name in names if variables.get(name, "") != environment.get(name, "")}
 
 
-def with_changes(of: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+def apply_changes(of: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     """Return the variables `of` with the changes that a command made from `before` to `after`."""
-    changed = {name: value for name, value in after.items() if before.get(name) != value}
-    return {**{name: value for name, value in of.items() if name in after or name not in before}, **changed}
+    changes = {name: value for name, value in after.items() if before.get(name) != value}
+    return {**{name: value for name, value in of.items() if name in after or name not in before}, **changes}
 
 
 @lru_cache(maxsize=4)
@@ -78,12 +78,12 @@ def parse_exports(printed: str) -> dict[str, str]:
             continue
         name, quoted, escaped = row.groups()
         if escaped is not None:
-            variables[name] = os.fsdecode(_BYTE.sub(lambda one: _letter(one[1]), os.fsencode(escaped)))
+            variables[name] = os.fsdecode(_BYTE.sub(lambda one: _read_letter(one[1]), os.fsencode(escaped)))
         elif quoted is not None:
             variables[name] = _ESCAPE.sub(lambda one: one[1], quoted)
         at = row.end()
-    return {name: value for name, value in for_bash(variables).items() if name not in _NOT_CARRIED}
+    return {name: value for name, value in drop_bash_variables(variables).items() if name not in _NOT_CARRIED}
 
 
-def _letter(code: bytes) -> bytes:
+def _read_letter(code: bytes) -> bytes:
     return bytes([int(code, 8) & 0xFF]) if code.isdigit() else _LETTERS.get(code, code)

@@ -21,7 +21,12 @@ from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.shell_state import ShellState, find_changed_variables, for_bash, with_changes
+from codeloop.workspace.process.shell_state import (
+    ShellState,
+    apply_changes,
+    drop_bash_variables,
+    find_changed_variables,
+)
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import NOTHING, Policies, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
@@ -124,7 +129,7 @@ class Shells:
         """
         state = self._states.get(context.session, ShellState(context.directory))
         variables = state.unsandboxed_variables if outside else state.variables
-        changed = find_changed_variables(variables, for_bash(context.environment))
+        changed = find_changed_variables(variables, drop_bash_variables(context.environment))
         return {name: value for name, value in changed.items() if name not in self._own | context.given}
 
     def choose_timeout(self, context: ShellContext, command: str) -> float:
@@ -165,7 +170,7 @@ class Shells:
         try:
             running = await self._start(context, command, capture)
         except asyncio.CancelledError:
-            on_output(capture.recent())
+            on_output(capture.read_recent())
             raise
         began = time.monotonic()
         meter = _Meter(running.capture, on_output)
@@ -179,15 +184,15 @@ class Shells:
             await running.stop(notice=SHELL_INTERRUPT.seconds)
         except asyncio.CancelledError:
             await running.stop()
-            on_output(running.capture.recent())
+            on_output(running.capture.read_recent())
             raise
         finally:
             meter.close()
-        self._carry(context, command, running.state())
+        self._store_state(context, command, running.state())
         if time.monotonic() - began > self._timeout / _SPARE:
             self._note_slow(context, _name_command(command.text), time.monotonic() - began)
         output = running.capture.take()
-        signal_name = _signal_name(code)
+        signal_name = _name_signal(code)
         return CommandResult(
             output=output.text,
             recent=output.printed,
@@ -199,7 +204,7 @@ class Shells:
             lines=running.capture.lines + (bool(output.printed) and not output.printed.endswith("\n")),
             path=output.path,
             duration=time.monotonic() - began,
-            notes=running.notes(output.text, None if timed_out else code),
+            notes=running.take_notes(output.text, None if timed_out else code),
             set_aside=running.take_stashed(),
             warnings=running.warnings(),
         )
@@ -231,7 +236,7 @@ class Shells:
         directory = command.directory or self.directory(context)
         keep_from(context.environment)
         shell = find_shell(context.environment)
-        variables = for_bash(context.environment)
+        variables = drop_bash_variables(context.environment)
         is_apart = command.policy is None or command.has_grants
         state = ShellState(directory, state.unsandboxed_variables if is_apart else state.variables)
         if command.policy is None:
@@ -284,7 +289,7 @@ class Shells:
     ) -> SandboxPolicy:
         """Return the sandbox policy of a work tree's commands. Looks at the disk."""
         repositories = self._repositories.get(Path(os.path.realpath(policy_input.root)))
-        more = repositories.list_guarded() if repositories is not None else ()
+        more = repositories.list_protected_paths() if repositories is not None else ()
         return self._find_policies(policy_input, config).policy(grants, more)
 
     def _find_policies(self, policy_input: PolicyInput, config: SandboxConfig) -> Policies:
@@ -321,15 +326,15 @@ class Shells:
             await asyncio.to_thread(planted_repositories.begin)
         return planted_repositories
 
-    def _carry(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:
+    def _store_state(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:
         if shell_state is None or shell_state.variables is None or command.is_apart:
             return
         before = self._states.get(context.session, ShellState(context.directory))
         directory = shell_state.directory if command.directory is None else self.directory(context)
         inside, outside = shell_state.variables, before.unsandboxed_variables
         if command.policy is None or command.has_grants:
-            began = for_bash(context.environment)
-            inside = with_changes(before.variables or began, outside or began, shell_state.variables)
+            began = drop_bash_variables(context.environment)
+            inside = apply_changes(before.variables or began, outside or began, shell_state.variables)
         if command.policy is None:
             outside = shell_state.variables
         self._states[context.session] = ShellState(directory, inside, outside)
@@ -355,7 +360,7 @@ class _Meter:
 
     def _fire(self) -> None:
         self._timer = None
-        self._show(self._capture.recent())
+        self._show(self._capture.read_recent())
 
 
 def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -363,9 +368,9 @@ def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
 
     Only where there is no bash, sh, about whose lines nothing is certain.
     """
-    found = next((path for path in _SYSTEM if os.access(path, os.X_OK)), None)
-    if found := found or find_program("bash", environment.get("PATH")):
-        return (found, *_PLAIN)
+    bash = next((path for path in _SYSTEM if os.access(path, os.X_OK)), None)
+    if bash := bash or find_program("bash", environment.get("PATH")):
+        return (bash, *_PLAIN)
     if os.access("/bin/sh", os.X_OK):
         return ("/bin/sh",)
     raise FileNotFoundError("no shell was found: neither bash, nor /bin/sh can be run; install bash")
@@ -381,7 +386,7 @@ def _name_command(command: str) -> str:
     return command.partition(" | ")[0].strip()[:_NAME]
 
 
-def _signal_name(code: int | None) -> str | None:
+def _name_signal(code: int | None) -> str | None:
     if code is None or code >= 0:
         return None
     try:

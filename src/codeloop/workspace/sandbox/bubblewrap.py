@@ -24,7 +24,7 @@ _PROGRAMS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/curre
 _ALONE = ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc", "--unshare-uts")
 
 
-def bubblewrap() -> str:
+def find_bubblewrap() -> str:
     """Return the program's path. Raises FileNotFoundError."""
     for path in _PROGRAMS:
         if os.access(path, os.X_OK):
@@ -46,8 +46,8 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
     )
     replaced, layered = (list(map(str, paths)) for paths in (policy.replaced, policy.layered))
     visible = [str(path) for path in policy.visible]
-    command = [bubblewrap(), *_ALONE, *(() if policy.network == "on" else ("--unshare-net",))]
-    command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_proc(), *_run()]
+    command = [find_bubblewrap(), *_ALONE, *(() if policy.network == "on" else ("--unshare-net",))]
+    command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_list_proc_options(), *_list_run_options()]
     for point in TEMPORARY:
         if os.path.realpath(point) == point and Path(point).is_dir():
             command += ["--bind", str(own.temporary), point]
@@ -64,7 +64,7 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
         elif path in writable or is_below(path, (*REPLACED, *replaced, *replica)):
             command += (binds[path], replica.get(path, path), path)
     for path, target in policy.links:
-        command += _link(path, target, policy, own)
+        command += _make_link(path, target, policy, own)
     for path in emptied:
         command += ("--remount-ro", path)
     for path in find_pinned(writable, (*protected, *filter(os.path.lexists, hidden))):
@@ -77,7 +77,7 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
     return [*command, "--chdir", "/", "--", *program]
 
 
-def _link(path: Path, target: str, policy: SandboxPolicy, own: OwnFolders) -> Iterable[str]:
+def _make_link(path: Path, target: str, policy: SandboxPolicy, own: OwnFolders) -> Iterable[str]:
     """Make a link in our own folder that is mounted there; elsewhere return the option that makes it."""
     point = _find_replacement(path, policy, own)
     if point is None:
@@ -103,7 +103,7 @@ def _find_replacement(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Pat
     return None
 
 
-def _proc() -> Iterable[str]:
+def _list_proc_options() -> Iterable[str]:
     """Yield the options that keep /proc's settings read-only, which bubblewrap leaves writable to root."""
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_READ_ONLY)):
         yield from _bind_same("--ro-bind", path)
@@ -111,7 +111,7 @@ def _proc() -> Iterable[str]:
         yield from ("--ro-bind", "/dev/null", path)
 
 
-def _run() -> Iterable[str]:
+def _list_run_options() -> Iterable[str]:
     if not Path("/run").is_dir():
         return
     yield from ("--tmpfs", "/run")

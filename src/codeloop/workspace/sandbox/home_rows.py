@@ -146,7 +146,7 @@ BASE_FOLDERS = {
     "BUN_INSTALL": ("bin", "install/global"),
 }
 """Variables that name a folder of which only some is the tool itself."""
-WHOLE = (
+INSTALL_MARKERS = (
     *("pyvenv.cfg", "conda-meta", "release", "VERSION", "go.env", "lib", "lib64", "libexec", "lib/node_modules"),
     *("versions", "installs", "specifications", "autoload.php"),
 )

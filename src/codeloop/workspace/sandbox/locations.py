@@ -59,5 +59,7 @@ VCS_NAMES = (
 """Files of other version control systems at the top of a project that decide which programs run: also read-only."""
 TEST_FOLDERS = frozenset({"test", "tests", "testdata", "fixtures", "examples", "spec"})
 """Private keys below these are made for tests."""
-SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target", "site-packages", ".tox", ".nox"})
+FOLDERS_NOT_SEARCHED = frozenset(
+    {".git", "node_modules", ".venv", "venv", "__pycache__", "target", "site-packages", ".tox", ".nox"}
+)
 """Folders of a project that are not searched for secrets."""

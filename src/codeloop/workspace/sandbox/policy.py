@@ -31,19 +31,21 @@ _NEIGHBOURS = 500  # at most so many neighbours of a granted file are protected
 
 
 class SandboxPolicy(Struct, frozen=True):
-    """What commands in one sandbox may do. Every path is absolute, without links, and there; but those in `absent`.
+    """What commands in one sandbox may do. Every path is absolute, resolved, and exists, but for those in `absent`.
 
-    `writable`: folders and files, the project's root first; `layered`: caches of the user, whose changes go into a
-    layer of the project's own; `protected`: what below these may only be read; `hidden`: unreadable wherever it lies.
-    `replaced`: folders of which only what is named here is there, as of `/tmp`; `visible`: what of them may be read;
-    `links`: links among that, with where they lead. `home`: the one of them that a private folder stands for.
-    `private`: our folder that holds that one and the layers. `absent`: may not appear, unless it is in `granted`.
-    `holds_home`: the project is the home, or holds it.
-    `network`: of the machine, none, or by host through the proxy.
-    `foreign`: what other work trees of the repository have in its git directory: read-only where mounts can say so, and
-    never put back, since they are changed at any time.
-    `replica`: a folder that is mounted in place of the project's root, where mounts can be had. What is visible below
-    the root is mounted into it, and changes of that are kept apart, too.
+    - `writable`: folders and files, the project's root first; `protected`: paths below these that are read-only
+    - `hidden`: paths that can't be read, wherever they are
+    - `absent`: paths that may not be created, unless they are in `granted`
+    - `layered`: caches of the user, whose changes go to a layer of the project's own
+    - `replaced`: folders that look empty (like `/tmp`), but for the `visible` paths in them, which are read-only, and
+      the `links`, each with its target
+    - `home`: the replaced folder that a private one stands for; `private`: our folder with that one and the layers
+    - `holds_home`: whether the project is the home, or contains it
+    - `network`: that of the machine, none, or only `hosts`, through the proxy
+    - `foreign`: what other work trees have in the git directory: read-only where mounts can do that, but never
+      restored, since those work trees change it at any time
+    - `replica`: a folder that is mounted in place of the project's root, where mounts are available. What is visible
+      below the root is mounted into it, and changes of that stay apart as well
     """
 
     writable: tuple[Path, ...]
@@ -79,9 +81,9 @@ class SandboxPolicy(Struct, frozen=True):
 
 
 class SandboxGrants(Struct, frozen=True):
-    """What the user or a rule allowed for one command: paths to write, secrets to read. Without links.
+    """What the user or a rule allowed for one command: paths to write, secrets to read. All are resolved.
 
-    `kept` and `unseen`: what rules deny to write and to read, also in the project.
+    `kept`, `unseen`: what rules deny to write and to read, in the project too.
     """
 
     writable: tuple[Path, ...] = ()
@@ -113,7 +115,7 @@ class PolicyInput(Struct, frozen=True):
         return self.scratch.with_name(f"{self.scratch.name}.sandbox")
 
 
-class _Usual(NamedTuple):
+class _LastPolicy(NamedTuple):
     """The policy of commands without grants. `states`: of the paths that it was made from."""
 
     made_from: tuple[Surroundings, frozenset[Path], SandboxGrants, tuple[Path, ...]]
@@ -129,12 +131,12 @@ class Policies:
         self.config = config
         self._roots = tuple(dict.fromkeys(resolve_links(path) for path in (policy_input.root, policy_input.directory)))
         self._secrets = [ProjectSecrets(root) for root in self._roots]
-        self._surroundings_input = self._input()
+        self._surroundings_input = self._make_surroundings_input()
         self._watched_paths = list_watched_paths(self._surroundings_input)
         self._around: Surroundings | None = None
         self._times: tuple[int, ...] = ()
         self._looked_at = 0.0
-        self._usual: _Usual | None = None
+        self._last_policy: _LastPolicy | None = None
 
     def policy(self, grants: SandboxGrants = NOTHING, more: Sequence[Path] = ()) -> SandboxPolicy:
         """Return the policy of one command. Looks at the disk; makes granted files.
@@ -143,11 +145,16 @@ class Policies:
         the usual, the policy of the command before is returned while nothing changed that it was made from: that takes
         a tenth of the time.
         """
-        around, secrets, usual = self.surroundings(), self._find_secrets(), self._usual
+        around, secrets, last_policy = self.surroundings(), self._find_secrets(), self._last_policy
         is_usual = not grants.writable and not grants.readable
         made_from = (around, secrets, grants, tuple(more))
-        if is_usual and usual is not None and usual.made_from == made_from and usual.states.are_same():
-            return usual.policy
+        if (
+            is_usual
+            and last_policy is not None
+            and last_policy.made_from == made_from
+            and last_policy.states.are_same()
+        ):
+            return last_policy.policy
         git = [resolve_links(path) for path in git_folders(self._source.root)]
         guarded = [folder / name for folder in git for name in GIT_NAMES]
         guarded += [root / name for root in self._roots for name in (*OWN_NAMES, *VCS_NAMES)]
@@ -158,10 +165,11 @@ class Policies:
         foreign = list_foreign_state(self._source.root)
         states = PathStates(map(str, {*self._roots, *git, *modules, *folders, *guarded, *foreign}))
         policy = replace(
-            self._make(grants, guarded, git, around, secrets.union(grants.unseen)), foreign=tuple(_existing(foreign))
+            self._make(grants, guarded, git, around, secrets.union(grants.unseen)),
+            foreign=tuple(_keep_existing(foreign)),
         )
         if is_usual:
-            self._usual = _Usual(made_from, states, policy)
+            self._last_policy = _LastPolicy(made_from, states, policy)
         return policy
 
     def _make(
@@ -176,18 +184,18 @@ class Policies:
         policy_input, roots = self._source, self._roots
         # What has become a link since it was allowed would lead to somewhere else.
         granted = [path for path in grants.writable if resolve_links(path) == path]
-        granted_paths, neighbours = _find_opened(
+        granted_paths, neighbours = _open_paths(
             granted, guarded, (*roots, *git, *around.writable), resolve_links(policy_input.home)
         )
         paths = [path for path in map(_resolve_parents, guarded) if not is_below_any(path, granted)]
         free = {*granted, *(path for path in grants.readable if resolve_links(path) == path)}
-        writable = _existing((*roots, *git, *around.writable, *granted_paths))
+        writable = _keep_existing((*roots, *git, *around.writable, *granted_paths))
         layered = [path for path in around.layered if not is_below_any(path, writable)]
         visible = [path for path in around.visible if not is_below_any(path, (*writable, *layered))]
         shown = (*writable, *layered, *visible)
         hidden = [
             path
-            for path in keep_outermost(_existing((around.hidden | secrets) - free))
+            for path in keep_outermost(_keep_existing((around.hidden | secrets) - free))
             if not is_below_any(path, around.replaced) or is_below_any(path, shown)
         ]
         # What is in a writable folder is visible anyway.
@@ -198,8 +206,8 @@ class Policies:
         ]
         return SandboxPolicy(
             writable=tuple(writable),
-            protected=tuple(_existing((*paths, *neighbours))),
-            visible=tuple(_existing(visible)),
+            protected=tuple(_keep_existing((*paths, *neighbours))),
+            visible=tuple(_keep_existing(visible)),
             hidden=tuple(hidden),
             absent=tuple(path for path in guarded if not os.path.lexists(path)),
             granted=tuple(granted),
@@ -225,18 +233,18 @@ class Policies:
 
     def surroundings(self) -> Surroundings:
         """Find what commands see outside the project; again after a change, and regularly for new sockets."""
-        seen, now, around = read_change_times(self._watched_paths), time.monotonic(), self._around
-        if around is None or seen != self._times or now - self._looked_at > _FRESH:
+        times, now, around = read_change_times(self._watched_paths), time.monotonic(), self._around
+        if around is None or times != self._times or now - self._looked_at > _FRESH:
             current = find_surroundings(self._surroundings_input)
             if around is None or around != current:
                 around = current
-            self._around, self._times, self._looked_at = around, seen, now
+            self._around, self._times, self._looked_at = around, times, now
         return around
 
     def _find_secrets(self) -> frozenset[Path]:
         return frozenset[Path]().union(*(each.find() for each in self._secrets))
 
-    def _input(self) -> SurroundingsInput:
+    def _make_surroundings_input(self) -> SurroundingsInput:
         policy_input, config = self._source, self.config
         return SurroundingsInput(
             roots=self._roots,
@@ -244,13 +252,13 @@ class Policies:
             environment=policy_input.environment,
             own=policy_input.own,
             scratch=policy_input.scratch,
-            writable=tuple(_expand(path, policy_input) for path in config.writable),
-            readable=tuple(_expand(path, policy_input) for path in config.readable),
-            hidden=tuple(_expand(path, policy_input) for path in config.hidden),
+            writable=tuple(_expand_path(path, policy_input) for path in config.writable),
+            readable=tuple(_expand_path(path, policy_input) for path in config.readable),
+            hidden=tuple(_expand_path(path, policy_input) for path in config.hidden),
         )
 
 
-def _find_opened(
+def _open_paths(
     granted: Iterable[Path], guarded: Sequence[Path], writable: Sequence[Path], home: Path
 ) -> tuple[list[Path], list[Path]]:
     """Return the paths that a grant makes writable, and those among them that stay protected.
@@ -309,11 +317,11 @@ def _resolve_parents(path: Path) -> Path:
     return resolve_links(path.parent) / path.name if not path.is_symlink() else resolve_links(path)
 
 
-def _existing(paths: Iterable[Path]) -> list[Path]:
+def _keep_existing(paths: Iterable[Path]) -> list[Path]:
     """Return those that exist, each once, in their order."""
     return [path for path in dict.fromkeys(paths) if os.access(path, os.F_OK)]
 
 
-def _expand(path: str, policy_input: PolicyInput) -> Path:
+def _expand_path(path: str, policy_input: PolicyInput) -> Path:
     """Return a path of the configuration: absolute, from the home with `~`, or else from the project's root."""
     return policy_input.home / path[2:] if path.startswith("~/") else policy_input.root / path

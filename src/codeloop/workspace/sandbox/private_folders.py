@@ -48,7 +48,7 @@ class PrivateFolders:
                 make_private(private_folder.path / name)
         return private_folder
 
-    def folder(self, policy: SandboxPolicy) -> Path | None:
+    def find_folder(self, policy: SandboxPolicy) -> Path | None:
         """Return the folder that a policy's sandboxes have, None for none."""
         private_folder = self._folders.get(policy.private) if policy.private is not None else None
         return private_folder.path if private_folder is not None else None
@@ -136,13 +136,13 @@ def prune_private(
             if lock is None:
                 continue
             try:
-                if time.time() - path.with_suffix(_LOCK).stat().st_mtime > age or _size(path, size) > size:
+                if time.time() - path.with_suffix(_LOCK).stat().st_mtime > age or _measure(path, size) > size:
                     remove_tree(path)
             finally:
                 os.close(lock)
 
 
-def _size(folder: Path, most: int) -> int:
+def _measure(folder: Path, most: int) -> int:
     """Return the bytes on disk below a folder; stops counting beyond `most`."""
     total = 0
     for top, _, names in os.walk(folder):

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 def keep_from(environment: Mapping[str, str]) -> None:
-    """When this environment lacks keys of ours, keep its programs from reading them in our memory, too."""
+    """Make our memory unreadable when a program's environment leaves out keys of ours, which it could read there."""
     if os.environ.keys() - environment.keys():
         hide()
 
@@ -71,9 +71,9 @@ class LaunchedProcess:
         self._started: asyncio.Future[tuple[int, bytes]] = self._loop.create_future()
         self._ended: asyncio.Future[int] = self._loop.create_future()
         self.exited: asyncio.Future[int] = self._loop.create_future()
-        self._loop.add_reader(channel, self._ready)
+        self._loop.add_reader(channel, self._on_readable)
 
-    async def wait_started(self, launch: Launch) -> None:
+    async def wait_for_start(self, launch: Launch) -> None:
         """Wait until it runs. Raises OSError when it can't be started."""
         try:
             async with asyncio.timeout(LAUNCHER_LOST.seconds):
@@ -101,7 +101,7 @@ class LaunchedProcess:
         """Return whether nothing is left of it."""
         return self._ended.done()
 
-    def _ready(self) -> None:
+    def _on_readable(self) -> None:
         try:
             chunk = self._channel.recv(_ANSWERS)
         except BlockingIOError:
@@ -200,9 +200,9 @@ class Forker:
             process = LaunchedProcess(channel, self.abandon)
             self._processes = {each for each in self._processes if not each.is_gone} | {process}
         try:
-            await process.wait_started(launch)
+            await process.wait_for_start(launch)
         except asyncio.CancelledError:
-            await to_the_end(process.end())
+            await finish_uncancelled(process.end())
             raise
         return process
 
@@ -210,7 +210,7 @@ class Forker:
         """Return a socket that listens on 127.0.0.1 of the network here. `port` 0: any. Raises OSError."""
         channel = await self._ask(b"l", (str(port),))
         with channel:
-            await _readable(channel)
+            await _wait_readable(channel)
             _, fds, _, _ = socket.recv_fds(channel, 1, 1)
         if not fds:
             raise OSError(errno.EADDRINUSE, f"port {port} can't be listened on where commands run")
@@ -227,24 +227,24 @@ class Forker:
             with theirs:
                 channel = await self._ask(b"b", (self.mark, *rows), (theirs.fileno(), *descriptors))
             with channel:
-                await _readable(channel)
+                await _wait_readable(channel)
                 answer = channel.recv(_ANSWERS)
             if answer != b"ready":
                 raise OSError(answer.decode(errors="replace").removeprefix("failed ") or "it ended at once")
             on_failure.pop_all()
         return Forker(self.mark, ours)
 
-    async def enter_by(self, wrapped: Callable[[Sequence[str]], Sequence[str]], rows: Sequence[str]) -> "Forker":
+    async def enter_by(self, wrap: Callable[[Sequence[str]], Sequence[str]], rows: Sequence[str]) -> "Forker":
         """Return a Forker in a sandbox that another program makes. Raises OSError as `enter` does.
 
-        `wrapped`: turns the command to run there into that program's command.
+        `wrap`: turns the command to run there into that program's command.
         """
         ours, theirs = socket.socketpair()
         channel, inside = socket.socketpair()
         with ExitStack() as on_failure, channel:
             on_failure.callback(ours.close)
             with theirs, inside:
-                arguments = wrapped(own_program("inside", "3", self.mark))
+                arguments = wrap(make_command("inside", "3", self.mark))
                 # What it says when it fails comes back the same way.
                 launch = Launch(arguments, Path("/"), {}, {3: inside.fileno(), 2: inside.fileno()})
                 channel.settimeout(0)
@@ -252,7 +252,7 @@ class Forker:
                 await _send(channel, (self.mark, *rows), (theirs.fileno(),))
             answer, chunk = b"", b"-"
             while chunk and not answer.endswith(b"ready"):  # a message of that program may come in pieces
-                await _readable(channel)
+                await _wait_readable(channel)
                 try:
                     chunk = channel.recv(_ANSWERS)
                 except ConnectionError:  # it ended before it read what was sent
@@ -340,7 +340,7 @@ class ProcessLauncher(Forker):
         ours, theirs = socket.socketpair()
         with theirs:
             popen = subprocess.Popen(
-                own_program("main", str(theirs.fileno()), self.mark),
+                make_command("main", str(theirs.fileno()), self.mark),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -353,20 +353,20 @@ class ProcessLauncher(Forker):
         return ours
 
 
-async def to_the_end(ending: Awaitable[object]) -> None:
+async def finish_uncancelled(ending: Awaitable[object]) -> None:
     """Wait until processes have ended, even when cancelled; then raise the cancellation."""
     task = asyncio.ensure_future(ending)
-    cancelled = False
+    is_cancelled = False
     while not task.done():
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
+            is_cancelled = True
+    if is_cancelled:
         raise asyncio.CancelledError
 
 
-def own_program(function: str, descriptor: str, mark: str) -> tuple[str, ...]:
+def make_command(function: str, descriptor: str, mark: str) -> tuple[str, ...]:
     """Return the command that runs a function of the launcher's `main`."""
     return (sys.executable, "-I", "-S", "-c", _PROGRAM.format(function=function), str(_ROOT), descriptor, mark)
 
@@ -379,7 +379,7 @@ async def _send(channel: socket.socket, request: Sequence[str], fds: Sequence[in
     await asyncio.get_running_loop().sock_sendall(channel, data)
 
 
-async def _readable(channel: socket.socket) -> None:
+async def _wait_readable(channel: socket.socket) -> None:
     """Wait for an answer. Raises TimeoutError."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()

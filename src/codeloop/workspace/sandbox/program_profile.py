@@ -96,7 +96,7 @@ def find_code(words: Iterable[str], home: Path) -> tuple[Path, ...]:
     Below the home, those of a whole project; elsewhere, a program's own folder, or its virtual environment.
     """
     files = [Path(word) for word in words if word.startswith("/")]
-    return tuple(dict.fromkeys(_top(file, home) for file in files if file.exists()))
+    return tuple(dict.fromkeys(_find_top(file, home) for file in files if file.exists()))
 
 
 def find_paths(values: Iterable[str]) -> tuple[Path, ...]:
@@ -105,7 +105,7 @@ def find_paths(values: Iterable[str]) -> tuple[Path, ...]:
     return tuple(path for path in dict.fromkeys(paths) if os.access(path, os.F_OK))
 
 
-def _top(file: Path, home: Path) -> Path:
+def _find_top(file: Path, home: Path) -> Path:
     folder = file if file.is_dir() else file.parent
     tops = [each for each in (folder, *folder.parents) if any((each / name).exists() for name in _TOPS)]
     own = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder

@@ -52,9 +52,9 @@ class ProtectedFiles:
         self._absent = policy.absent
         self._granted = policy.granted
         self._folder = folder
-        self._parents = {path: _identity(path.parent) for path in policy.protected}
+        self._parents = {path: _identify_folder(path.parent) for path in policy.protected}
         self._free = tuple(path for path in policy.writable if any(map(path.is_relative_to, policy.protected)))
-        self._before = self._contents(policy.protected) if keep else {}
+        self._before = self._read_contents(policy.protected) if keep else {}
         self._protected = policy.protected if keep else ()
 
     def is_little(self) -> bool:
@@ -67,12 +67,12 @@ class ProtectedFiles:
         """Restore changed files and move away new ones; return what was done, for the model."""
         notes: list[str] = []
         if self._repositories is not None:
-            found, self._repositories = self._repositories.end(), None
-            self.warnings += [found] if found else []
+            warning, self._repositories = self._repositories.end(), None
+            self.warnings += [warning] if warning else []
         self.set_aside += [SetAside(path, moved_to) for path in self._list_new() if (moved_to := self._move(path))]
         if not self._protected:
             return notes
-        now = self._contents(self._protected)
+        now = self._read_contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
         more = sorted(now.keys() - self._before.keys())
         paths = [path for path in more if not self._move(path)]
@@ -91,16 +91,16 @@ class ProtectedFiles:
 
         What is protected stays so where it is moved to with a folder above it; what is in its place then is new.
         """
-        new = (path for path, parent in self._parents.items() if _identity(path.parent) != parent)
+        new = (path for path, parent in self._parents.items() if _identify_folder(path.parent) != parent)
         paths = [path for path in (*self._absent, *new) if os.path.lexists(path) and path not in self._granted]
         open_ = [path for path in paths if any(each.is_relative_to(path) for each in self._granted)]
         below = [Path(top, name) for path in open_ for top, _, names in os.walk(path) for name in names]
         rest = [path for path in below if not any(map(path.is_relative_to, self._granted))]
         return [*(path for path in paths if path not in open_), *rest]
 
-    def _contents(self, paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
+    def _read_contents(self, paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
         """Return the files at or below the paths but those that may be written this time."""
-        contents = _contents(paths)
+        contents = _read_contents(paths)
         return {path: each for path, each in contents.items() if not any(map(path.is_relative_to, self._free))}
 
     def _move(self, path: Path) -> Path | None:
@@ -119,7 +119,7 @@ class ProtectedFiles:
         return None
 
 
-def _identity(folder: Path) -> tuple[int, int]:
+def _identify_folder(folder: Path) -> tuple[int, int]:
     """Return the device and inode of a folder, zeros if it is missing."""
     try:
         status = folder.stat()
@@ -133,7 +133,7 @@ def _is_real(path: Path) -> bool:
     return os.path.realpath(path.parent) == str(path.parent)
 
 
-def _contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
+def _read_contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
     """Return mode and bytes of each file at or below the paths, of a link where it leads."""
     contents: dict[Path, tuple[int, bytes]] = {}
     for start in paths:

@@ -33,7 +33,7 @@ _NETWORK = re.compile(
     r"|[Ff]ailed to lookup address|[Tt]emporary failure resolving|getaddrinfo failed"
     r"|(?:getaddrinfo|connect|code|errno|network)\W{1,3}(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b)"
 )
-_UNREACHED = re.compile(r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b")
+_CONNECTION_REFUSED = re.compile(r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b")
 _PORT = re.compile(r"(?:localhost|127\.0\.0\.1|::1)[^\d\n]{0,20}?(\d{2,5})(?!\d|\.\d)")
 _LISTENS = "0A"  # in /proc/net/tcp
 _SERVICES = (
@@ -103,11 +103,11 @@ def find_strayed_writes(home: Path, since: int) -> list[str]:
 
     `since`: a file modification time, in ns. Names with a dot, which tools write, are ignored.
     """
-    changed = sorted(_find_changed(str(home), since, iter(range(SANDBOX_STRAYED.value))))
-    strayed = [path for path in changed if not _is_cache(os.path.relpath(path, home))]
-    if not strayed:
+    newer_files = sorted(_find_newer_files(str(home), since, iter(range(SANDBOX_STRAYED.value))))
+    stray_files = [path for path in newer_files if not _is_cache(os.path.relpath(path, home))]
+    if not stray_files:
         return []
-    paths_shown = ", ".join(f"~/{os.path.relpath(path, home)}" for path in strayed[: SANDBOX_BLOCKED.value])
+    paths_shown = ", ".join(f"~/{os.path.relpath(path, home)}" for path in stray_files[: SANDBOX_BLOCKED.value])
     return [f"blocked: write to {paths_shown} in the user's home: only sandboxed commands see it. {_NAME_IT}"]
 
 
@@ -116,7 +116,7 @@ def _is_cache(name: str) -> bool:
     return any(f"{name}/".startswith(f"{row.folder}/") or row.folder.startswith(f"{name}/") for row in CACHES)
 
 
-def _find_changed(folder: str, since: int, entries_left: Iterator[int]) -> Iterator[str]:
+def _find_newer_files(folder: str, since: int, entries_left: Iterator[int]) -> Iterator[str]:
     """Yield the files below a folder that are newer, and newer folders in which nothing newer is found.
 
     `entries_left`: an iterator with one item for each entry that may still be read.
@@ -127,7 +127,7 @@ def _find_changed(folder: str, since: int, entries_left: Iterator[int]) -> Itera
     except OSError:
         return
     for (entry, state), _ in zip(rows, entries_left, strict=False):
-        below = list(_find_changed(entry.path, since, entries_left)) if entry.is_dir(follow_symlinks=False) else []
+        below = list(_find_newer_files(entry.path, since, entries_left)) if entry.is_dir(follow_symlinks=False) else []
         yield from below
         if state.st_mtime_ns > since and not below:
             yield entry.path
@@ -169,7 +169,7 @@ def _find_unseen_arguments(command: str, output: str, policy: SandboxPolicy, hom
         if path is None or is_below_any(path, seen) or path in _TEMPORARY or not os.path.lexists(path):
             continue
         if is_below_any(path, (*policy.replaced, *_TEMPORARY)):
-            yield _say_unseen(path, home)
+            yield _describe_unseen(path, home)
 
 
 def _find_emptied(text: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
@@ -208,14 +208,14 @@ def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
     """Return the ports of this machine that a command could not reach although a server listens there."""
     if policy.network == "on":
         return []
-    rows = [line[:_LONGEST] for line in output.splitlines()[-_LINES:] if _UNREACHED.search(line[:_LONGEST])]
+    rows = [line[:_LONGEST] for line in output.splitlines()[-_LINES:] if _CONNECTION_REFUSED.search(line[:_LONGEST])]
     ports = dict.fromkeys(int(port) for row in rows for port in _PORT.findall(row))
     ports = {port: None for port in ports if f"localhost:{port}" not in policy.hosts}
-    listening = _list_listening() if ports else set[int]()
+    listening = _list_open_ports() if ports else set[int]()
     return [port for port in ports if port in listening][: SANDBOX_BLOCKED.value]
 
 
-def _list_listening() -> set[int]:
+def _list_open_ports() -> set[int]:
     """Return the ports of this machine at which something listens; none where that can't be seen."""
     ports: set[int] = set()
     for name in ("tcp", "tcp6"):
@@ -246,7 +246,7 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
         return []
     if not policy.shows(path) and os.path.lexists(path):  # Landlock refuses what the other backends hide
-        return [_say_unseen(path, home)]
+        return [_describe_unseen(path, home)]
     # What the user may not write either is refused by the system, outside the sandbox as well.
     may_write = os.access(path if os.path.lexists(path) else path.parent, os.W_OK)
     return [f"write to {path_shown}, outside the project"] if may_write else []
@@ -257,10 +257,10 @@ def _explain_missing(word: str, policy: SandboxPolicy, directory: Path, home: Pa
     path = _resolve(word, directory, home)
     if path is None or not is_below_any(path, policy.replaced) or policy.shows(path) or not os.path.lexists(path):
         return []
-    return [_say_unseen(path, home)]
+    return [_describe_unseen(path, home)]
 
 
-def _say_unseen(path: Path, home: Path) -> str:
+def _describe_unseen(path: Path, home: Path) -> str:
     return f"read of {_shorten(path, home)}, which sandboxed commands don't see"
 
 

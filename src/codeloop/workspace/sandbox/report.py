@@ -57,9 +57,9 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
     attempts: list[Attempt] = []
     try:
         with tempfile.TemporaryDirectory(prefix="codeloop-try-") as folder:
-            tried = _Trial(shells, policy_input, config, Path(os.path.realpath(folder)))
-            backend = (await shells.sandboxes.enter(tried.policy)).backend
-            attempts = await (tried.run_brief() if is_brief else tried.attempts(is_cut_off=config.network != "on"))
+            trial = _Trial(shells, policy_input, config, Path(os.path.realpath(folder)))
+            backend = (await shells.sandboxes.enter(trial.policy)).backend
+            attempts = await (trial.run_brief() if is_brief else trial.attempts(is_cut_off=config.network != "on"))
     except SandboxRefused:
         backend = ""
     finally:
@@ -91,9 +91,9 @@ class _Trial:
         self._shells = shells
         self._home = policy_input.home
         self._root = root
-        made = replace(policy_input, root=root, directory=root, scratch=folder / "scratch")
-        self._context = ShellContext("debug", root, policy_input.environment, made.scratch)
-        self.policy = shells.policy(made, replace(config, hidden=[*config.hidden, str(self._hidden)]))
+        trial_input = replace(policy_input, root=root, directory=root, scratch=folder / "scratch")
+        self._context = ShellContext("debug", root, policy_input.environment, trial_input.scratch)
+        self.policy = shells.policy(trial_input, replace(config, hidden=[*config.hidden, str(self._hidden)]))
 
     async def attempts(self, *, is_cut_off: bool) -> list[Attempt]:
         """Make each attempt and return its result."""
@@ -103,11 +103,11 @@ class _Trial:
         attempts += await self._reach_terminals()
         output = await self._run(f"cat '{self._hidden}/secret' /proc/[0-9]*/root'{self._hidden}/secret'")
         attempts.append(Attempt("read a file that is hidden, as ~/.ssh is", _CONTENT not in output))
-        attempts.append(Attempt("end a process of this program", await self._survives()))
+        attempts.append(Attempt("end a process of this program", await self._survives_kill()))
         attempts += [Attempt(what, ok) for what, ok in await self._reach(is_cut_off=is_cut_off)]
         await self._run("mkdir .codeloop; echo '{}' > .codeloop/codeloop.json; echo '{}' > opencode.json")
-        appeared = any(os.path.lexists(self._root / name) for name in (".codeloop", "opencode.json"))
-        attempts.append(Attempt("leave configuration for codeloop in the project", not appeared))
+        has_appeared = any(os.path.lexists(self._root / name) for name in (".codeloop", "opencode.json"))
+        attempts.append(Attempt("leave configuration for codeloop in the project", not has_appeared))
         return [*attempts, await self._try_inside()]
 
     async def run_brief(self) -> list[Attempt]:
@@ -157,7 +157,7 @@ class _Trial:
             os.close(ours)
             os.close(theirs)
 
-    async def _survives(self) -> bool:
+    async def _survives_kill(self) -> bool:
         job = await self._shells.start(self._context, ShellCommand("echo $$; exec sleep 60", _SECONDS))
         pid = (await job.read(_SECONDS)).output.strip()
         await self._run(f"kill -9 {pid}")

@@ -161,18 +161,18 @@ class Sandboxes:
         for sandbox in [one for one in self._open if one.forker.is_lost]:
             self._open.remove(sandbox)
             await self._forget_hosts(sandbox.forker)
-        found = next((one for one in self._open if one.policy == policy and one.identities == identities), None)
-        if found is None:
-            found = await self._make(policy, identities)
+        sandbox_found = next((one for one in self._open if one.policy == policy and one.identities == identities), None)
+        if sandbox_found is None:
+            sandbox_found = await self._make(policy, identities)
         else:
-            self._open.remove(found)
-        self._open.append(found)  # the one used last is the last
-        for each in [one for one in self._open if one is not found and one.forker.is_idle]:
+            self._open.remove(sandbox_found)
+        self._open.append(sandbox_found)  # the one used last is the last
+        for each in [one for one in self._open if one is not sandbox_found and one.forker.is_idle]:
             if each.policy == policy or len(self._open) > SANDBOX_BOXES.value:
                 self._open.remove(each)
                 await self._forget_hosts(each.forker)
                 await each.forker.end()
-        return found
+        return sandbox_found
 
     async def leave(self, policy: SandboxPolicy) -> None:
         """End the sandbox of a policy that no further command will run under."""
@@ -232,13 +232,13 @@ class Sandboxes:
         variables = {name: value for name, value in environment.items() if name not in SOCKETS}
         if sandbox.replaces_temporary:
             return {**make_linking_variables(sandbox.policy), **variables}
-        folder = self._private.folder(sandbox.policy)
+        folder = self._private.find_folder(sandbox.policy)
         caches = make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
         return {**variables, **caches, "TMPDIR": str(self._temporary)}
 
     def private_home(self, sandbox: Sandbox) -> Path | None:
         """Return the folder that replaces the home of a sandbox's commands, or None."""
-        folder = self._private.folder(sandbox.policy)
+        folder = self._private.find_folder(sandbox.policy)
         has_one = folder is not None and sandbox.replaces_temporary and sandbox.policy.home is not None
         return folder / HOME if has_one and folder is not None else None
 
@@ -256,18 +256,18 @@ class Sandboxes:
         Raises OSError for an entry that names no host.
         """
         policy = sandbox.policy
-        listed = policy.hosts if policy.network == "hosts" else None
-        if self._allowed_hosts != listed:
+        hosts_listed = policy.hosts if policy.network == "hosts" else None
+        if self._allowed_hosts != hosts_listed:
             await self._forget_hosts()
-            self._allowed_hosts = listed
-        if listed is not None and sandbox.network not in self._hosts:
+            self._allowed_hosts = hosts_listed
+        if hosts_listed is not None and sandbox.network not in self._hosts:
             home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
             from codeloop.workspace.sandbox.network.host_network import HostNetwork
             from codeloop.workspace.sandbox.network.hosts import read_hosts
             from codeloop.workspace.sandbox.network.user_hosts import find_user_hosts
 
             try:
-                hosts = read_hosts(listed, find_user_hosts(home, environment, root))
+                hosts = read_hosts(hosts_listed, find_user_hosts(home, environment, root))
             except ValueError as error:
                 raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
             listen = sandbox.network.listener if sandbox.network is not None else self.listener
@@ -292,8 +292,8 @@ class Sandboxes:
                 if any(sandbox.backend == backend for sandbox in self._open):
                     raise  # it can be had: it is this policy that is wrong, a file of which is gone, say
                 self.refused[backend] = str(error) or "it did not answer"
-        tried = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
-        raise SandboxRefused(f"No sandbox can be had on this machine ({tried or 'none is known for this system'}).")
+        reasons = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
+        raise SandboxRefused(f"No sandbox can be had on this machine ({reasons or 'none is known for this system'}).")
 
     async def _enter(self, backend: Backend, policy: SandboxPolicy, temporary: Path) -> Forker:
         private = self._private.take(policy)
@@ -316,13 +316,14 @@ class Sandboxes:
 
             own = OwnFolders(temporary, private and private.path)
             hidden = [path for path in policy.hidden if os.path.lexists(path)]
-            wrapped = partial(wrap, policy=policy, own=own)
+            wrap_command = partial(wrap, policy=policy, own=own)
             try:
-                return await self._launcher.enter_by(wrapped, rows)
+                return await self._launcher.enter_by(wrap_command, rows)
             except OSError:
                 if all(map(os.path.lexists, hidden)):
                     raise
-                return await self._launcher.enter_by(wrapped, rows)  # a socket went while it was about to be covered
+                # a socket went while it was about to be covered
+                return await self._launcher.enter_by(wrap_command, rows)
         if backend == "sandbox-exec":
             from codeloop.workspace.sandbox.seatbelt import SeatbeltForker
 

@@ -38,7 +38,7 @@ _PORT = '(allow network-outbound (remote ip "localhost:{port}"))'
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 
-def profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] = ()) -> str:
+def write_profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] = ()) -> str:
     """Return a policy as a profile. `temporary`: a writable folder; `ports`: of localhost, which are in reach.
 
     Of two rules for a path the later one counts, so each path comes after its parents.
@@ -81,12 +81,12 @@ class SeatbeltForker(Forker):
 
     async def prove(self, rows: Sequence[str]) -> None:
         """Have a process under the profile attempt what it may not do. Raises OSError, which says what went wrong."""
-        text = profile(self._policy, self._temporary)
+        text = write_profile(self._policy, self._temporary)
         await (await self._launcher.enter_by(lambda program: wrap_command(program, text), rows)).end()
 
     async def start(self, launch: Launch) -> LaunchedProcess:
         """Start a program under the profile. Raises OSError."""
-        arguments = wrap_command(launch.arguments, profile(self._policy, self._temporary, self.ports))
+        arguments = wrap_command(launch.arguments, write_profile(self._policy, self._temporary, self.ports))
         with self.mark_busy():
             process = await self._launcher.start(replace(launch, arguments=arguments))
             self._processes = {each for each in self._processes if not each.is_gone} | {process}

@@ -15,7 +15,7 @@ from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import read_tracked_files
 from codeloop.workspace.sandbox.home_rows import TOKEN
-from codeloop.workspace.sandbox.locations import SKIPPED, TEST_FOLDERS, TOKEN_FILES, TOOL_SETTINGS
+from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED, TEST_FOLDERS, TOKEN_FILES, TOOL_SETTINGS
 
 _KEY_FILES, _STORES = (".pem", ".key"), (".jks", ".keystore")
 _TOKENS = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES.items()}
@@ -54,16 +54,16 @@ class ProjectSecrets:
         """Return the secret files. Reads the whole project the first time, which may take a second."""
         before, self._folders = self._folders, {}
         # Those with secrets come first: what a command makes nearer the top must not crowd them out.
-        waiting = [self._root, *(folder for folder, known in before.items() if known.secrets)]
+        waiting = [self._root, *(folder for folder, entry in before.items() if entry.secrets)]
         for folder in waiting:
             if folder in self._folders:
                 continue
-            remembered = before.get(folder)
-            if remembered is None or not all(states.are_same() for states in remembered.states):
-                remembered = _read_folder(folder)
-            self._folders[folder] = remembered
-            waiting += remembered.folders[: max(SANDBOX_FOLDERS.value - len(waiting), 0)]
-        secrets = (secret for known in self._folders.values() for secret in known.secrets)
+            entry = before.get(folder)
+            if entry is None or not all(states.are_same() for states in entry.states):
+                entry = _read_folder(folder)
+            self._folders[folder] = entry
+            waiting += entry.folders[: max(SANDBOX_FOLDERS.value - len(waiting), 0)]
+        secrets = (secret for entry in self._folders.values() for secret in entry.secrets)
         return frozenset(secret for secret in secrets if not _is_tracked_fixture(secret, self._root))
 
 
@@ -104,10 +104,12 @@ def _read_folder(folder: str) -> _Folder:
             rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     except OSError:
         return _Folder(tuple(states), (), ())
-    folders = [f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in SKIPPED]
+    folders = [f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED]
     secret_names = [name for name, is_folder in rows if not is_folder and _SECRET.fullmatch(name)]
-    if judged := [f"{folder}/{name}" for name in secret_names if name.lower() in _TOKENS or name.endswith(_KEY_FILES)]:
-        states.append(PathStates(judged))
+    if files_by_content := [
+        f"{folder}/{name}" for name in secret_names if name.lower() in _TOKENS or name.endswith(_KEY_FILES)
+    ]:
+        states.append(PathStates(files_by_content))
     secrets = [Path(folder, name) for name in secret_names if _is_secret(name, Path(folder, name))]
     if tops := {name for name, _ in rows if name in _SECRET_TOPS}:
         inside = [f"{folder}/{each}" for each in SECRET_FOLDERS if each.partition("/")[0] in tops]

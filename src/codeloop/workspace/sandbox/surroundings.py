@@ -18,11 +18,11 @@ from codeloop.workspace.sandbox.home_rows import (
     CACHES,
     CLONES,
     FOLDER_VARIABLES,
+    INSTALL_MARKERS,
     NPM_SETTINGS,
     PROGRAMS,
     SETTINGS,
     TOOLS,
-    WHOLE,
 )
 from codeloop.workspace.sandbox.locations import DATA, SOCKETS, SYSTEM, SYSTEM_SECRETS, TOKEN_FILES
 from codeloop.workspace.sandbox.secrets import (
@@ -32,7 +32,7 @@ from codeloop.workspace.sandbox.secrets import (
 )
 
 _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp", "run"))
-_UNSOCKETED = (*_TEMPORARY, Path("/dev"), Path("/proc"))
+_WITHOUT_SOCKETS = (*_TEMPORARY, Path("/dev"), Path("/proc"))
 """Replaced folders, in which no socket of another program is reachable."""
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/etc/", "/lib/")
 _OWN_PROGRAM = [Path(each) for each in (sys.prefix, sys.base_prefix, sys.executable)] + [Path(codeloop.__file__).parent]
@@ -47,11 +47,11 @@ _DEPTH = 2
 
 
 class Surroundings(Struct, frozen=True):
-    """The visible and hidden paths outside a project. Every path is absolute, without links, and exists.
+    """The visible and hidden paths outside a project. Every path is absolute, resolved, and exists.
 
-    `home`: the folder that a private one stands for, None where the project holds it; `holds_home`: whether it does.
-    `replaced`: those of which only what is named is there; `visible`: what is named; `links`: links among them and
-    where these lead; `layered`: caches; `writable`: what the configuration opens; `hidden`: what can not be read.
+    `home`: the folder that a private one replaces, None where the project contains it (`holds_home`). `replaced`:
+    folders that look empty but for `visible` and `links`, each with its target. `layered`: caches; `writable`: what the
+    configuration opens; `hidden`: what can't be read.
     """
 
     home: Path | None
@@ -85,19 +85,19 @@ def find_surroundings(surroundings_input: SurroundingsInput) -> Surroundings:
     home = resolve_links(surroundings_input.home)
     holds_home = any(home.is_relative_to(root) for root in surroundings_input.roots)
     replaced = _list_replaced(surroundings_input.roots, None if holds_home else home)
-    layered = [] if home == Path("/") else keep_outermost(_caches(surroundings_input, home))
+    layered = [] if home == Path("/") else keep_outermost(_list_caches(surroundings_input, home))
     tracer = _Tracer([*replaced, *_TEMPORARY], surroundings_input.roots)
-    settings = [] if holds_home else list(_settings(home))
+    settings = [] if holds_home else list(_list_settings(home))
     paths = [
         *surroundings_input.readable,
         surroundings_input.scratch,
         *surroundings_input.writable,
-        *_tools(surroundings_input, home),
+        *_list_tools(surroundings_input, home),
         *settings,
     ]
     paths += [
         *_OWN_PROGRAM,
-        *(path for root in surroundings_input.roots for path in _tools_of_project(root, surroundings_input, home)),
+        *(path for root in surroundings_input.roots for path in _list_project_tools(root, surroundings_input, home)),
     ]
     shown = [path for path in map(tracer.trace, paths) if path is not None and not home.is_relative_to(path)]
     visible = keep_outermost(
@@ -114,7 +114,7 @@ def find_surroundings(surroundings_input: SurroundingsInput) -> Surroundings:
     secrets |= {each for each in npm if holds_token(each, TOKEN_FILES[".npmrc"])}
     secrets |= {each for folder in layered for each in find_shallow_secrets(folder, 0)}
     secrets |= {each for folder in ("/etc", "/opt") for each in find_shallow_secrets(folder, 1)}
-    secrets |= {*_find_named_sockets(surroundings_input.environment), *_sockets(surroundings_input.roots, home)}
+    secrets |= {*_find_named_sockets(surroundings_input.environment), *_list_sockets(surroundings_input.roots, home)}
     seen = (*visible, *layered, *surroundings_input.roots, *surroundings_input.writable)
     hidden = {
         path for path in map(resolve_links, secrets) if not is_below_any(path, replaced) or is_below_any(path, seen)
@@ -136,19 +136,19 @@ def find_surroundings(surroundings_input: SurroundingsInput) -> Surroundings:
     )
 
 
-def list_watched_paths(given: SurroundingsInput) -> tuple[str, ...]:
+def list_watched_paths(surroundings_input: SurroundingsInput) -> tuple[str, ...]:
     """Return the folders and files that change when something is installed, or settings are replaced: about thirty."""
-    home = given.home
+    home = surroundings_input.home
     folders = [home, *(home / name for name in (".config", ".local", ".local/share", ".local/bin", ".cache", ".cargo"))]
     folders += [home / name for name in (".npmrc", ".gitconfig", ".config/pip", ".config/git", ".cargo/bin", "go")]
-    folders += [Path(each) for each in _path_of(given.environment)]
-    folders += [root / name for root in given.roots for name in OWN_PROGRAMS]
+    folders += [Path(each) for each in _list_path_folders(surroundings_input.environment)]
+    folders += [root / name for root in surroundings_input.roots for name in OWN_PROGRAMS]
     return tuple(dict.fromkeys(map(str, folders)))
 
 
 def read_change_times(paths: Iterable[str]) -> tuple[int, ...]:
     """Return the change time of each path in ns (of a folder: of its entries); 0 for a missing one."""
-    return tuple(map(_time_of, paths))
+    return tuple(map(_read_change_time, paths))
 
 
 class _Tracer:
@@ -164,9 +164,9 @@ class _Tracer:
 
     def trace(self, path: Path) -> Path | None:
         """Resolve a path; None when a link in the project leads it out."""
-        found = resolve_links(path)
-        if found == path:
-            return found
+        paths_found = resolve_links(path)
+        if paths_found == path:
+            return paths_found
         done, waiting = Path("/"), list(path.parts[1:])
         for _ in range(200):
             if not waiting:
@@ -177,14 +177,14 @@ class _Tracer:
             if not target:
                 done = step
                 continue
-            if is_below_any(step, self._roots) and not is_below_any(found, self._roots):
+            if is_below_any(step, self._roots) and not is_below_any(paths_found, self._roots):
                 return None
             if is_below_any(step, self.zones):
                 self.links[step] = target
             parts = [each for each in target.split("/") if each not in {"", "."}]
             done = Path("/") if target.startswith("/") else done
             waiting = [*parts, *waiting]
-        return found
+        return paths_found
 
 
 def leads_out(path: Path, roots: Sequence[Path]) -> bool:
@@ -195,42 +195,51 @@ def leads_out(path: Path, roots: Sequence[Path]) -> bool:
 def _list_replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
     """Return the folders of which only what is named is there; none that holds the project as a whole."""
     tops = {Path("/", root.parts[1]) for root in roots if len(root.parts) > 1 and root.parts[1] not in SYSTEM}
-    found = {path for path in (*map(Path, DATA), *tops) if path.is_dir() and resolve_links(path) == path}
-    found |= {home} if home is not None and home.is_dir() and home != Path("/") else set()
-    return sorted(path for path in found if not any(path.is_relative_to(root) for root in roots))
+    paths_found = {path for path in (*map(Path, DATA), *tops) if path.is_dir() and resolve_links(path) == path}
+    paths_found |= {home} if home is not None and home.is_dir() and home != Path("/") else set()
+    return sorted(path for path in paths_found if not any(path.is_relative_to(root) for root in roots))
 
 
-def _settings(home: Path) -> Iterator[Path]:
+def _list_settings(home: Path) -> Iterator[Path]:
     """Yield the files of settings that hold no token."""
     for name in SETTINGS:
         if _is_there(path := home / name) and not holds_token(path, TOKEN_FILES.get(name)):
             yield path
 
 
-def _tools(given: SurroundingsInput, home: Path) -> Iterator[Path]:
+def _list_tools(surroundings_input: SurroundingsInput, home: Path) -> Iterator[Path]:
     """Yield the folders of tools: those of the rows, those that variables name, and what belongs to those of PATH."""
-    yield from (path for name in TOOLS if _is_there(path := given.home / name))
+    yield from (path for name in TOOLS if _is_there(path := surroundings_input.home / name))
     for name in FOLDER_VARIABLES:
-        for each in given.environment.get(name, "").split(os.pathsep):
+        for each in surroundings_input.environment.get(name, "").split(os.pathsep):
             if each.startswith("/"):
                 yield Path(each)
-                if _is_there(Path(each, "pyvenv.cfg")) and not is_below_any(resolve_links(Path(each)), given.roots):
-                    yield from _list_installed(Path(each, "bin"), home, roots=given.roots)
+                if _is_there(Path(each, "pyvenv.cfg")) and not is_below_any(
+                    resolve_links(Path(each)), surroundings_input.roots
+                ):
+                    yield from _list_installed(Path(each, "bin"), home, roots=surroundings_input.roots)
     for name, parts in BASE_FOLDERS.items():
-        base = given.environment.get(name, "")
+        base = surroundings_input.environment.get(name, "")
         yield from (Path(base, part) for part in parts if base.startswith("/"))
-    folders = {resolve_links(Path(folder)): Path(folder) for folder in reversed(_path_of(given.environment))}
+    folders = {
+        resolve_links(Path(folder)): Path(folder)
+        for folder in reversed(_list_path_folders(surroundings_input.environment))
+    }
     for resolved, folder in folders.items():  # `/bin` is `/usr/bin` on most machines, and has a thousand links
-        if not any(is_below_any(each, given.roots) for each in (resolved, folder)):
-            yield from _list_installed(folder, home, roots=given.roots)
+        if not any(is_below_any(each, surroundings_input.roots) for each in (resolved, folder)):
+            yield from _list_installed(folder, home, roots=surroundings_input.roots)
 
 
-def _tools_of_project(root: Path, given: SurroundingsInput, home: Path) -> Iterator[Path]:
+def _list_project_tools(root: Path, surroundings_input: SurroundingsInput, home: Path) -> Iterator[Path]:
     """Yield the base interpreters of a project's environments, and environments that it links to.
 
     A command can name any folder there. So only what is what it should be, where no command can write, is shown.
     """
-    active = (folder for folder in map(Path, _path_of(given.environment)) if folder.is_relative_to(root))
+    active = (
+        folder
+        for folder in map(Path, _list_path_folders(surroundings_input.environment))
+        if folder.is_relative_to(root)
+    )
     for folder in (*(root / name for name in OWN_PROGRAMS), *active):
         top = resolve_links(folder.parent)
         if not top.is_relative_to(root) and top.name == "node_modules":
@@ -239,7 +248,7 @@ def _tools_of_project(root: Path, given: SurroundingsInput, home: Path) -> Itera
             continue
         if not top.is_relative_to(root):
             yield from (top / each for each in ("bin", "lib", "lib64", "pyvenv.cfg") if _is_there(top / each))
-        base = _base_of(top / "pyvenv.cfg")
+        base = _find_base_interpreter(top / "pyvenv.cfg")
         if base is not None and any(resolve_links(base).parent.glob("lib/python3*/os.py")):
             yield from _list_installed(resolve_links(base), home, follow=False)
 
@@ -251,20 +260,20 @@ def _list_installed(folder: Path, home: Path, *, roots: Sequence[Path] = (), fol
     yield folder
     top = folder.parent
     if folder.name in PROGRAMS and not _holds_work(top, home):
-        markers = [name for name in WHOLE if _is_there(top / name)]
+        markers = [name for name in INSTALL_MARKERS if _is_there(top / name)]
         if not _is_there(top / ".git"):
             yield from (top,) if markers else ()
         else:  # the rest of a repository may be private work
             markers += [name for marker, names in CLONES if _is_there(top / marker) for name in names.split()]
             yield from (each for name in markers if _is_there(each := top / name))
-        base = _base_of(top / "pyvenv.cfg") if "pyvenv.cfg" in markers else None
+        base = _find_base_interpreter(top / "pyvenv.cfg") if "pyvenv.cfg" in markers else None
         if base is not None and not _is_there(base.parent / "pyvenv.cfg"):
             yield from _list_installed(base, home, follow=False)
     for name in ("lib/node_modules", "../node_modules") if folder.name in PROGRAMS else ():
         yield from (each for each in (top / name,) if _is_there(each))
     if folder.name == ".bin":
         yield top
-    for target in _targets(folder, roots) if follow else ():
+    for target in _list_link_targets(folder, roots) if follow else ():
         yield target
         parts = target.parts
         if "node_modules" in parts:
@@ -279,7 +288,7 @@ def _holds_work(folder: Path, home: Path) -> bool:
     return home.is_relative_to(path) or path in {home / ".local", home / ".cargo"} or len(path.parts) < _DEPTH + 1
 
 
-def _base_of(configuration: Path) -> Path | None:
+def _find_base_interpreter(configuration: Path) -> Path | None:
     """Return the folder of programs that a virtual environment was made from."""
     try:
         rows = os.fsdecode(read_start(configuration, _SETTINGS_BYTES)).splitlines()
@@ -289,34 +298,34 @@ def _base_of(configuration: Path) -> Path | None:
     return Path(values[0]) if values and values[0].startswith("/") else None
 
 
-def _targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
+def _list_link_targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
     """Return the files elsewhere that links in a folder lead to, but not through a link of the project."""
-    found: list[Path] = []
+    paths_found: list[Path] = []
     try:
         with os.scandir(folder) as entries:
             links = [Path(entry.path) for entry in entries if entry.is_symlink()]
     except OSError:
-        return found
+        return paths_found
     is_of_system = f"{folder}/".startswith(_SYSTEM)
     for link in links:
         target = str(link.readlink())
         # Most stay in the folder, or in those of the system.
         if "/" in target and not target.startswith((*_SYSTEM, f"{folder}/")) and (target[0] == "/" or not is_of_system):
-            found.append(link)
+            paths_found.append(link)
     tracer = _Tracer((), roots)
-    traced = (tracer.trace(link) for link in found[:_LINKS])
-    return [path for path in traced if path is not None and path.is_file()]
+    targets = (tracer.trace(link) for link in paths_found[:_LINKS])
+    return [path for path in targets if path is not None and path.is_file()]
 
 
-def _caches(given: SurroundingsInput, home: Path) -> Iterator[Path]:
+def _list_caches(surroundings_input: SurroundingsInput, home: Path) -> Iterator[Path]:
     """Yield the caches that are there, wherever variables put them."""
-    environment = given.environment
+    environment = surroundings_input.environment
     general = environment.get("XDG_CACHE_HOME", "")
-    tracer = _Tracer((), given.roots)
+    tracer = _Tracer((), surroundings_input.roots)
     for cache in CACHES:
         name, below = cache.base
-        if (named := environment.get(cache.variable, "")).startswith("/"):
-            folder = Path(named)
+        if (value := environment.get(cache.variable, "")).startswith("/"):
+            folder = Path(value)
         elif (base := environment.get(name, "")).startswith("/"):
             folder = Path(base, below)
         elif general.startswith("/") and cache.folder.startswith(".cache/"):
@@ -329,14 +338,14 @@ def _caches(given: SurroundingsInput, home: Path) -> Iterator[Path]:
             yield path
 
 
-def _sockets(roots: tuple[Path, ...], home: Path) -> Iterator[Path]:
+def _list_sockets(roots: tuple[Path, ...], home: Path) -> Iterator[Path]:
     """Yield the sockets of other programs, but those of the project."""
     for path in _find_listening():
-        if not is_below_any(path, _UNSOCKETED) or path.is_relative_to(home):
+        if not is_below_any(path, _WITHOUT_SOCKETS) or path.is_relative_to(home):
             yield from () if is_below_any(path, roots) else (path,)
 
 
-def _path_of(environment: Mapping[str, str]) -> list[str]:
+def _list_path_folders(environment: Mapping[str, str]) -> list[str]:
     return [folder for folder in environment.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
 
 
@@ -347,11 +356,11 @@ def resolve_links(path: Path) -> Path:
 
 def keep_outermost(paths: Iterable[Path]) -> list[Path]:
     """Return the paths that lie below none of the others, sorted."""
-    found: list[Path] = []
+    paths_found: list[Path] = []
     for path in sorted(paths):
-        if not found or not path.is_relative_to(found[-1]):
-            found.append(path)
-    return found
+        if not paths_found or not path.is_relative_to(paths_found[-1]):
+            paths_found.append(path)
+    return paths_found
 
 
 def is_below_any(path: Path, folders: Iterable[Path]) -> bool:
@@ -363,7 +372,7 @@ def _is_there(path: Path) -> bool:
     return os.access(path, os.F_OK)
 
 
-def _time_of(path: str) -> int:
+def _read_change_time(path: str) -> int:
     try:
         return os.lstat(path).st_mtime_ns
     except OSError:

@@ -15,7 +15,7 @@ from codeloop.workspace.syntax_tree import parse_python
 
 _LINE = 400
 """How many characters of a line are read."""
-_PARSED = 2_000_000
+_LARGEST_PYTHON = 2_000_000
 """Characters of a Python file that are parsed: a tenth of a second."""
 _CLOSING = re.compile(
     r"[)\]}>]|(?:end|else|elif|elsif|except|finally|catch|rescue|ensure|case|default|where)\b|[{(]\s*$"
@@ -41,7 +41,7 @@ _ARROW = (
     rf"(?:async\s*)?(?:function\b|\([^()]*\)\s*(?::[^=]+)?=>|{_WORD}\s*=>)"
 )
 _METHOD = rf"(?:(?:get|set|\*)\s*)?{_NO_NAME}(?P<name>#?{_WORD})\s*(?:<[^>]*>)?\([^;]*\)\s*(?::[^;{{]+)?\{{$"
-_TYPED = rf"{_NO_NAME}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
+_TYPED_FUNCTION = rf"{_NO_NAME}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
 _TESTS = r"(?:describe|context|it|test)(?:\.\w+)?\(\s*(?P<name>['\"`][^'\"`]{1,80})['\"`]"
 _OF_GO = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
 
@@ -49,7 +49,7 @@ _SCRIPTS = ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte
 _WITH_TYPES = (
     *("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "java", "cs", "kt", "kts", "scala", "swift", "dart", "php", "groovy"),
 )
-_OTHERS = ("py", "pyi", "rb", "rs", "lua", "ex", "exs", "pl", "pm", "jl", "nim", "zig", "tcl", "go", "ml", "r")
+_WITHOUT_TYPES = ("py", "pyi", "rb", "rs", "lua", "ex", "exs", "pl", "pm", "jl", "nim", "zig", "tcl", "go", "ml", "r")
 
 
 _OWNER = re.compile(r"^\(\*?(\w+)\)\s*\.\s*")
@@ -70,9 +70,9 @@ def _compile(*patterns: str) -> tuple[re.Pattern[str], ...]:
 
 
 _ROWS: dict[str, tuple[re.Pattern[str], ...]] = {
-    **dict.fromkeys(_OTHERS, _compile(_OF_GO, _FUNCTIONS, _TYPES)),
+    **dict.fromkeys(_WITHOUT_TYPES, _compile(_OF_GO, _FUNCTIONS, _TYPES)),
     **dict.fromkeys(_SCRIPTS, _compile(_FUNCTIONS, _TYPES, _ARROW, _METHOD, _TESTS)),
-    **dict.fromkeys(_WITH_TYPES, _compile(_FUNCTIONS, _TYPES, _TYPED)),
+    **dict.fromkeys(_WITH_TYPES, _compile(_FUNCTIONS, _TYPES, _TYPED_FUNCTION)),
     **dict.fromkeys(("sh", "bash", "zsh"), _compile(rf"(?:function\s+)?(?P<name>{_WORD})\s*\(\)", _FUNCTIONS)),
 }
 """By the end of a file's name: what its definitions look like."""
@@ -83,7 +83,7 @@ def list_blocks(text: str, suffix: str) -> list[CodeBlock]:
     kind = suffix.removeprefix(".").lower()
     if kind in {"md", "markdown"}:
         return list(_list_sections(split_lines(text)))
-    if kind in {"py", "pyi"} and len(text) <= _PARSED and (parsed := _parse_python(text)) is not None:
+    if kind in {"py", "pyi"} and len(text) <= _LARGEST_PYTHON and (parsed := _parse_python(text)) is not None:
         return parsed
     return list(_list_by_layout(split_lines(text), _ROWS.get(kind, ())))
 
@@ -131,7 +131,9 @@ def find_enclosing(blocks: Sequence[CodeBlock], line: int, most: int) -> CodeBlo
 
 def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[CodeBlock]:
     matches = partial(_match_any, patterns)
-    starts = [(at, _indent(line), match) for at, line in enumerate(lines) if patterns and (match := matches(line))]
+    starts = [
+        (at, _measure_indent(line), match) for at, line in enumerate(lines) if patterns and (match := matches(line))
+    ]
     above: list[tuple[int, str]] = []
     for at, indent, match in starts:
         while above and above[-1][0] >= indent:
@@ -148,7 +150,7 @@ def _match_any(patterns: Sequence[re.Pattern[str]], line: str) -> re.Match[str] 
     return next((match for each in patterns if (match := each.match(line))), None)
 
 
-def _indent(line: str) -> int:
+def _measure_indent(line: str) -> int:
     expanded = line[:_LINE].expandtabs(4)
     return len(expanded) - len(expanded.lstrip())
 
@@ -160,7 +162,9 @@ def _find_end(lines: Sequence[str], start: int, indent: int) -> int:
         line = lines[at]
         if not line.strip():
             continue
-        if _indent(line) <= indent and (_indent(line) < indent or not _CLOSING.match(line.lstrip()[:_LINE])):
+        if _measure_indent(line) <= indent and (
+            _measure_indent(line) < indent or not _CLOSING.match(line.lstrip()[:_LINE])
+        ):
             break
         last = at
     return last

@@ -37,7 +37,7 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Director
     directory_entries: list[DirectoryEntry] = []
     deadline = time.monotonic() + SEARCH_TIME.seconds
     with open_folder(folder) as parent:
-        rules, all_ignored = _rules(root, path, excludes)
+        rules, is_all_ignored = _read_rules(root, path, excludes)
         fd = os.open(".", _READ, dir_fd=parent)
         try:
             with os.scandir(fd) as rows:
@@ -50,7 +50,7 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Director
                     if time.monotonic() > deadline:
                         raise CodeloopError(f"{printable(str(folder))} can't be listed in {SEARCH_TIME.seconds:g} s.")
                     is_folder = _is_folder(root, folder, row)
-                    ignored = all_ignored or is_ignored(rules, join(path, row.name), row.name, is_folder=is_folder)
+                    ignored = is_all_ignored or is_ignored(rules, join(path, row.name), row.name, is_folder=is_folder)
                     directory_entries.append(DirectoryEntry(row.name, is_folder, ignored))
         finally:
             os.close(fd)
@@ -64,7 +64,7 @@ def _is_folder(root: Path, folder: Path, row: "os.DirEntry[str]") -> bool:
     return real.is_relative_to(root) and real.is_dir()
 
 
-def _rules(root: Path, path: str, excludes: Iterable[Path]) -> tuple[tuple[Patterns, ...], bool]:
+def _read_rules(root: Path, path: str, excludes: Iterable[Path]) -> tuple[tuple[Patterns, ...], bool]:
     """Return the patterns that hold in a folder, the nearest first, and whether the folder itself is ignored."""
     chain = tuple(parse(read_small(file, _RULES), "") for file in excludes)
     repository = open_repository(root, with_index=False)

@@ -72,14 +72,14 @@ def index_names(files: Iterable[str]) -> list[IndexedName]:
             folder = folder.rpartition("/")[0]
     rows = [(_is_hidden(path), path.count("/"), path, False) for path in paths]
     rows += [(_is_hidden(path), path.count("/"), path, True) for path in folders]
-    return [_name(path, is_folder=is_folder) for _, _, path, is_folder in sorted(rows)]
+    return [_make_name(path, is_folder=is_folder) for _, _, path, is_folder in sorted(rows)]
 
 
 def _is_hidden(path: str) -> bool:
     return path.startswith(".") or "/." in path
 
 
-def _name(path: str, *, is_folder: bool) -> IndexedName:
+def _make_name(path: str, *, is_folder: bool) -> IndexedName:
     lower = path.lower()
     slash = "/" if is_folder else ""
     return IndexedName(path + slash, lower + slash, lower.rpartition("/")[2], is_folder)
@@ -95,21 +95,21 @@ def find_names(names: Iterable[IndexedName], query: str, kind: Kind | None, limi
         names = [name for name in names if name.is_folder == (kind == "directory")]
     query_letters = "".join(query.lower().removeprefix("./").split())
     best: list[IndexedName] = []
-    for group in _groups(list(names), query_letters) if query_letters else (names,):
+    for group in _rank_in_groups(list(names), query_letters) if query_letters else (names,):
         best += islice(group, limit - len(best))
         if len(best) >= limit:
             break
     return best
 
 
-def _groups(names: list[IndexedName], query_letters: str) -> Iterator[Iterable[IndexedName]]:
+def _rank_in_groups(names: list[IndexedName], query_letters: str) -> Iterator[Iterable[IndexedName]]:
     """Return the names that fit, in groups: each better than the next, and made only when it is asked for."""
     holding = [name for name in names if query_letters in name.lower]
-    names_found = [name for name in holding if query_letters in name.name]
-    starts = [name for name in names_found if name.name.startswith(query_letters)]
+    matching_names = [name for name in holding if query_letters in name.name]
+    starts = [name for name in matching_names if name.name.startswith(query_letters)]
     yield sorted(starts, key=lambda name: (name.name != query_letters, name.name.partition(".")[0] != query_letters))
     has_word = re.compile(rf"(?<![a-z0-9]){re.escape(query_letters)}").search
-    within = [name for name in names_found if not name.name.startswith(query_letters)]
+    within = [name for name in matching_names if not name.name.startswith(query_letters)]
     yield sorted(within, key=lambda name: has_word(name.name) is None)
     around = [name for name in holding if query_letters not in name.name]
     yield sorted(
@@ -119,14 +119,14 @@ def _groups(names: list[IndexedName], query_letters: str) -> Iterator[Iterable[I
     fits = re.compile("".join(f"[^{re.escape(char)}]*+{re.escape(char)}" for char in query_letters), re.DOTALL).match
     scattered = [name for name in names if fits(name.lower) and query_letters not in name.lower]
     in_name = [name for name in scattered if fits(name.name)]
-    yield sorted(in_name[:_CLOSEST], key=lambda name: _pieces(name.name, query_letters))
+    yield sorted(in_name[:_CLOSEST], key=lambda name: _count_pieces(name.name, query_letters))
     yield in_name[_CLOSEST:]
     in_path = [name for name in scattered if not fits(name.name)]
-    yield sorted(in_path[:_CLOSEST], key=lambda name: _pieces(name.lower, query_letters))
+    yield sorted(in_path[:_CLOSEST], key=lambda name: _count_pieces(name.lower, query_letters))
     yield in_path[_CLOSEST:]
 
 
-def _pieces(text: str, query_letters: str) -> tuple[int, int]:
+def _count_pieces(text: str, query_letters: str) -> tuple[int, int]:
     """Return in how many pieces a text holds the characters, looked for from its end, and how far they are apart."""
     pieces, at, end = 0, -1, 0
     for char in reversed(query_letters):

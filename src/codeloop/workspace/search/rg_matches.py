@@ -149,17 +149,17 @@ class LineReader:
     def feed(self, chunk: bytes) -> bool:
         """Take the next bytes; returns True when no more are needed."""
         data, at = self._rest + chunk, 0
-        while (end := self._record(data, at)) > at:
+        while (end := self._read_record(data, at)) > at:
             at = end
         self._rest = data[at:]
-        collected = self.matches if self._query.mode == "content" else len(self.files)
-        return collected >= SEARCH_MATCHES.value
+        count = self.matches if self._query.mode == "content" else len(self.files)
+        return count >= SEARCH_MATCHES.value
 
-    def list_found(self) -> list[FileMatches]:
+    def list_files(self) -> list[FileMatches]:
         """Return the files with something in them, in the order of coming."""
         return [hits for hits in self.files.values() if hits is not None]
 
-    def _record(self, data: bytes, at: int) -> int:
+    def _read_record(self, data: bytes, at: int) -> int:
         """Read one record from `at`; returns where the next starts, or `at` when this one is not whole yet."""
         if data.startswith(b"--\n", at):
             return at + 3
@@ -168,37 +168,37 @@ class LineReader:
         if line >= 0 and (line < nul or nul < 0):
             notice = _BINARY.match(data, at)
             if notice is not None:
-                self._binary(notice)
+                self._note_binary(notice)
                 return notice.end()
         if nul < 0:
             return at
         if self._query.mode == "files":
-            self._count(data[at:nul], 1)
+            self._add_count(data[at:nul], 1)
             return nul + 1
         end = data.find(b"\n", nul)
         if end < 0:
             return at
         name, text = data[at:nul], data[nul + 1 : end]
         if self._query.mode == "count":
-            self._count(name, int(text))
+            self._add_count(name, int(text))
         else:
-            self._line(name, text)
+            self._add_line(name, text)
         return end + 1
 
-    def _hits(self, name: bytes) -> FileMatches | None:
+    def _find_hits(self, name: bytes) -> FileMatches | None:
         if name not in self.files:
             relative = os.fsdecode(name).removeprefix("./")
             self.files[name] = FileMatches(self._root / relative) if self._takes(relative) else None
         return self.files[name]
 
-    def _count(self, name: bytes, count: int) -> None:
-        hits = self._hits(name)
+    def _add_count(self, name: bytes, count: int) -> None:
+        hits = self._find_hits(name)
         if hits is not None:
             hits.matches += count
             self.matches += count
 
-    def _line(self, name: bytes, text: bytes) -> None:
-        hits = self._hits(name)
+    def _add_line(self, name: bytes, text: bytes) -> None:
+        hits = self._find_hits(name)
         if hits is None:
             return
         digits = _NUMBER.match(text)
@@ -212,10 +212,10 @@ class LineReader:
             hits.lines.append(MatchLine(int(digits[1]), shown, is_match))
             self._kept_lines += 1
 
-    def _binary(self, notice: re.Match[bytes]) -> None:
+    def _note_binary(self, notice: re.Match[bytes]) -> None:
         if b"WARNING: stopped" in notice[0]:
             return
-        self._count(notice[1], 1)
-        hits = self._hits(notice[1])
+        self._add_count(notice[1], 1)
+        hits = self._find_hits(notice[1])
         if hits is not None:
             hits.lines.append(MatchLine(0, "binary file matches", is_match=True))

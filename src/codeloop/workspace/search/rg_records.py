@@ -22,7 +22,7 @@ class RecordReader:
     """Reads one record a line. Of a longer one its start, and what follows its text, are kept."""
 
     def __init__(self) -> None:
-        self.found: list[FoundLine] = []
+        self.lines: list[FoundLine] = []
         self._head = bytearray()
         self._tail = bytearray()
 
@@ -32,7 +32,7 @@ class RecordReader:
         while (end := chunk.find(b"\n", at)) >= 0:
             self._take(chunk[at:end])
             self._finish()
-            if len(self.found) >= FILES_LINES.value:
+            if len(self.lines) >= FILES_LINES.value:
                 return True
             at = end + 1
         self._take(chunk[at:])
@@ -51,7 +51,7 @@ class RecordReader:
     def _finish(self) -> None:
         line = _parse_line(bytes(self._head), bytes(self._tail))
         if line is not None:
-            self.found.append(line)
+            self.lines.append(line)
         self._head.clear()
         self._tail.clear()
 
@@ -65,12 +65,12 @@ def _parse_line(head: bytes, tail: bytes) -> FoundLine | None:
         numbers, rest = _NUMBERS.search(tail), tail
     if numbers is None:
         return None
-    line = _cut(_text(head[start.end() :], start[3]))
+    line = _cut(_decode_line(head[start.end() :], start[3]))
     text = line.decode("utf-8", "replace")
-    submatches = [each for each in _submatches(rest[numbers.end() :]) if each.end <= len(line)]
+    submatches = [each for each in _list_submatches(rest[numbers.end() :]) if each.end <= len(line)]
     if text.encode() != line:  # not UTF-8: the offsets are to fit the text that is shown
         submatches = [_move(each, line) for each in submatches]
-    path = _value(start[1], start[2]).decode("utf-8", "replace").removeprefix("./")
+    path = _decode_string(start[1], start[2]).decode("utf-8", "replace").removeprefix("./")
     return FoundLine(
         path=FoundText(text=path),
         lines=FoundText(text=text),
@@ -80,16 +80,16 @@ def _parse_line(head: bytes, tail: bytes) -> FoundLine | None:
     )
 
 
-def _text(data: bytes, kind: bytes) -> bytes:
+def _decode_line(data: bytes, kind: bytes) -> bytes:
     """Return the bytes of a line, from the start of its string in a record to that string's end or that of `data`."""
     if kind == b"bytes":
         digits = data.partition(b'"')[0]
         return base64.b64decode(digits[: len(digits) // 4 * 4])
     match = _TEXT.match(data)
-    return _value(b"text", match[0] if match else b"")
+    return _decode_string(b"text", match[0] if match else b"")
 
 
-def _value(kind: bytes, string: bytes) -> bytes:
+def _decode_string(kind: bytes, string: bytes) -> bytes:
     """Decode a JSON string: text as UTF-8, or bytes in base64."""
     if kind == b"bytes":
         return base64.b64decode(string)
@@ -108,9 +108,9 @@ def _cut(line: bytes) -> bytes:
     return text[:end]
 
 
-def _submatches(data: bytes) -> Iterator[Submatch]:
+def _list_submatches(data: bytes) -> Iterator[Submatch]:
     for match in _SUBMATCH.finditer(data):
-        text = _value(match[1], match[2]).decode("utf-8", "replace")
+        text = _decode_string(match[1], match[2]).decode("utf-8", "replace")
         yield Submatch(match=FoundText(text=text), start=int(match[3]), end=int(match[4]))
         if int(match[4]) > FILES_LINE.value:
             return

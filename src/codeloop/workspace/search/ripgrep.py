@@ -31,7 +31,7 @@ from codeloop.workspace.search.rg_matches import (
 )
 from codeloop.workspace.search.rg_records import RecordReader
 
-_OPTIONS = {
+_IGNORE_FILES = {
     ".gitignore": "--no-ignore-vcs",
     ".ignore": "--no-ignore-dot",
     ".rgignore": "--no-ignore-dot",
@@ -39,7 +39,7 @@ _OPTIONS = {
 }
 """Each ignore file, and the option that keeps ripgrep from reading it."""
 _LARGEST = 16 * 1024 * 1024  # bytes; ripgrep reads the whole file into memory
-_SEARCHED = 0.5  # seconds
+_UNREADABLE_TIME = 0.5  # seconds
 
 
 def avoid_unreadable(folder: Path) -> tuple[list[str], str]:
@@ -47,26 +47,26 @@ def avoid_unreadable(folder: Path) -> tuple[list[str], str]:
 
     Folders below are not checked: that would cost more than most searches; see `find_unreadable`.
     """
-    paths = [path for each in (folder, *folder.parents) for path in _unreadable(each)]
+    paths = [path for each in (folder, *folder.parents) for path in _list_unreadable(each)]
     if not paths:
         return [], ""
-    options = {option for name, option in _OPTIONS.items() for path in paths if str(path).endswith(f"/{name}")}
+    options = {option for name, option in _IGNORE_FILES.items() for path in paths if str(path).endswith(f"/{name}")}
     return sorted(options), f"{paths[0]} is not a regular file, so files that ignore files name were searched too"
 
 
 def find_unreadable(folder: Path) -> Path | None:
     """Return an unreadable ignore file somewhere below a folder, None when none is found in half a second. Blocks."""
-    end = time.monotonic() + _SEARCHED
+    end = time.monotonic() + _UNREADABLE_TIME
     for top, _, _ in os.walk(folder):
-        if path := next(_unreadable(Path(top)), None):
+        if path := next(_list_unreadable(Path(top)), None):
             return path
         if time.monotonic() > end:
             return None
     return None
 
 
-def _unreadable(folder: Path) -> Iterator[Path]:
-    for name in _OPTIONS:
+def _list_unreadable(folder: Path) -> Iterator[Path]:
+    for name in _IGNORE_FILES:
         path = folder / name
         try:
             status = path.stat()
@@ -78,10 +78,10 @@ def _unreadable(folder: Path) -> Iterator[Path]:
 
 
 _RECENT = 13
-_FIXED = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
+_COMMON_OPTIONS = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
 _FANCY = ("look-around", "backreferences")  # features in ripgrep's error that only its other engine supports
 _NEXT = "\nrg: "
-_STOPPED = {
+_STOP_REASONS = {
     "": "",
     "enough": "there are more results than can be collected",
     "time": "the search was stopped after {:g} seconds",
@@ -135,7 +135,7 @@ class Ripgrep:
         reader = RecordReader()
         options = ["--json", f"--max-count={FILES_LINES.value}", *engine, "-e", pattern, "--", "./"]
         await self._run(options, root, environment, reader)
-        return reader.found
+        return reader.lines
 
     async def _grep(
         self, root: Path, query: Query, environment: Mapping[str, str], engine: tuple[str, ...]
@@ -143,9 +143,9 @@ class Ripgrep:
         folder, target = (root, "./") if root.is_dir() else (root.parent, f"./{root.name}")
         file_filter = FileFilter.of(query.include)
         reader = LineReader(folder, file_filter, query)
-        options = [*_options(query), *engine, *file_filter.options, "-e", query.pattern, "--", target]
+        options = [*_list_options(query), *engine, *file_filter.options, "-e", query.pattern, "--", target]
         stopped = await self._run(options, folder, environment, reader)
-        files = await asyncio.to_thread(_newest_first, reader.list_found())
+        files = await asyncio.to_thread(_sort_newest_first, reader.list_files())
         return GrepResult(files, reader.matches, stopped)
 
     async def program(self, environment: Mapping[str, str]) -> str:
@@ -165,12 +165,12 @@ class Ripgrep:
             raise SearchFailed("the pattern contains a NUL character; write it as \\x00")
         clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
         without, note = avoid_unreadable(folder)
-        command = [await self.program(environment), *_FIXED, *without, *options]
+        command = [await self.program(environment), *_COMMON_OPTIONS, *without, *options]
         try:
             program = await run_program(command, folder, clean, reader.feed, self._seconds)
         except OSError as error:
             raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
-        stopped = _STOPPED[program.stopped].format(self._seconds)
+        stopped = _STOP_REASONS[program.stopped].format(self._seconds)
         if program.stopped == "time" and (cause := await asyncio.to_thread(find_unreadable, folder)):
             stopped += f", since it waited for {cause}, which is not a regular file: remove it"
         stopped = "; ".join(filter(None, (stopped, note)))
@@ -186,14 +186,14 @@ class Ripgrep:
 
 def keep_newest(paths: Iterable[str], count: int) -> list[str]:
     """Return the `count` paths that were modified last, the newest first."""
-    return heapq.nlargest(count, paths, key=read_modified)
+    return heapq.nlargest(count, paths, key=read_modification_time)
 
 
-def _newest_first(files: list[FileMatches]) -> list[FileMatches]:
-    return sorted(files, key=lambda hits: read_modified(hits.path), reverse=True)
+def _sort_newest_first(files: list[FileMatches]) -> list[FileMatches]:
+    return sorted(files, key=lambda hits: read_modification_time(hits.path), reverse=True)
 
 
-def read_modified(path: str | Path) -> int:
+def read_modification_time(path: str | Path) -> int:
     """Return when a file was modified, in nanoseconds; 0 when it is gone."""
     try:
         return os.lstat(path).st_mtime_ns
@@ -215,7 +215,7 @@ def _escape(char: str) -> str:
     return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
 
 
-def _options(query: Query) -> list[str]:
+def _list_options(query: Query) -> list[str]:
     options = [f"--max-columns={SEARCH_COLUMNS.value}", "--max-columns-preview"]
     match query.mode:
         case "files":

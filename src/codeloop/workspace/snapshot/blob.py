@@ -16,7 +16,7 @@ class Unreadable(Exception):
     """A path's content is not stored; the message says why."""
 
 
-def git_mode(mode: int) -> int:
+def to_git_mode(mode: int) -> int:
     """Return git's mode (644 or 755) for a file's; unlike git, 600 or 700 for one that only its owner may read."""
     if stat.S_ISLNK(mode):
         return LINK
@@ -29,7 +29,7 @@ def read_contents(path: str, cap: int) -> tuple[bytes, os.stat_result]:
     """Read a regular file of at most `cap` bytes, or a link, and its earlier stat. Raises Unreadable, OSError."""
     info = os.lstat(path)
     if stat.S_ISLNK(info.st_mode):
-        return _target(path), info
+        return _read_target(path), info
     if not stat.S_ISREG(info.st_mode):
         raise Unreadable("not a regular file")
     fd = os.open(path, _READ)
@@ -59,7 +59,7 @@ def tree_entry_of(path: str, cap: int) -> TreeEntry | None:
         data, info = read_contents(path, cap)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return TreeEntry(git_mode(info.st_mode), blob_name(data))
+    return TreeEntry(to_git_mode(info.st_mode), blob_name(data))
 
 
 def blob_name(data: bytes) -> str:
@@ -67,7 +67,7 @@ def blob_name(data: bytes) -> str:
     return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def _target(path: str) -> bytes:
+def _read_target(path: str) -> bytes:
     folder, _, name = path.rpartition("/")
     fd = os.open(folder or "/", _FOLDER)
     try:

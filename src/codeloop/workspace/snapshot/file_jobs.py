@@ -56,7 +56,7 @@ class FileJobs:
             if self._is_quick:
                 _do(job, result)
             else:
-                self._busy = _on_thread(job, result)
+                self._busy = _start_thread(job, result)
                 await asyncio.wait([self._busy], timeout=max(deadline - start, 0))
             self._is_quick = self._count() <= SMALL and time.monotonic() - start < SNAPSHOT_QUICK.seconds
             if not result:
@@ -69,7 +69,7 @@ class FileJobs:
         if self._is_quick:
             _do(job, result)
         else:
-            await asyncio.wait([_on_thread(job, result)], timeout=limit.seconds)
+            await asyncio.wait([_start_thread(job, result)], timeout=limit.seconds)
         return result[0] if result else Failed(f"it takes longer than {limit.seconds:g} s")
 
     async def wait_idle(self) -> None:
@@ -78,14 +78,14 @@ class FileJobs:
             await asyncio.wait([self._busy], timeout=SNAPSHOT_SCAN.seconds)
 
 
-def _on_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future[None]:
+def _start_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future[None]:
     """Run a blocking job on a thread that a stuck disk may block for ever without blocking the program."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
+    finished: asyncio.Future[None] = loop.create_future()
 
     def settle() -> None:
-        if not done.done():
-            done.set_result(None)
+        if not finished.done():
+            finished.set_result(None)
 
     def body() -> None:
         try:
@@ -95,7 +95,7 @@ def _on_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future
                 loop.call_soon_threadsafe(settle)
 
     threading.Thread(target=body, daemon=True, name="snapshot").start()
-    return done
+    return finished
 
 
 def _do(job: Callable[[], T], result: list[T | Failed]) -> None:

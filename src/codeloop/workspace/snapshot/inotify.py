@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 _EVENT = Struct("iIII")
-_OVERFLOW, _GONE, _MOVED = 0x4000, 0x8000, 0x800
+_OVERFLOW, _WATCH_REMOVED, _FOLDER_MOVED = 0x4000, 0x8000, 0x800
 # Modified, attributes, closed after writing, moved, created, deleted, itself deleted or moved; only folders, no links.
 _MASK = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x01000000 | 0x02000000
 WHOLE_FILES = _MASK & ~(0x2 | 0x4)
@@ -69,12 +69,12 @@ class Watch:
 
     @property
     def has_news(self) -> bool:
-        """Whether events are waiting for `take_changed`."""
+        """Whether events are waiting for `take_changed_folders`."""
         waiting = select.poll()
         waiting.register(self._fd, select.POLLIN)
         return bool(waiting.poll(0))
 
-    def take_changed(self) -> set[str]:
+    def take_changed_folders(self) -> set[str]:
         """Return the folders in which something happened since the last call."""
         return {folder for folder, _, _ in self.events()}
 
@@ -91,14 +91,14 @@ class Watch:
                 name = data[at + _EVENT.size : at + _EVENT.size + length].rstrip(b"\0")
                 at += _EVENT.size + length
                 if mask & (
-                    _OVERFLOW | _MOVED
+                    _OVERFLOW | _FOLDER_MOVED
                 ):  # a moved folder takes the watches below it along, under their old names
                     self.broken = True
                 folder = self._folders.get(number)
                 if folder is None:
                     continue
                 yield folder, mask, os.fsdecode(name)
-                if mask & _GONE:
+                if mask & _WATCH_REMOVED:
                     del self._folders[number]
                     self._numbers.pop(folder, None)
 

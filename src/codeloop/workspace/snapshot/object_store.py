@@ -83,7 +83,7 @@ class ObjectStore:
         if entries is None:
             if len(self._trees) > 4096:
                 self._trees.clear()
-            entries = self._trees[name] = tuple(_rows(self._own(name, b"tree")))
+            entries = self._trees[name] = tuple(_parse_rows(self._own(name, b"tree")))
         return entries
 
     def blob(self, name: str) -> bytes:
@@ -169,7 +169,7 @@ class ObjectStore:
         return removed
 
 
-def _rows(data: bytes) -> Iterator[tuple[str, TreeEntry]]:
+def _parse_rows(data: bytes) -> Iterator[tuple[str, TreeEntry]]:
     at = 0
     while at < len(data):
         space = data.index(b" ", at)
@@ -185,7 +185,7 @@ def _ask_git(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
 
     call = git_call(folder, "cat-file", "--batch", environment=environment)
     try:
-        completed = subprocess.run(
+        process = subprocess.run(
             call.command,
             input="".join(f"{name}\n" for name in names).encode(),
             stdout=subprocess.PIPE,
@@ -197,7 +197,7 @@ def _ask_git(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
         )
     except (OSError, subprocess.TimeoutExpired):
         return
-    out, at = completed.stdout, 0
+    out, at = process.stdout, 0
     while at < len(out):
         end = out.index(b"\n", at)
         name, *rest = out[at:end].decode().split()

@@ -13,7 +13,7 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file
 from codeloop.workspace.files.safe_open import FileRefused, load, open_folder
 from codeloop.workspace.files.temp_files import new_name, note_temporary
-from codeloop.workspace.snapshot.blob import LINK, Unreadable, blob_name, git_mode, tree_entry_of
+from codeloop.workspace.snapshot.blob import LINK, Unreadable, blob_name, to_git_mode, tree_entry_of
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.tree_diff import TreeChange
 
@@ -77,7 +77,7 @@ def put_back(
             if now == move.desired and not (now is None and _is_folder(root, move.path)):
                 unchanged.append(move.path)
             elif now != move.expected:
-                conflicts.append(Conflict(move.path, _difference(now, move)))
+                conflicts.append(Conflict(move.path, _describe_difference(now, move)))
             else:
                 if not dry_run:
                     _restore(objects, root, move, notes)
@@ -95,7 +95,7 @@ def put_back(
     return RestoreResult(tuple(sorted(restored)), tuple(sorted(unchanged)), tuple(conflicts))
 
 
-def _difference(now: TreeEntry | None, move: Restoration) -> str:
+def _describe_difference(now: TreeEntry | None, move: Restoration) -> str:
     if now is None:
         return "it is gone"
     if move.expected is None:
@@ -117,10 +117,10 @@ def _restore(objects: ObjectStore, root: Path, move: Restoration, notes: Path | 
     if LINK in {each.mode for each in (move.expected, desired) if each is not None}:
         _swap(real, move, data, notes)
     elif move.expected is None:
-        replace_file(Replacement(real, None, data, _new_mode(desired)), notes)
+        replace_file(Replacement(real, None, data, _choose_mode(desired)), notes)
     else:
         before = load(real)
-        if TreeEntry(git_mode(before.mode), blob_name(before.data)) != move.expected:
+        if TreeEntry(to_git_mode(before.mode), blob_name(before.data)) != move.expected:
             raise FileChanged(str(real))
         if desired is not None:
             before = replace(before, mode=_change_mode(before.mode, desired))
@@ -129,7 +129,7 @@ def _restore(objects: ObjectStore, root: Path, move: Restoration, notes: Path | 
         _remove_empty(root, real.parent)
 
 
-def _new_mode(desired: TreeEntry | None) -> int | None:
+def _choose_mode(desired: TreeEntry | None) -> int | None:
     """Return the mode of a file to create; None: the default of the user's umask."""
     if desired is None or desired.mode == 0o100644:
         return None
@@ -138,7 +138,7 @@ def _new_mode(desired: TreeEntry | None) -> int | None:
 
 def _change_mode(mode: int, desired: TreeEntry) -> int:
     """Return a mode that becomes what git would call `desired`, with as few bits changed as possible."""
-    if git_mode(stat.S_IFREG | mode) == desired.mode:
+    if to_git_mode(stat.S_IFREG | mode) == desired.mode:
         return mode
     if not mode & 0o077 or not desired.mode & 0o077:
         return stat.S_IMODE(desired.mode)
@@ -158,7 +158,9 @@ def _swap(real: Path, move: Restoration, data: bytes | None, notes: Path | None)
             _check(real, move)
             os.unlink(destination.name, dir_fd=folder)
             return
-        make: Callable[[_Destination], None] = _linking(data) if desired.mode == LINK else _writing(data, desired)
+        make: Callable[[_Destination], None] = (
+            _make_linker(data) if desired.mode == LINK else _make_writer(data, desired)
+        )
         make(destination)
         try:
             _check(real, move)
@@ -176,17 +178,17 @@ class _Destination(msgspec.Struct, frozen=True):
     temporary: str
 
 
-def _linking(target: bytes) -> Callable[[_Destination], None]:
+def _make_linker(target: bytes) -> Callable[[_Destination], None]:
     return lambda destination: os.symlink(target, destination.temporary, dir_fd=destination.folder)
 
 
-def _writing(data: bytes, desired: TreeEntry) -> Callable[[_Destination], None]:
+def _make_writer(data: bytes, desired: TreeEntry) -> Callable[[_Destination], None]:
     def write(destination: _Destination) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         fd = os.open(destination.temporary, flags, 0o666 if desired.mode & 0o077 else 0o600, dir_fd=destination.folder)
         with os.fdopen(fd, "wb") as file:
             file.write(data)
-            mode = _new_mode(desired)
+            mode = _choose_mode(desired)
             if mode is not None:
                 os.fchmod(fd, mode)
 

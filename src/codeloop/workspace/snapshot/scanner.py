@@ -21,13 +21,18 @@ from codeloop.schema.limits import (
 )
 from codeloop.workspace.git.ignore_patterns import is_ignored
 from codeloop.workspace.git.nested_repositories import NestedRepositories
-from codeloop.workspace.snapshot.blob import Unreadable, git_mode, read_contents
+from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
 from codeloop.workspace.snapshot.inotify import Watch
 from codeloop.workspace.snapshot.object_store import FOLDER, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache, join
 
 _YOUNG_NS = 20_000_000  # twice the coarsest tick of a kernel's clock
-_OTHER = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+_UNSUPPORTED = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 _TOO_LONG = f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to scan"
 _REBUILDABLE = frozenset((
@@ -74,7 +79,7 @@ class Scanner:
         self._objects = objects
         self._avoid = {str(path) for path in surroundings.avoid}
         self.table = table or StatCache()
-        self.looked = False
+        self.has_scanned = False
         """Whether this process has scanned everything once."""
         self.skipped: dict[str, dict[str, str]] = {}
         self.replaced: dict[str, int] = {}
@@ -87,7 +92,9 @@ class Scanner:
         """Update the table; `everything`: with ignored files, as far as they fit. Raises ScanRefused, OSError."""
         look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything)
         changed_folders = (
-            self.watch.take_changed() if self.watch is not None and self.looked and not everything else None
+            self.watch.take_changed_folders()
+            if self.watch is not None and self.has_scanned and not everything
+            else None
         )
         if changed_folders is None or "" in changed_folders or (self.watch is not None and self.watch.broken):
             if self.watch is not None and self.watch.broken:
@@ -97,7 +104,7 @@ class Scanner:
         else:
             look.waiting += sorted(changed_folders)
         self._run(look, is_complete=changed_folders is None)
-        self.looked = True
+        self.has_scanned = True
         self._repositories.drop_index()
 
     def look_at(self, paths: Iterable[str]) -> None:
@@ -179,7 +186,7 @@ class Scanner:
             self._drop(folder, name)
             return
         self._enter(folder)
-        self._file(folder, name, info, look)
+        self._scan_file(folder, name, info, look)
 
     def _enter(self, path: str) -> CachedFolder:
         """Make a folder known, and watched if others are."""
@@ -209,11 +216,11 @@ class Scanner:
             return False
         names = {item.name for item in items}
         if ".git" in names and self._repositories.add_if_new(path, folder):
-            self._objects.share(self._repositories.shared)
+            self._objects.share(self._repositories.object_folders)
         above = self.table.folders[path.rpartition("/")[0]] if path else None
         changed = self._repositories.update_rules(path, folder, above, names, is_complete=is_complete)
         below: set[str] = set()
-        seen: set[str] = set()
+        file_names: set[str] = set()
         for item in items:
             name = item.name
             if name == ".git":
@@ -228,9 +235,9 @@ class Scanner:
                 info = item.stat(follow_symlinks=False)
             except OSError:
                 continue
-            seen.add(name)
-            self._file(path, name, info, look)
-        for name in [name for name in folder.entries if name not in seen]:
+            file_names.add(name)
+            self._scan_file(path, name, info, look)
+        for name in [name for name in folder.entries if name not in file_names]:
             self._drop(path, name)
         for name in folder.folders - below:
             self._forget_folder(join(path, name))
@@ -248,12 +255,12 @@ class Scanner:
         left_out = not look.everything or is_rebuildable(here)
         if cached_folder is None and ignored and left_out and not self._repositories.leads_to_tracked(here):
             return False
-        found = self._enter(here)
-        found.ignored = ignored
+        entered = self._enter(here)
+        entered.ignored = ignored
         look.waiting.append(here)
         return True
 
-    def _file(self, path: str, name: str, info: os.stat_result, look: _Look) -> None:
+    def _scan_file(self, path: str, name: str, info: os.stat_result, look: _Look) -> None:
         """Look at one file: unchanged, clean as git knows it, ignored, or to be read."""
         folder = self.table.folders[path]
         old = folder.entries.get(name)
@@ -262,15 +269,19 @@ class Scanner:
         kind = stat.S_IFMT(info.st_mode)
         if kind not in {stat.S_IFREG, stat.S_IFLNK}:
             self._drop(path, name)
-            self._skip(path, name, _OTHER.get(kind, "not a regular file"))
+            self._skip(path, name, _UNSUPPORTED.get(kind, "not a regular file"))
             return
-        known = self._repositories.index_entry(path, name) if old is None else None
-        if known is not None and not look.force and self._repositories.is_clean(known, folder, path, name, info):
-            item = TreeEntry(git_mode(info.st_mode), known.blob.hex())
+        index_entry = self._repositories.index_entry(path, name) if old is None else None
+        if (
+            index_entry is not None
+            and not look.force
+            and self._repositories.is_clean(index_entry, folder, path, name, info)
+        ):
+            item = TreeEntry(to_git_mode(info.st_mode), index_entry.blob.hex())
             stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
             self.table.put(path, name, CachedFile(item, info.st_mode, *stamp, borrowed=True))
             return
-        tracked = old is not None or known is not None
+        tracked = old is not None or index_entry is not None
         if not tracked and self._is_left_out(folder, path, name, look):
             return
         self._read(path, name, info, look, tracked=tracked)
@@ -304,7 +315,7 @@ class Scanner:
         look.bytes += len(data)
         self._note_replaced(path, name)
         young = info.st_ctime_ns > time.time_ns() - _YOUNG_NS
-        item = TreeEntry(git_mode(info.st_mode), self._objects.put_blob(data))
+        item = TreeEntry(to_git_mode(info.st_mode), self._objects.put_blob(data))
         stamp = (-1 if young else info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
         self.table.put(path, name, CachedFile(item, info.st_mode, *stamp))
 

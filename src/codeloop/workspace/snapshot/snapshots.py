@@ -17,7 +17,7 @@ from codeloop.schema.limits import (
 )
 from codeloop.workspace.files.temp_files import FOLDER
 from codeloop.workspace.git.ignore_patterns import list_user_excludes
-from codeloop.workspace.snapshot.blob import Unreadable, git_mode, read_contents
+from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
 from codeloop.workspace.snapshot.file_jobs import Failed, FileJobs
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.scanner import Scanner, ScanOptions, ScanRefused
@@ -35,7 +35,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     """A state of the work tree: the name of its tree, 40 hex digits, and what is not in it."""
 
     tree: str
-    left: tuple[Omitted, ...] = ()
+    omitted: tuple[Omitted, ...] = ()
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class SnapshotStats(msgspec.Struct, frozen=True):
     objects: int
     bytes: int
     watched: bool
-    left: tuple[Omitted, ...]
+    omitted: tuple[Omitted, ...]
     off: str | None
 
 
@@ -70,7 +70,7 @@ class Snapshots:
         self.jobs = FileJobs(self._count_files)
         self._cache_file = StatCacheFile(self.root, self.objects.folder / "files.msgpack")
         self._own = tuple(Path(os.path.realpath(path)) for path in (*own, folder))
-        self._off = _too_wide(self.root, environment)
+        self._off = _find_off_reason(self.root, environment)
         self._scan: Scanner | None = None
         self._last: Snapshot | None = None
         self._changed = True
@@ -117,7 +117,7 @@ class Snapshots:
             if Path(here).is_dir():
                 return None
             raise
-        return TreeEntry(git_mode(info.st_mode), self.objects.put_blob(data))
+        return TreeEntry(to_git_mode(info.st_mode), self.objects.put_blob(data))
 
     def size_of(self, blob: str) -> int | None:
         """Return the size on the disk of a replaced file whose blob was the repository's."""
@@ -156,7 +156,7 @@ class Snapshots:
             objects=len(objects_stored),
             bytes=sum(row[1] for row in objects_stored),
             watched=self._scan is not None and self._scan.watch is not None,
-            left=_list_omitted(self._scan) if self._scan is not None and not self.jobs.is_busy else (),
+            omitted=_list_omitted(self._scan) if self._scan is not None and not self.jobs.is_busy else (),
             off=self._off,
         )
 
@@ -211,7 +211,7 @@ def _list_omitted(scan: Scanner) -> tuple[Omitted, ...]:
     return tuple(sorted(omissions, key=lambda each: each.path))
 
 
-def _too_wide(root: Path, environment: Mapping[str, str]) -> str | None:
+def _find_off_reason(root: Path, environment: Mapping[str, str]) -> str | None:
     home = environment.get("HOME", "")
     if root == Path(root.anchor):
         return f"there are no snapshots of {root}; start in a project's own folder to be able to undo"

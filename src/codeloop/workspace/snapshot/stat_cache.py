@@ -136,7 +136,7 @@ def join(folder: str, name: str) -> str:
 _Row = tuple[bytes, int, str, int, int, int, int, int, bool]
 
 
-class _Kept(msgspec.Struct, array_like=True):
+class _StoredTable(msgspec.Struct, array_like=True):
     version: int
     root: bytes
     folders: list[tuple[bytes, bool, str, list[_Row]]]
@@ -172,14 +172,16 @@ class StatCacheFile:
             ]
             folders.append((os.fsencode(path), folder.ignored, "" if path in table.stale else folder.tree, rows))
         with suppress(OSError):
-            write_atomically(self._file, msgspec.msgpack.encode(_Kept(_VERSION, os.fsencode(self._root), folders)))
+            write_atomically(
+                self._file, msgspec.msgpack.encode(_StoredTable(_VERSION, os.fsencode(self._root), folders))
+            )
             self._is_saved = True
             self._saved_at = time.monotonic()
 
     def load(self) -> StatCache | None:
         """Return the table of the last run; None when this work tree has no table."""
         try:
-            table_stored = msgspec.msgpack.decode(self._file.read_bytes(), type=_Kept)
+            table_stored = msgspec.msgpack.decode(self._file.read_bytes(), type=_StoredTable)
         except (OSError, msgspec.DecodeError):
             return None
         if table_stored.version != _VERSION or table_stored.root != os.fsencode(self._root):

@@ -1,4 +1,4 @@
-"""What one step changed: the state before its first change, the state after its last, and the files in between."""
+"""Records what one step changes: the states before its first and after its last change, and the files that differ."""
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ from codeloop.workspace.snapshot.blob import Unreadable
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, MissingObject, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.snapshots import Skipped, Snapshot, Snapshots
-from codeloop.workspace.snapshot.tree_diff import TreeChange, differences, lookup, store_overlaid
+from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, list_differences, store_overlaid
 
 
 class StepChanges(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class StepRecorder:
             snapshot = await self._snapshots.take(tuple(self._entries))
             if isinstance(snapshot, Snapshot):
                 after = snapshot
-                self._unrecorded |= {each.path for each in snapshot.left}
+                self._unrecorded |= {each.path for each in snapshot.omitted}
             else:
                 self._notes.append(f"What the shell changed in this step can't be undone: {snapshot.reason}.")
         diffs = await self._snapshots.jobs.run_in_background(lambda: self._compare(after), SNAPSHOT_COMPARE)
@@ -89,8 +89,8 @@ class StepRecorder:
             return
         if first:
             self._base = snapshot.tree
-            self._unrecorded |= {each.path for each in snapshot.left}
-            self._note_left(snapshot)
+            self._unrecorded |= {each.path for each in snapshot.omitted}
+            self._note_omissions(snapshot)
         if everything and self._base is not None:
             await self._before_destruction(snapshot)
 
@@ -105,19 +105,21 @@ class StepRecorder:
 
         def join() -> str:
             more = {
-                each.path: each.after for each in differences(objects, plain.tree, snapshot.tree) if not each.before
+                each.path: each.after
+                for each in list_differences(objects, plain.tree, snapshot.tree)
+                if not each.before
             }
             return store_overlaid(objects, base, more)
 
         omission = await self._snapshots.jobs.run_in_background(join)
         self._base = base if isinstance(omission, Failed) else omission
-        self._unrecorded |= {each.path for each in snapshot.left}
-        self._note_left(snapshot)
+        self._unrecorded |= {each.path for each in snapshot.omitted}
+        self._note_omissions(snapshot)
 
-    def _note_left(self, state: Snapshot) -> None:
-        if state.left:
-            names = ", ".join(each.path for each in state.left[:5])
-            more = f" and {len(state.left) - 5:,} more" if len(state.left) > 5 else ""
+    def _note_omissions(self, state: Snapshot) -> None:
+        if state.omitted:
+            names = ", ".join(each.path for each in state.omitted[:5])
+            more = f" and {len(state.omitted) - 5:,} more" if len(state.omitted) > 5 else ""
             self._notes.append(f"Not in the snapshot: {names}{more} (`codeloop debug snapshot` says why).")
 
     def _keep(self, names: Iterable[str]) -> None:
@@ -125,7 +127,7 @@ class StepRecorder:
         for name in names:
             if name in self._entries:
                 continue
-            if self._base is not None and lookup(objects, self._base, name) is not None:
+            if self._base is not None and find_entry(objects, self._base, name) is not None:
                 continue
             try:
                 self._entries[name] = self._snapshots.keep(name)
@@ -139,7 +141,9 @@ class StepRecorder:
         start = self._base or (last.tree if last is not None else EMPTY_TREE)
         before = store_overlaid(objects, start, self._entries)
         closing = store_overlaid(objects, before, self._scan_now()) if after is None else after.tree
-        changes = [change for change in differences(objects, before, closing) if change.path not in self._unrecorded]
+        changes = [
+            change for change in list_differences(objects, before, closing) if change.path not in self._unrecorded
+        ]
         if after is None:
             changes = [change for change in changes if change.path in self._entries]
         self._copy_contents(changes)
@@ -176,7 +180,7 @@ def file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tuple[Sna
 
 def _file_diff(objects: ObjectStore, change: TreeChange, *, is_shown: bool) -> SnapshotFileDiff:
     status = "added" if change.before is None else "deleted" if change.after is None else "modified"
-    before, after = (_text(objects, item) if is_shown else None for item in (change.before, change.after))
+    before, after = (_read_text(objects, item) if is_shown else None for item in (change.before, change.after))
     if before is None or after is None:
         return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
     from codeloop.kit.diff import unified_diff  # 2 ms, and most steps change no file
@@ -187,7 +191,7 @@ def _file_diff(objects: ObjectStore, change: TreeChange, *, is_shown: bool) -> S
     )
 
 
-def _text(objects: ObjectStore, item: TreeEntry | None) -> str | None:
+def _read_text(objects: ObjectStore, item: TreeEntry | None) -> str | None:
     """Return the text of a blob; None for one without lines."""
     if item is None:
         return ""

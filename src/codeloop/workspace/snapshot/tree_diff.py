@@ -16,7 +16,7 @@ class TreeChange(msgspec.Struct, frozen=True):
     after: TreeEntry | None
 
 
-def differences(objects: ObjectStore, before: str, after: str, folder: str = "") -> Iterator[TreeChange]:
+def list_differences(objects: ObjectStore, before: str, after: str, folder: str = "") -> Iterator[TreeChange]:
     """Return the files that differ between two trees, by path. Raises MissingObject when a tree is no longer kept."""
     if before == after:
         return
@@ -29,13 +29,13 @@ def differences(objects: ObjectStore, before: str, after: str, folder: str = "")
         old_below, new_below = (
             item.blob if item is not None and item.mode == FOLDER else EMPTY_TREE for item in (was, now)
         )
-        yield from differences(objects, old_below, new_below, path)
+        yield from list_differences(objects, old_below, new_below, path)
         was, now = (None if item is not None and item.mode == FOLDER else item for item in (was, now))
         if was != now:
             yield TreeChange(path, was, now)
 
 
-def lookup(objects: ObjectStore, tree: str, path: str) -> TreeEntry | None:
+def find_entry(objects: ObjectStore, tree: str, path: str) -> TreeEntry | None:
     """Return a tree's entry at a path; None for nothing and for a folder. Raises MissingObject."""
     *folders, name = path.split("/")
     for folder in folders:

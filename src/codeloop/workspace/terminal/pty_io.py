@@ -39,7 +39,7 @@ class PtyMaster:
 
     def listen(self) -> None:
         """Begin to read."""
-        self._loop.add_reader(self._fd, self._readable)
+        self._loop.add_reader(self._fd, self._on_readable)
 
     def resize(self, rows: int, columns: int) -> None:
         """Set the size that the program sees."""
@@ -51,9 +51,9 @@ class PtyMaster:
         if self._fd < 0 or not data:
             return
         if not self._input:
-            self._loop.add_writer(self._fd, self._writable)
+            self._loop.add_writer(self._fd, self._on_writable)
         self._input += data
-        self._writable()
+        self._on_writable()
 
     async def room(self) -> None:
         """Wait until the queue for the program is short enough."""
@@ -89,7 +89,7 @@ class PtyMaster:
             self.output.write(chunk)
         return chunk
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         now = self._loop.time()
         if now - self._window > PTY_PAUSE.seconds:
             self._window, self._burst = now, 0
@@ -104,7 +104,7 @@ class PtyMaster:
         else:
             self.listen()
 
-    def _writable(self) -> None:
+    def _on_writable(self) -> None:
         with suppress(BlockingIOError):
             count = os.write(self._fd, self._input[:_CHUNK])
             del self._input[:count]

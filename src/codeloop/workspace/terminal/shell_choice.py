@@ -1,4 +1,4 @@
-"""What a terminal runs: the user's shell, one of those that are installed, or any program."""
+"""Chooses what a terminal runs: the user's shell, another installed one, or any program."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,8 +13,8 @@ _LOGIN = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh",
 """Shells that take `-l`."""
 
 _SHELLS = _LOGIN | {"csh", "elvish", "nu", "pwsh", "tcsh", "xonsh"}
-_LISTED = Path("/etc/shells")
-_UNWANTED = frozenset({"LINES", "COLUMNS"})
+_SYSTEM_SHELLS = Path("/etc/shells")
+_SIZE_VARIABLES = frozenset({"LINES", "COLUMNS"})
 """Variables of the terminal that we run in, which would override the new terminal's."""
 
 
@@ -33,8 +33,8 @@ def choose_program(create_pty: CreatePty, directory: Path, environment: Mapping[
 
     Raises ValueError for a missing directory or program, or a text with NUL.
     """
-    inherited = {name: value for name, value in environment.items() if name not in _UNWANTED}
-    variables = {**inherited, "TERM": "xterm-256color", **create_pty.env}
+    own_variables = {name: value for name, value in environment.items() if name not in _SIZE_VARIABLES}
+    variables = {**own_variables, "TERM": "xterm-256color", **create_pty.env}
     _check(create_pty, variables)
     folder = Path(os.path.normpath(directory / (create_pty.cwd or "")))
     if not folder.is_dir():
@@ -69,15 +69,15 @@ def find_user_shell(environment: Mapping[str, str]) -> str:
 def list_shells(environment: Mapping[str, str]) -> list[PtyShell]:
     """Return the shells that are installed: those that the system lists, then others on the PATH."""
     path = environment.get("PATH")
-    configured = (find_program(name, path) for name in sorted(_SHELLS))
-    candidates = dict.fromkeys(each for each in (*_read_shells(), *_drop_none(configured)) if os.access(each, os.X_OK))
+    programs = (find_program(name, path) for name in sorted(_SHELLS))
+    candidates = dict.fromkeys(each for each in (*_read_shells(), *_drop_none(programs)) if os.access(each, os.X_OK))
     names = {each: Path(each).name for each in candidates}
     return [PtyShell(path=each, name=name, acceptable=name in _SHELLS) for each, name in names.items()]
 
 
 def _read_shells() -> list[str]:
     try:
-        lines = _LISTED.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = _SYSTEM_SHELLS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
     return [line.strip() for line in lines if line.startswith("/")]

@@ -53,8 +53,8 @@ class TerminalOutput:
     """The output of one terminal. Clients read from what is kept, so a slow one costs no memory."""
 
     def __init__(self) -> None:
-        self.kept = Scrollback(PTY_KEPT.value)
-        self.ended = False
+        self.scrollback = Scrollback(PTY_KEPT.value)
+        self.has_ended = False
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._watchers: set[Viewer] = set()
 
@@ -64,7 +64,7 @@ class TerminalOutput:
 
     def end(self) -> None:
         """Note that there will be no more output."""
-        self.ended = True
+        self.has_ended = True
         self._add(self._decoder.decode(b"", final=True))
 
     def watch(self, cursor: int | None = None) -> "Viewer":
@@ -74,7 +74,7 @@ class TerminalOutput:
         """
         if len(self._watchers) >= PTY_WATCHERS.value:
             raise ValueError(f"{PTY_WATCHERS.value} clients are already connected to the terminal")
-        replay = "" if cursor == -1 else self.kept.read(cursor or 0, PTY_KEPT.value)[0]
+        replay = "" if cursor == -1 else self.scrollback.read(cursor or 0, PTY_KEPT.value)[0]
         watcher = Viewer(self, replay)
         self._watchers.add(watcher)
         return watcher
@@ -88,7 +88,7 @@ class TerminalOutput:
 
         Clients that have read nothing for long are given up, so that the program never waits for them.
         """
-        behind = self.kept.end - PTY_AHEAD.value
+        behind = self.scrollback.end - PTY_AHEAD.value
         if not self._watchers or any(watcher.position >= behind for watcher in self._watchers):
             return False
         oldest = asyncio.get_running_loop().time() - PTY_PATIENCE.seconds
@@ -99,7 +99,7 @@ class TerminalOutput:
         return False
 
     def _add(self, text: str) -> None:
-        self.kept.write(text)
+        self.scrollback.write(text)
         for watcher in self._watchers:
             watcher.news.set()
 
@@ -112,7 +112,7 @@ class Viewer:
         self._replay = replay
         self._loop = asyncio.get_running_loop()
         self._given_up = False
-        self.position = output.kept.end
+        self.position = output.scrollback.end
         """The position of what `wait_for_output` returns next, in characters."""
         self.read_at = self._loop.time()
         self.news = asyncio.Event()
@@ -127,13 +127,13 @@ class Viewer:
     async def wait_for_output(self) -> str:
         """Wait for output and return it; "" when the terminal has ended. Raises TooSlow."""
         self.read_at = self._loop.time()
-        while self.position == self._output.kept.end and not self._output.ended:
+        while self.position == self._output.scrollback.end and not self._output.has_ended:
             self.news.clear()
             await self.news.wait()
         self.read_at = self._loop.time()
-        if self._given_up or self.position < self._output.kept.start:
+        if self._given_up or self.position < self._output.scrollback.start:
             raise TooSlow
-        text, self.position = self._output.kept.read(self.position, PTY_FRAME.value)
+        text, self.position = self._output.scrollback.read(self.position, PTY_FRAME.value)
         return text
 
     def give_up(self) -> None:

@@ -65,14 +65,14 @@ class ProjectWatch:
     async def _run(self) -> None:
         while True:
             try:
-                await self._by_events()
+                await self._watch_by_events()
             except RootGone:
                 await asyncio.sleep(WATCH_POLL.seconds)
             except OSError as error:
                 self._tell_once(error)
-                await self._by_looking()
+                await self._poll()
 
-    async def _by_events(self) -> None:
+    async def _watch_by_events(self) -> None:
         git = git_folder(self._root)
         ignored = IgnoredFiles(self._root, git, self._patterns, self._workspace.environment)
         tree = TreeWatch(self._root, git, ignored)
@@ -84,12 +84,12 @@ class ProjectWatch:
         finally:
             tree.close()
 
-    async def _by_looking(self) -> None:
+    async def _poll(self) -> None:
         """Poll the branch and the files that any session has read."""
         stamps: dict[Path, tuple[int, int] | None] = {}
         while True:
-            now = await asyncio.to_thread(lambda: dict(_states(self._workspace.read_log.list_files())))
-            self._tell_all([event for path, state in now.items() if (event := _event(path, stamps, state))], None)
+            now = await asyncio.to_thread(lambda: dict(_read_states(self._workspace.read_log.list_files())))
+            self._tell_all([event for path, state in now.items() if (event := _make_event(path, stamps, state))], None)
             stamps = now
             self._look_at_branch()
             await asyncio.sleep(WATCH_POLL.seconds)
@@ -108,7 +108,7 @@ class ProjectWatch:
             self._tell(ToastShown(properties=Toast(message=text, variant="warning")))
 
 
-def _states(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[int, int] | None]]:
+def _read_states(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[int, int] | None]]:
     for path in islice(paths, WATCH_POLLED.value):
         state = None
         with suppress(OSError):
@@ -117,7 +117,9 @@ def _states(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[int, int] | Non
         yield path, state
 
 
-def _event(path: Path, stamps: dict[Path, tuple[int, int] | None], state: tuple[int, int] | None) -> FileEvent | None:
+def _make_event(
+    path: Path, stamps: dict[Path, tuple[int, int] | None], state: tuple[int, int] | None
+) -> FileEvent | None:
     if path not in stamps or stamps[path] == state:
         return None
     return FileEvent(path, "unlink" if state is None else "change" if stamps[path] else "add")

@@ -14,7 +14,7 @@ from codeloop.workspace.snapshot.inotify import FOLDER, WHOLE_FILES, Watch
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
 
 _SLICE = 0.004  # seconds of looking through folders at once
-_REST = 5  # times as long it rests then, so that a large tree takes a fifth of one processor for a while
+_REST_FACTOR = 5  # times as long it rests then, so that a large tree takes a fifth of one processor for a while
 _GIT = "\0git"
 """The key of the repository's folder, which is not part of the tree."""
 
@@ -54,14 +54,14 @@ class TreeWatch:
     async def wait_for_changes(self) -> list[FileEvent]:
         """Wait until files have changed; return them, each once. Raises RootGone, or OSError as `scan`."""
         while True:
-            await self._readable()
+            await self._wait_readable()
             await asyncio.sleep(WATCH_GATHER.seconds)
-            changes, folders, removed = self._drain()
+            changes, folders, folders_removed = self._drain()
             self._check_root()
             if self._watch.broken:
                 return await self._rewatch()
-            events = await self._events(list(changes))
-            for path in removed:
+            events = await self._list_events(list(changes))
+            for path in folders_removed:
                 self._names.pop(path, None)
                 self._ignored.forget(path)
             new = (
@@ -80,12 +80,12 @@ class TreeWatch:
 
     def _check_root(self) -> None:
         if not self._root.is_dir():
-            raise self._root_gone()
+            raise self._make_root_gone()
 
-    def _root_gone(self) -> RootGone:
+    def _make_root_gone(self) -> RootGone:
         return RootGone(2, "the folder is gone", str(self._root))
 
-    async def _readable(self) -> None:
+    async def _wait_readable(self) -> None:
         loop = asyncio.get_running_loop()
         ready = loop.create_future()
         loop.add_reader(self._watch, ready.set_result, None)
@@ -94,19 +94,19 @@ class TreeWatch:
         finally:
             loop.remove_reader(self._watch)
 
-    async def _events(self, changes: list[tuple[str, str]]) -> list[FileEvent]:
+    async def _list_events(self, changes: list[tuple[str, str]]) -> list[FileEvent]:
         """Return the changes of files. Ignore files may make it slow, so it works in pieces, in a thread."""
         events: list[FileEvent] = []
         waiting = changes[::-1]
 
-        def some(until: float) -> None:
+        def handle_some(until: float) -> None:
             while waiting and time.monotonic() < until:
-                if event := self._event(*waiting.pop()):
+                if event := self._make_event(*waiting.pop()):
                     events.append(event)
 
         while waiting:
             began = time.monotonic()
-            await asyncio.to_thread(some, began + _SLICE)
+            await asyncio.to_thread(handle_some, began + _SLICE)
             if waiting:
                 await asyncio.sleep(time.monotonic() - began)
         return events
@@ -124,10 +124,10 @@ class TreeWatch:
         """Return the files that something happened to, the folders that are new, and those that are gone."""
         changes: dict[tuple[str, str], None] = {}
         folders: dict[str, None] = {}
-        removed: list[str] = []
+        folders_removed: list[str] = []
         for folder, mask, name in self._watch.events():
             if not name and not folder:  # it was deleted or moved; there may be another one by now
-                raise self._root_gone()
+                raise self._make_root_gone()
             if not name or (folder == _GIT and name != "HEAD"):
                 continue
             if not mask & FOLDER:
@@ -138,10 +138,10 @@ class TreeWatch:
                 if path not in self._names:
                     folders[path] = None
             else:
-                removed.append(path)
-        return changes, folders, removed
+                folders_removed.append(path)
+        return changes, folders, folders_removed
 
-    def _event(self, folder: str, name: str) -> FileEvent | None:
+    def _make_event(self, folder: str, name: str) -> FileEvent | None:
         path = self._path(folder, name)
         if folder == _GIT:
             return FileEvent(path, "change")
@@ -183,7 +183,7 @@ class TreeWatch:
             began = time.monotonic()
             await asyncio.to_thread(self._watch_some, folders, folders_entered, began + _SLICE)
             if folders:
-                await asyncio.sleep((time.monotonic() - began) * _REST)
+                await asyncio.sleep((time.monotonic() - began) * _REST_FACTOR)
         return folders_entered
 
     def _watch_some(self, folders: list[str], folders_entered: list[str], until: float) -> None:

@@ -37,7 +37,7 @@ def test_an_address_is_known_for_one_in_every_spelling_and_refused(text: str) ->
     target = read_host_port(text)
     assert target.literal
     with pytest.raises(Blocked, match="an address where a name is needed"):
-        read_hosts(["*.example.com"]).rule_for(target)
+        read_hosts(["*.example.com"]).find_rule(target)
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_an_entry_lets_pass_what_it_names_and_nothing_more(
 ) -> None:
     hosts = read_hosts(entries)
     for text in passing:
-        assert hosts.rule_for(read_host_port(text))
+        assert hosts.find_rule(read_host_port(text))
     for text in refused:
         with pytest.raises(Blocked, match=r"not among the hosts of the sandbox|an address"):
-            hosts.rule_for(read_host_port(text))
+            hosts.find_rule(read_host_port(text))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_services_of_the_users_machine_are_kept_apart() -> None:
     assert hosts.services == (5432, 6379, 8080)
     for text in ("localhost:5432", "127.0.0.1:6379", "[::1]:8080"):
         with pytest.raises(Blocked):
-            hosts.rule_for(read_host_port(text))
+            hosts.find_rule(read_host_port(text))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_services_of_the_users_machine_are_kept_apart() -> None:
 def test_a_private_address_is_for_names_that_the_user_wrote(
     entries: list[str], host: str, address: str, concern: str | None
 ) -> None:
-    assert read_hosts(entries).rule_for(HostPort(host, 443)).why_refused(address) == concern
+    assert read_hosts(entries).find_rule(HostPort(host, 443)).why_refused(address) == concern
 
 
 def test_the_default_hosts_are_plain_names_each_once() -> None:

@@ -21,7 +21,7 @@ from threading import Thread
 
 import pytest
 
-from codeloop.workspace.sandbox.network.host_network import proxy_environment
+from codeloop.workspace.sandbox.network.host_network import make_proxy_environment
 from codeloop.workspace.sandbox.network.hosts import read_hosts
 from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections
 from codeloop.workspace.sandbox.network.proxy import HostProxy
@@ -104,7 +104,7 @@ async def run(registry: Registry, place: Path, *command: str) -> Command:
             | HOSTILE
             | dict.fromkeys(certificates, str(registry.certificate))
         )
-        given |= proxy_environment(port, given)
+        given |= make_proxy_environment(port, given)
         child = await asyncio.create_subprocess_exec(
             *command, cwd=place, env=given, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
@@ -193,11 +193,11 @@ async def test_npm_installs(registry: Registry, tmp_path: Path) -> None:
 
 def test_the_users_own_git_settings_and_options_of_java_stay() -> None:
     given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c", "MAVEN_OPTS": "-Xmx1g"}
-    found = given | proxy_environment(1234, given)
+    found = given | make_proxy_environment(1234, given)
     assert (found["GIT_CONFIG_COUNT"], found["GIT_CONFIG_KEY_0"], found["GIT_CONFIG_KEY_1"]) == (
         "2",
         "a.b",
         "http.proxy",
     )
     assert found["MAVEN_OPTS"].startswith("-Xmx1g -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=1234 ")
-    assert proxy_environment(1, {"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_COUNT"] == "1"
+    assert make_proxy_environment(1, {"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_COUNT"] == "1"

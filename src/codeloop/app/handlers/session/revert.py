@@ -41,7 +41,7 @@ from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, RestoreResult, find_unwound, is_unwound, put_back
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import file_diffs
-from codeloop.workspace.snapshot.tree_diff import TreeChange, lookup, store_overlaid
+from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, store_overlaid
 
 
 class _Plan(Struct, frozen=True):
@@ -236,7 +236,7 @@ def _keep_entries(
     before = {each.path for step in steps if here is not None and step.index >= here for each in step.changes}
     tree_entries: dict[str, TreeEntry | None] = {}
     for path in dict.fromkeys(each.path for step in steps for each in step.changes):
-        tree_entries[path] = lookup(objects, start, path) if path in before else snapshots.keep(path)
+        tree_entries[path] = find_entry(objects, start, path) if path in before else snapshots.keep(path)
     if start == EMPTY_TREE and snapshots.last is not None and objects.has(snapshots.last.tree):
         start = snapshots.last.tree
     return tree_entries, store_overlaid(

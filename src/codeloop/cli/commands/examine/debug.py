@@ -112,7 +112,7 @@ def show_snapshot(*, prune: bool) -> None:
         stats = snapshots.stats()
         rows = [("folder", str(stats.folder)), ("files", f"{stats.files:,}"), ("objects", f"{stats.objects:,}")]
         rows += [("size", f"{stats.bytes / 1024:,.0f} KB"), ("removed", f"{removed_count:,}")]
-        rows += [("left out", f"{omission.path}: {omission.reason}") for omission in stats.left]
+        rows += [("left out", f"{omission.path}: {omission.reason}") for omission in stats.omitted]
         rows += [("off", stats.off)] if stats.off else []
         click.echo(escape_controls(columns([("what", "value"), *rows])))
 

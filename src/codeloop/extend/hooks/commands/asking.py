@@ -20,7 +20,7 @@ from codeloop.schema.config import CommandHookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_environment import tool_environment
 from codeloop.workspace.process.sandboxed_program import run_sandboxed
-from codeloop.workspace.process.shell_state import for_bash
+from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch
@@ -127,7 +127,7 @@ def _environment(row: CommandHookConfig, scope: HookScope, *, is_boxed: bool) ->
     places = {"CLAUDE_PROJECT_DIR": root, "CODELOOP_PROJECT_DIR": root}
     if row.plugin_root:
         places["CLAUDE_PLUGIN_ROOT"] = row.plugin_root
-    variables = for_bash(workspace.environment)
+    variables = drop_bash_variables(workspace.environment)
     if not is_boxed:
         return {**with_absolute_path(variables), **places}
     named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}

@@ -18,7 +18,7 @@ from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.program_environment import program_environment
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code, find_paths, widen
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
 
@@ -165,7 +165,7 @@ class ServerProcess:
         """End it: its input first, then with its tree by signals. Done even when cancelled."""
         self._streams.writer.close()
         try:
-            await to_the_end(self._end())
+            await finish_uncancelled(self._end())
         finally:
             self._streams.output.close()
             self._errors.close()

@@ -11,7 +11,7 @@ from codeloop.schema.wire import replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.file_access import permission_name
 from codeloop.workspace.git.planted.quarantine import move_away
-from codeloop.workspace.sandbox.locations import SKIPPED
+from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
@@ -97,7 +97,7 @@ def _below(folder: Path, most: int) -> Iterator[str]:
     """Yield at most `most` files below a folder as relative paths, without those of packages."""
     count = 0
     for top, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name not in SKIPPED]
+        folders[:] = [name for name in folders if name not in FOLDERS_NOT_SEARCHED]
         for name in files:
             yield str(Path(top, name).relative_to(folder))
         count += len(files) + len(folders)

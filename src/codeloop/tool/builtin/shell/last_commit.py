@@ -24,7 +24,7 @@ from codeloop.workspace.git.worktrees import describe_failure, run_unfiltered
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.launcher.mounts import LAYERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import to_the_end
+from codeloop.workspace.sandbox.process_launcher import finish_uncancelled
 from codeloop.workspace.sandbox.sandbox import Sandbox
 
 _SUBMODULE, _LINK = "160000", "120000"
@@ -84,7 +84,7 @@ async def run_unchanged(
             apart = replace(command, policy=own, directory=directory, is_apart=True)
             outcome = await shells.run(context, apart, show)
         finally:
-            await to_the_end(_clean(shells, own, copy))
+            await finish_uncancelled(_clean(shells, own, copy))
     except GitFailed as error:
         raise ToolFailure(str(error)) from error
     where = f"It ran on the last commit, {commit.name[:10]}, without the changes since."

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from codeloop.kit.git import common_folder, git_folder
 from codeloop.kit.small_files import read_start
-from codeloop.workspace.git.index import submodules
-from codeloop.workspace.git.planted.configured_files import at_home, read_all, user_files
+from codeloop.workspace.git.index import list_submodules
+from codeloop.workspace.git.planted.configured_files import expand_home, list_user_files, read_with_includes
 from codeloop.workspace.git.settings import GitSetting
 
 _HARMLESS = frozenset(("cd", "echo", "exit", "printf", "pwd", "sleep", "true"))
@@ -100,8 +100,8 @@ class UnsandboxedLine:
         )
 
     def _settings(self, *own: Path) -> Iterator[GitSetting]:
-        files = [*user_files(self._home, self._environment), *own]
-        return (setting for setting, _ in read_all(files, self._home))
+        files = [*list_user_files(self._home, self._environment), *own]
+        return (setting for setting, _ in read_with_includes(files, self._home))
 
     def _setting_doubt(self, setting: GitSetting) -> str:
         if not setting.name:
@@ -122,7 +122,7 @@ class UnsandboxedLine:
 
     def _hook_doubt(self, name: str, common: Path, settings: Sequence[GitSetting]) -> str:
         own = [setting.value for setting in settings if setting.name == "core.hookspath"]
-        folder = Path(os.path.realpath(self._root / at_home(own[-1], self._home))) if own else common / "hooks"
+        folder = Path(os.path.realpath(self._root / expand_home(own[-1], self._home))) if own else common / "hooks"
         try:
             paths = [path for path in folder.iterdir() if path.suffix != ".sample"]
         except OSError:
@@ -156,7 +156,7 @@ class UnsandboxedLine:
     def _submodule_doubt(self, name: str, options: Sequence[str], folder: Path) -> str:
         if name not in {"fetch", "pull"} or "--no-recurse-submodules" in options:
             return ""
-        return "it fetches submodules, too, with their own settings" if submodules(folder / "index") else ""
+        return "it fetches submodules, too, with their own settings" if list_submodules(folder / "index") else ""
 
     def _surroundings_doubt(self) -> str:
         for name in _STEERING:
@@ -178,7 +178,7 @@ class UnsandboxedLine:
     def _is_writable(self, text: str) -> bool:
         text = text.removeprefix("file://")
         text = text.removeprefix(".git/") if text.startswith((".git/~", ".git//")) else text
-        real = Path(os.path.realpath(self._root / at_home(text, self._home)))
+        real = Path(os.path.realpath(self._root / expand_home(text, self._home)))
         return any(real.is_relative_to(each) for each in self._writable)
 
 

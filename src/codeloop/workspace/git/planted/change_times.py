@@ -7,8 +7,14 @@ from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold
 from codeloop.schema.bounds.sandbox import PLANTED_LINKS
-from codeloop.workspace.git.planted.executed_lines import EXECUTED
-from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, folders, pointer, work_trees
+from codeloop.workspace.git.planted.executed_lines import EXECUTED_LINES
+from codeloop.workspace.git.planted.layout import (
+    GIT_NAMES,
+    WORK_TREE_NAMES,
+    list_folders,
+    list_work_trees,
+    read_pointer,
+)
 
 _MOST_RUNS = 1_000
 _COARSE_CLOCK = 5
@@ -40,9 +46,9 @@ class CommandRuns:
         """Return whether a command may have made a repository, or changed or moved what decides what git runs there."""
 
         def is_in_run(path: Path) -> bool:
-            return self._include(change_time(path))
+            return self._include(read_change_time(path))
 
-        if any(map(self._include, decisions_of(entry))):
+        if any(map(self._include, read_deciding_times(entry))):
             return True
         parts = [entry.parent] if fold(entry.name) == ".git" else [entry / name for name in ("HEAD", "objects", "refs")]
         return is_in_run(entry) and any(map(is_in_run, parts))
@@ -57,37 +63,37 @@ def _read_coarse_clock() -> int:
     return time.clock_gettime_ns(_COARSE_CLOCK) if sys.platform == "linux" else time.time_ns()
 
 
-def folder_of(entry: Path) -> Path | None:
+def find_git_folder(entry: Path) -> Path | None:
     """Return the git directory that a `.git` or a bare repository is, or leads to."""
-    return pointer(entry, "gitdir:") if entry.is_file() else Path(os.path.realpath(entry))
+    return read_pointer(entry, "gitdir:") if entry.is_file() else Path(os.path.realpath(entry))
 
 
-def decisions_of(entry: Path) -> tuple[int, ...]:
+def read_deciding_times(entry: Path) -> tuple[int, ...]:
     """Return the change times of what decides which programs git runs in a repository of the user's."""
-    folder = folder_of(entry)
+    folder = find_git_folder(entry)
     if folder is None:
-        return (change_time(entry),)
+        return (read_change_time(entry),)
     watched = [entry] if entry.is_file() else []
-    watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED)]
-    return tuple(change_time(path) for path in (*watched, *entries_of(folder / "hooks")))
+    watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED_LINES)]
+    return tuple(read_change_time(path) for path in (*watched, *list_entries(folder / "hooks")))
 
 
-def stamp_of(entry: Path) -> tuple[int, ...]:
+def read_stamp(entry: Path) -> tuple[int, ...]:
     """Return the change times of the files of a `.git` or bare repository that decide what git runs and follows."""
     watched = [entry]
-    for folder in all_folders(entry):
-        watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED)]
-        watched += [folder, folder / "info", folder / "objects", *entries_of(folder / "hooks")]
-    return tuple(change_time(path) for path in watched)
+    for folder in list_all_git_folders(entry):
+        watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED_LINES)]
+        watched += [folder, folder / "info", folder / "objects", *list_entries(folder / "hooks")]
+    return tuple(read_change_time(path) for path in watched)
 
 
-def all_folders(entry: Path) -> tuple[Path, ...]:
+def list_all_git_folders(entry: Path) -> tuple[Path, ...]:
     """Return the git directory that a `.git` or a bare repository is, and those in it."""
-    top = pointer(entry, "gitdir:") if entry.is_file() else entry
-    return () if top is None else (top, *work_trees(top), *modules(top))
+    top = read_pointer(entry, "gitdir:") if entry.is_file() else entry
+    return () if top is None else (top, *list_work_trees(top), *list_modules(top))
 
 
-def change_time(path: Path) -> int:
+def read_change_time(path: Path) -> int:
     """Return when a file was changed, renamed or linked, in ns; 0 for a missing one."""
     try:
         return path.lstat().st_ctime_ns
@@ -95,19 +101,19 @@ def change_time(path: Path) -> int:
         return 0
 
 
-def modules(folder: Path) -> list[Path]:
+def list_modules(folder: Path) -> list[Path]:
     """Return the git directories of submodules in a git directory."""
     found: list[Path] = []
-    waiting = folders(folder / "modules")
+    waiting = list_folders(folder / "modules")
     for each in waiting:
         if (each / "HEAD").is_file():
             found.append(each)
         elif len(waiting) < PLANTED_LINKS.value:
-            waiting += folders(each)
+            waiting += list_folders(each)
     return found
 
 
-def entries_of(folder: Path) -> list[Path]:
+def list_entries(folder: Path) -> list[Path]:
     """Return the entries of a folder; none when it can't be read."""
     try:
         return list(folder.iterdir())

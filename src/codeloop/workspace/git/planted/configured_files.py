@@ -18,7 +18,7 @@ _SCRIPT = re.compile(r"[\w.-]+\.(?:[cm]?[jt]s|bash|lua|php|pl|ps1|py|r|rb|sh|zsh
 """A file that an interpreter is given by its name alone, as in `python3 clean.py`."""
 
 
-def user_files(home: Path, environment: Mapping[str, str]) -> list[Path]:
+def list_user_files(home: Path, environment: Mapping[str, str]) -> list[Path]:
     """Return the configuration files that git reads in every repository."""
     if own := environment.get("GIT_CONFIG_GLOBAL", ""):
         return [Path("/etc/gitconfig"), home / own]
@@ -27,7 +27,7 @@ def user_files(home: Path, environment: Mapping[str, str]) -> list[Path]:
     return [Path("/etc/gitconfig"), shared / "git/config", home / ".gitconfig"]
 
 
-def settings_of(file: Path) -> tuple[GitSetting, ...]:
+def read_file_settings(file: Path) -> tuple[GitSetting, ...]:
     """Return the settings of a configuration file; none when it can't be read."""
     try:
         info = file.stat()
@@ -44,17 +44,17 @@ def _settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
         return ()
 
 
-def read_all(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:
+def read_with_includes(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:
     """Yield each file and setting, also of included files, whatever the condition of the include."""
     waiting = list(dict.fromkeys(files))
     for file in waiting:
-        for setting in settings_of(file):
-            included = None
+        for setting in read_file_settings(file):
+            included_file = None
             if setting.name == "include.path" or setting.name.startswith("includeif."):
-                included = file.parent / at_home(setting.value, home)
-                if included not in waiting and len(waiting) < _FILES:
-                    waiting.append(included)
-            yield setting, included
+                included_file = file.parent / expand_home(setting.value, home)
+                if included_file not in waiting and len(waiting) < _FILES:
+                    waiting.append(included_file)
+            yield setting, included_file
 
 
 def find_named_files(
@@ -68,19 +68,19 @@ def find_named_files(
     """
     home = Path(environment.get("HOME") or "/nonexistent")
     own = [folder / name for folder in folders for name in ("config", "config.worktree")]
-    files, roots = [*user_files(home, environment), *own], tuple(roots)
+    files, roots = [*list_user_files(home, environment), *own], tuple(roots)
     for file in files:
         if (real := Path(os.path.realpath(file))) != file and _is_inside(real, roots):
             yield real
-    for setting, included in read_all(files, home):
+    for setting, included_file in read_with_includes(files, home):
         if setting.is_plain:
             continue
-        is_path = included is not None or setting.name in _PATHS
+        is_path = included_file is not None or setting.name in _PATHS
         line = [setting.value] if is_path else _BORDERS.split(setting.value.lstrip(" !"))
         scripts = [word for word in line[1:] if _SCRIPT.fullmatch(word)]
         words = line if is_path else [word for word in line if "/" in word or word in scripts]
         for number, word in enumerate(words):
-            path = Path(os.path.realpath(included or tree / at_home(word, home)))
+            path = Path(os.path.realpath(included_file or tree / expand_home(word, home)))
             is_program = is_path or word.startswith(("./", "../")) or (not number and "://" not in word)
             if not word or not _is_inside(path, roots) or (not is_path and path.is_dir()):
                 continue
@@ -89,7 +89,7 @@ def find_named_files(
                 yield path.parent if is_path and path.name == "_" and path.parent not in roots else path
 
 
-def at_home(text: str, home: Path) -> Path:
+def expand_home(text: str, home: Path) -> Path:
     """Return a path of a configuration file, with the home for `~`."""
     return home / text[2:] if text.startswith("~/") else from_home(text)
 

@@ -6,12 +6,12 @@ LINES_BYTES = 4 * 1024 * 1024
 """The most bytes read of one such file; a rebase of ten thousand commits takes a quarter of it."""
 _EXECUTES = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*\n?", re.MULTILINE)
 _OWN = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
-"""Ways of merging that are part of git. Another one, `x/y`, is a program `git-merge-x/y`, looked for in the project."""
+"""Merge strategies of git itself. For any other, `x/y`, git runs a program `git-merge-x/y` of the project."""
 _MERGES = re.compile(rb"^(?!" + _OWN + rb"$).+\n?", re.MULTILINE)
 _OPTIONS = re.compile(
     rb"^(?!\tstrategy = " + _OWN + rb"$|\tstrategy-option = ).*strategy.*\n?", re.MULTILINE | re.IGNORECASE
 )
-EXECUTED = {
+EXECUTED_LINES = {
     "rebase-merge/git-rebase-todo": _EXECUTES,
     "rebase-apply/git-rebase-todo": _EXECUTES,
     "rebase-merge/strategy": _MERGES,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold
 from codeloop.schema.bounds.sandbox import PLANTED_FOLDERS, PLANTED_NEW, PLANTED_TIME
-from codeloop.workspace.sandbox.locations import SKIPPED
+from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.snapshot.inotify import Watch
 
 _GIT = ".git"
@@ -19,7 +19,7 @@ _TICK = 50_000_000
 
 
 class RepositoryFinder:
-    """Knows each `.git`, and each folder that git would take for a bare repository, below some folders.
+    """Finds each `.git`, and each folder that git would take for a bare repository, below some folders.
 
     Folders are watched as far as the system lets us; the change times of the others are compared at each look.
     """
@@ -33,7 +33,7 @@ class RepositoryFinder:
         self._watch: Watch | None = None
         self._has_begun = False
         self._room = 0
-        self.left = ""
+        self.unsearched = ""
         """A folder that was not searched, because there were too many; "" when all were."""
 
     def look(self) -> set[Path]:
@@ -42,12 +42,12 @@ class RepositoryFinder:
         Of a large project, one look searches the changed folders first, then those that no look has searched yet, the
         nearest to its top first. When too many changes were lost to tell where, all is searched again.
         """
-        self.left = ""
+        self.unsearched = ""
         if not self._has_begun or (self._watch is not None and self._watch.broken):
             self._begin()
             changed = deque[str]()
         else:
-            watched = self._watch.take_changed() if self._watch is not None else set[str]()
+            watched = self._watch.take_changed_folders() if self._watch is not None else set[str]()
             states = self._states.items()
             changed = deque(folder for folder in watched if folder in self._below)
             changed += [folder for folder, state in states if _read_state(folder) != state]
@@ -55,7 +55,7 @@ class RepositoryFinder:
         self._search(changed)
         self._waiting.extendleft(reversed(changed))
         self._search(self._waiting, PLANTED_TIME.seconds)
-        self.left = self.left or next(iter(self._waiting), "")
+        self.unsearched = self.unsearched or next(iter(self._waiting), "")
         return {Path(path) for paths in self._repositories.values() for path in paths if os.path.lexists(path)}
 
     @property
@@ -103,14 +103,14 @@ class RepositoryFinder:
                 continue
             names = {name for name, _ in rows}
             found = [f"{folder}/{name}" for name in names if fold(name) == _GIT]
-            below = {f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in SKIPPED}
+            below = {f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED}
             below -= set(found)
             self._repositories[folder] = [folder, *found] if is_bare(names) else found
             new = sorted(below - self._below.get(folder, set()))
             self._below[folder] = below
             room = max(PLANTED_FOLDERS.value - len(self._below) - len(waiting), 0)
             waiting += new[:room]
-            self.left = self.left or "".join(new[room : room + 1])
+            self.unsearched = self.unsearched or "".join(new[room : room + 1])
 
     def _add(self, folder: str) -> None:
         """Watch a folder, or remember its state, before it is read."""

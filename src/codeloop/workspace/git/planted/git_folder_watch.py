@@ -23,7 +23,7 @@ class GitFolderWatch:
         """Begin a reading."""
         self._states = None
         if self._watch is not None:
-            self._watch.take_changed()
+            self._watch.take_changed_folders()
         if self._watch is None or self._watch.broken:
             self.close()
             try:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import from_home, read_start
-from codeloop.workspace.git.planted.configured_files import settings_of
+from codeloop.workspace.git.planted.configured_files import read_file_settings
 
 GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
 """Entries of a git directory that decide which programs git runs and which paths it follows."""
@@ -19,7 +19,7 @@ def git_folders(root: Path) -> Iterator[Path]:
     """Yield the git directories of a work tree and of its submodules, wherever they really are."""
     top = root / ".git"
     if top.is_file():
-        path = pointer(top, "gitdir:")
+        path = read_pointer(top, "gitdir:")
         if path is None or not (path / "HEAD").is_file() or not _leads_back(path, root):
             return  # not made by git: it must not make a folder outside writable
         top = path
@@ -27,14 +27,14 @@ def git_folders(root: Path) -> Iterator[Path]:
         return
     yield top
     if (top / "commondir").is_file():
-        shared = pointer(top / "commondir")
+        shared = read_pointer(top / "commondir")
         if shared is not None and (shared / "HEAD").is_file() and top.parent == shared / "worktrees":
             yield shared
             top = shared
     waiting = [top / "modules"]
     while waiting:
         folder = waiting.pop()
-        for each in folders(folder):
+        for each in list_folders(folder):
             if (each / "HEAD").is_file():
                 yield each
                 waiting.append(each / "modules")
@@ -50,8 +50,8 @@ def list_foreign_state(root: Path) -> list[Path]:
     own, shared, *_ = (*git_folders(root), root, root)
     if shared == root or own.parent != shared / "worktrees":
         return []
-    others = [each for each in work_trees(shared) if each != own]
-    heads = {pointer_text(each / "HEAD") for each in (shared, *others)} - {pointer_text(own / "HEAD")}
+    others = [each for each in list_work_trees(shared) if each != own]
+    heads = {read_reference(each / "HEAD") for each in (shared, *others)} - {read_reference(own / "HEAD")}
     branches = [shared / head for head in sorted(heads) if head.startswith("refs/heads/") and ".." not in head]
     for branch in branches:
         if not os.path.lexists(branch):  # after `git gc`: what has no file can't be protected
@@ -81,7 +81,7 @@ def _unpack_branch(shared: Path, branch: Path) -> None:
                 lock.unlink(missing_ok=True)
 
 
-def pointer_text(head: Path) -> str:
+def read_reference(head: Path) -> str:
     """Return the reference that a HEAD file names; empty when it names none."""
     try:
         text = read_start(head, _POINTER).decode("utf-8", "surrogateescape")
@@ -90,12 +90,12 @@ def pointer_text(head: Path) -> str:
     return text.removeprefix("ref:").strip() if text.startswith("ref:") and "\0" not in text else ""
 
 
-def work_trees(folder: Path) -> list[Path]:
+def list_work_trees(folder: Path) -> list[Path]:
     """Return the folders that further work trees have in a git directory."""
-    return folders(folder / "worktrees")
+    return list_folders(folder / "worktrees")
 
 
-def pointer(file: Path, start: str = "") -> Path | None:
+def read_pointer(file: Path, start: str = "") -> Path | None:
     """Return the path that a file of git (`.git`, `commondir`) points to, or None."""
     try:
         text = read_start(file, _POINTER).decode("utf-8", "surrogateescape")
@@ -106,7 +106,7 @@ def pointer(file: Path, start: str = "") -> Path | None:
     return Path(os.path.realpath(file.parent / target))
 
 
-def folders(folder: Path) -> list[Path]:
+def list_folders(folder: Path) -> list[Path]:
     """Return the folders in a folder; none when it can't be read."""
     try:
         with os.scandir(folder) as entries:
@@ -119,10 +119,10 @@ def _leads_back(folder: Path, root: Path) -> bool:
     """Return whether a git directory belongs to the work tree whose `.git` file names it."""
     if folder.is_relative_to(root):
         return True
-    back = pointer(folder / "gitdir")
+    back = read_pointer(folder / "gitdir")
     if back is not None:
         return back == Path(os.path.realpath(root / ".git"))
-    settings = {setting.name: setting.value for setting in settings_of(folder / "config")}
+    settings = {setting.name: setting.value for setting in read_file_settings(folder / "config")}
     if "core.worktree" in settings:
         return Path(os.path.realpath(folder / from_home(settings["core.worktree"]))) == root
     # As `git init --separate-git-dir` leaves it. Another work tree's own, or a bare one, would be somebody else's.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from codeloop.schema.bounds.sandbox import PLANTED_LINKS
 
-_PASSED = ("hooks",)
+_NOT_READ = ("hooks",)
 """Entries that no command can change; users have links there."""
 _FLAT = ("objects", "lfs/objects", "annex/objects", "modules", "worktrees")
 """Folders whose subfolders are not read: they hold many files, or are git directories themselves."""
@@ -54,4 +54,4 @@ def _is_below(path: str, folder: Path) -> bool:
 
 def _is_read(name: str) -> bool:
     """Return whether a folder of a git directory is read. `name`: its path there."""
-    return name in _READ or (name not in _PASSED and str(PurePosixPath(name).parent) not in _FLAT)
+    return name in _READ or (name not in _NOT_READ and str(PurePosixPath(name).parent) not in _FLAT)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def move_away(path: Path, folder: Path, rest: bytes | None = None) -> Path | None:
-    """Move a file, link or folder into `folder`; None when that can't be done. `rest`: the text left in its place.
+def move_away(path: Path, folder: Path, remainder: bytes | None = None) -> Path | None:
+    """Move a file, link or folder into `folder`; None when that can't be done. `remainder`: the text left in its place.
 
     Where `folder` is on another disk it gets another name where it is.
     """
@@ -22,10 +22,10 @@ def move_away(path: Path, folder: Path, rest: bytes | None = None) -> Path | Non
             except OSError:
                 target = path.with_name(f"set-aside-{name}")
                 os.rename(path.name, target.name, src_dir_fd=parent, dst_dir_fd=parent)
-            if rest is not None:
+            if remainder is not None:
                 fd = os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
                 with os.fdopen(fd, "wb") as file:
-                    file.write(rest)
+                    file.write(remainder)
     except OSError:
         return None
     return target

@@ -5,7 +5,7 @@ import resource
 from struct import pack
 
 from codeloop.workspace.sandbox.launcher.cache_overlays import layer_caches
-from codeloop.workspace.sandbox.launcher.landlock import landlock_version, restrict, scope
+from codeloop.workspace.sandbox.launcher.landlock import read_landlock_version, restrict, restrict_scope
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call, close_memory, write_text
 from codeloop.workspace.sandbox.launcher.mounts import mount_all
 from codeloop.workspace.sandbox.launcher.namespaces import enter_mounts, enter_network, enter_processes
@@ -13,7 +13,7 @@ from codeloop.workspace.sandbox.launcher.plan import Plan
 from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
 
 _CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND = 0, 1, 3, 4, 10
-_KEPT_OF_ROOT = (_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND)
+_ROOT_CAPABILITIES = (_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND)
 """Capabilities that root keeps in the project, whose files often belong to others; none leads out of the sandbox."""
 _LAST_CAPABILITY = 63
 _OOM = "500"
@@ -35,28 +35,28 @@ def confine(plan: Plan) -> None:
             layer_caches(plan)
             enter_processes()
             mount_all(plan)
-            _give_up_rights()
-            scope()
+            _drop_capabilities()
+            restrict_scope()
         case "bubblewrap":
-            _give_up_rights()
-            scope()
+            _drop_capabilities()
+            restrict_scope()
         case "landlock":
-            _give_up_rights()
+            _drop_capabilities()
             restrict(plan)
         case _:
-            _give_up_rights()
+            _drop_capabilities()
     become_subreaper()
     is_landlock = plan.kind == "landlock"
     filter_calls(
         unix=not is_landlock,
         internet=plan.network or not is_landlock,
-        truncate=not is_landlock or landlock_version() >= 3,
+        truncate=not is_landlock or read_landlock_version() >= 3,
     )
     close_memory()
 
 
-def _give_up_rights() -> None:
-    capabilities = _KEPT_OF_ROOT if not os.getuid() else ()
+def _drop_capabilities() -> None:
+    capabilities = _ROOT_CAPABILITIES if not os.getuid() else ()
     write_text("/proc/self/oom_score_adj", _OOM)
     for number in range(_LAST_CAPABILITY):
         if number not in capabilities:
@@ -68,10 +68,10 @@ def _give_up_rights() -> None:
     call("capset", pack("=II", 0x20080522, 0), pack("=6I", bits, bits, 0, 0, 0, 0))
 
 
-def limit(processes: int) -> None:
+def limit_processes(processes: int) -> None:
     """Limit how many processes there may be: of our user, and in newer systems of this sandbox."""
     if processes:
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
-        limit = processes if most == resource.RLIM_INFINITY else min(processes, most)
-        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+        allowed = processes if most == resource.RLIM_INFINITY else min(processes, most)
+        resource.setrlimit(resource.RLIMIT_NPROC, (allowed, allowed))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -22,7 +22,7 @@ _REPLACED = tuple(f"/{name}" for name in ("tmp", "var/tmp", "run", "dev"))
 """Folders that are replaced in other sandboxes; here they just can't be read."""
 
 
-def landlock_version() -> int:
+def read_landlock_version() -> int:
     """Return the version of the interface, 0 for none."""
     try:
         return call("syscall", _CREATE, None, 0, 1)
@@ -32,9 +32,9 @@ def landlock_version() -> int:
 
 def restrict(plan: Plan) -> None:
     """Confine this process and its descendants to the plan. Raises OSError."""
-    version = landlock_version()
+    version = read_landlock_version()
     rights = (1 << _RIGHTS[min(version, len(_RIGHTS) - 1)]) - 1
-    ruleset = _ruleset(version, rights, 0 if plan.network else _TCP)
+    ruleset = _make_ruleset(version, rights, 0 if plan.network else _TCP)
     _allow(ruleset, "/", _READ_DIR)
     _allow_but(ruleset, "/", {*plan.hidden, *plan.replaced, *_REPLACED})
     for path in (*plan.visible, *(f"/run/{name}" for name in ("systemd/resolve", "current-system"))):
@@ -46,13 +46,13 @@ def restrict(plan: Plan) -> None:
     _enforce(ruleset)
 
 
-def scope() -> None:
+def restrict_scope() -> None:
     """Keep abstract sockets and processes of others out of reach, where Landlock can."""
-    if landlock_version() >= 6:
-        _enforce(_ruleset(6, 0, 0))
+    if read_landlock_version() >= 6:
+        _enforce(_make_ruleset(6, 0, 0))
 
 
-def _ruleset(version: int, files: int, network: int) -> int:
+def _make_ruleset(version: int, files: int, network: int) -> int:
     values = (files, *((network,) if version >= 4 else ()), *((_SCOPES,) if version >= 6 else ()))
     attributes = struct.pack(f"{len(values)}Q", *values)
     return call("syscall", _CREATE, attributes, len(attributes), 0)

@@ -15,7 +15,7 @@ import time
 from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
 from struct import Struct
 
-from codeloop.workspace.sandbox.launcher.confine import confine, limit
+from codeloop.workspace.sandbox.launcher.confine import confine, limit_processes
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, open_child_signals
 from codeloop.workspace.sandbox.launcher.plan import read_plan
 from codeloop.workspace.sandbox.launcher.processes import (
@@ -28,7 +28,7 @@ from codeloop.workspace.sandbox.launcher.processes import (
     wait_for_child,
 )
 from codeloop.workspace.sandbox.launcher.proof import prove
-from codeloop.workspace.sandbox.launcher.supervisor import descriptors, receive, supervise
+from codeloop.workspace.sandbox.launcher.supervisor import read_descriptors, receive, supervise
 from codeloop.workspace.sandbox.launcher.usage import Bounds, read_limits
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ def main(fd: int, mark: str) -> None:
 
 def inside(fd: int, _mark: str) -> None:
     """Serve inside a sandbox that another program made; the plan comes over a descriptor."""
-    _box(socket(fileno=fd), open_child_signals(), _NO_BOUNDS)
+    _enter_sandbox(socket(fileno=fd), open_child_signals(), _NO_BOUNDS)
 
 
 def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS) -> None:
@@ -110,7 +110,7 @@ def _fork_supervisor(control: socket, signals: int, take: int, bounds: Bounds) -
 def _serve_one(control: socket, signals: int, take: int, bounds: Bounds, parent: int) -> bool:
     """Wait for a request and serve it. Return whether this process may serve another one."""
     kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
-    fds = descriptors(ancillary)
+    fds = read_descriptors(ancillary)
     if not kind or not fds:
         return False
     os.write(take, _NEWS.pack(os.getpid()))
@@ -129,18 +129,18 @@ def _reap(forks: set[int]) -> bool:
 
     A supervisor that a command has stopped is killed: its command would run without deadline and bounds.
     """
-    failed = False
+    has_failed = False
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
         except ChildProcessError:
-            return failed
+            return has_failed
         if not pid:
-            return failed
+            return has_failed
         if os.WIFSTOPPED(status):
             send_signal({pid} & forks, KILL)
             continue
-        failed = failed or (pid in forks and status != 0)
+        has_failed = has_failed or (pid in forks and status != 0)
         forks.discard(pid)
 
 
@@ -162,14 +162,14 @@ def _listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
     return False
 
 
-def _box(channel: socket, signals: int, _bounds: Bounds) -> bool:
+def _enter_sandbox(channel: socket, signals: int, _bounds: Bounds) -> bool:
     """Enter a sandbox and serve requests there until the client is gone."""
     # What comes with the socket is held for as long as this process and its forks live: the lock of its layers.
     (mark, *rows), (fd, *_held) = receive(channel)
     plan = read_plan(rows)
     try:
         confine(plan)
-        limit(plan.bounds.most)
+        limit_processes(plan.bounds.most)
         prove(plan)
     except OSError as error:
         channel.sendall(f"failed {error.errno} {error.strerror} {error.filename or ''}".encode(errors="replace"))
@@ -182,4 +182,4 @@ def _box(channel: socket, signals: int, _bounds: Bounds) -> bool:
 
 
 _COMMAND = b"c"
-_WORK: dict[bytes, Callable[[socket, int, Bounds], bool]] = {_COMMAND: supervise, b"l": _listen, b"b": _box}
+_WORK: dict[bytes, Callable[[socket, int, Bounds], bool]] = {_COMMAND: supervise, b"l": _listen, b"b": _enter_sandbox}

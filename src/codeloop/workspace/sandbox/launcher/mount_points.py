@@ -23,7 +23,7 @@ def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
     try:
         if is_folder:
             return _enter(at, name, is_ours=is_ours)
-        if is_ours and _kind(at, name) in {stat.S_IFLNK, stat.S_IFDIR}:
+        if is_ours and _read_kind(at, name) in {stat.S_IFLNK, stat.S_IFDIR}:
             _stash(at, name)
         with Suppress(FileExistsError):
             os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=at))
@@ -37,9 +37,9 @@ def make_link(path: str, target: str) -> None:
     *above, name = path.strip("/").split("/")
     at = _open_folders(above, is_ours=True)
     try:
-        if _kind(at, name) == stat.S_IFLNK and os.readlink(name, dir_fd=at) == target:
+        if _read_kind(at, name) == stat.S_IFLNK and os.readlink(name, dir_fd=at) == target:
             return
-        if _kind(at, name):
+        if _read_kind(at, name):
             _stash(at, name)
         os.symlink(target, name, dir_fd=at)
     finally:
@@ -76,7 +76,7 @@ def _stash(at: int, name: str) -> None:
     os.rename(name, f"{name}.replaced-{time.time_ns()}", src_dir_fd=at, dst_dir_fd=at)
 
 
-def _kind(at: int, name: str) -> int:
+def _read_kind(at: int, name: str) -> int:
     """Return the kind of a file; 0 when it is not there."""
     try:
         return stat.S_IFMT(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)

@@ -61,7 +61,7 @@ def mount_all(plan: Plan) -> None:
     layers = [_open(f"{plan.replica}{LAYERS}") for _ in root]
     temporary = _open(plan.temporary)
     ours = {plan.home: _open(f"{plan.private}/home")} if plan.home else {}
-    empty = _empty()
+    empty = _make_empty()
     _mount_dev()
     _mount_run()
     _mount_proc(plan.bounds.most)
@@ -74,12 +74,12 @@ def mount_all(plan: Plan) -> None:
     writable |= ours.keys()
     for point in sorted(plan.replaced):
         _replace(point, ours.get(point))
-    _bind_opened(descriptors, writable, (*REPLACED, *plan.replaced, *root))
+    _bind_descriptors(descriptors, writable, (*REPLACED, *plan.replaced, *root))
     for path, target in plan.links:
         make_link(path, target)
     for fd in layers:
-        borrowed = {path: each for path, each in descriptors.items() if is_below(path, root) and path not in root}
-        writable |= _layer_borrowed(borrowed, fd)
+        folders = {path: each for path, each in descriptors.items() if is_below(path, root) and path not in root}
+        writable |= _overlay_folders(folders, fd)
     _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced} - writable)
     for path in find_pinned(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
         _bind(path, path)
@@ -88,7 +88,7 @@ def mount_all(plan: Plan) -> None:
     for path in (*plan.protected, *(f"/proc/{name}" for name in PROC_READ_ONLY)):
         if os.path.lexists(path):
             _bind(path, path)
-            _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _flags_of(path))
+            _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _read_flags(path))
     for path, fd in inner.items():
         if is_below(path, plan.protected):
             _bind(fd, path)
@@ -100,10 +100,10 @@ def mount_all(plan: Plan) -> None:
     os.chdir("/")
 
 
-def _layer_borrowed(borrowed: dict[str, int], layers: int) -> set[str]:
+def _overlay_folders(folders: dict[str, int], layers: int) -> set[str]:
     """Let folders that are shown in a replica be written, into layers; return those: others are read-only."""
     layered: set[str] = set()
-    for number, (path, fd) in enumerate(borrowed.items()):
+    for number, (path, fd) in enumerate(folders.items()):
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             continue
         upper, work = (f"/proc/self/fd/{layers}/{number}.{name}" for name in ("upper", "work"))
@@ -115,7 +115,7 @@ def _layer_borrowed(borrowed: dict[str, int], layers: int) -> set[str]:
     return layered
 
 
-def _bind_opened(descriptors: dict[str, int], writable: Collection[str], replaced: Collection[str]) -> None:
+def _bind_descriptors(descriptors: dict[str, int], writable: Collection[str], replaced: Collection[str]) -> None:
     """Bind at their paths what is writable, and what lies in folders that are replaced."""
     for path, fd in descriptors.items():
         is_ours = is_below(path, replaced)
@@ -202,7 +202,7 @@ def _turn_read_only(writable: set[str], visible: set[str]) -> None:
 
     Of the folders above a mount the nearest counts: what is only visible in the temporary folder is read-only.
     """
-    for mount in _mounts():
+    for mount in _list_mounts():
         if not mount.flags & _RDONLY and not _may_write(mount.point, writable, visible):
             try:
                 _mount("", mount.point, "", _BIND | _REMOUNT | _RDONLY | mount.flags)
@@ -210,7 +210,7 @@ def _turn_read_only(writable: set[str], visible: set[str]) -> None:
                 # Under something else, or behind a folder that we may not enter; looked at again below.
                 if error.errno not in {errno.EINVAL, errno.ENOENT, errno.EACCES, errno.ENOTDIR}:
                     raise
-    for mount in _mounts():
+    for mount in _list_mounts():
         if not mount.flags & _RDONLY and not _may_write(mount.point, writable, visible) and _is_reached(mount):
             raise PermissionError(errno.EPERM, "it can't be turned read-only", mount.point)
 
@@ -232,7 +232,7 @@ def _is_reached(mount: _Mount) -> bool:
         os.close(fd)
 
 
-def _mounts() -> list[_Mount]:
+def _list_mounts() -> list[_Mount]:
     mounts: list[_Mount] = []
     for row in read_text("/proc/self/mountinfo").splitlines():
         number, _, _, _, point, options, *_ = row.split(" ")
@@ -241,14 +241,14 @@ def _mounts() -> list[_Mount]:
     return mounts
 
 
-def _flags_of(path: str) -> int:
+def _read_flags(path: str) -> int:
     """Return the flags that a mount has to keep when it is changed."""
     flags = os.statvfs(path).f_flag
     bits = {_RDONLY: 1, _NOSUID: 2, _NODEV: 4, _NOEXEC: 8, 1024: 1024, 2048: 2048, 1 << 21: 4096}
     return sum(ours for ours, theirs in bits.items() if flags & theirs)
 
 
-def _empty() -> tuple[int, int]:
+def _make_empty() -> tuple[int, int]:
     """Return an empty file and an empty folder that nobody may open."""
     point = TEMPORARY[0]
     _mount("tmpfs", point, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=755,size=64k")

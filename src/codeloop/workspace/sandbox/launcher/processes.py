@@ -28,18 +28,18 @@ def list_descendants(mark: str = "", spare: AbstractSet[int] = frozenset(), of: 
 
     Those in `spare` and what is below them are left out.
     """
-    parents = _parents() if sys.platform == "linux" else {}
-    descendants_found = set[int]() if sys.platform == "linux" else _find_marked(mark, parents)
+    parents = _list_parents() if sys.platform == "linux" else {}
+    pids = set[int]() if sys.platform == "linux" else _list_marked(mark, parents)
     below: dict[int, list[int]] = {}
     for pid, parent in parents.items():
         below.setdefault(parent, []).append(pid)
-    waiting = [of or os.getpid(), *descendants_found]
+    waiting = [of or os.getpid(), *pids]
     while waiting:
         for pid in below.get(waiting.pop(), ()):
-            if pid not in descendants_found and pid not in spare:
-                descendants_found.add(pid)
+            if pid not in pids and pid not in spare:
+                pids.add(pid)
                 waiting.append(pid)
-    return descendants_found - {os.getpid()}
+    return pids - {os.getpid()}
 
 
 def end_descendants(signals: int, grace: float, mark: str = "") -> int:
@@ -47,29 +47,29 @@ def end_descendants(signals: int, grace: float, mark: str = "") -> int:
 
     `signals`: the descriptor of `open_child_signals`. Another user's processes are given up after a second.
     """
-    seen = list_descendants(mark)
-    send_signal(seen, TERM)
-    send_signal(seen, CONT)
+    pids_seen = list_descendants(mark)
+    send_signal(pids_seen, TERM)
+    send_signal(pids_seen, CONT)
     until = time.monotonic() + grace
     while time.monotonic() < until and has_children() and list_descendants(mark):
         wait_for_child(signals, min(until - time.monotonic(), 0.05))
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
-        rest = list_descendants(mark)
-        if not rest and not has_children():
+        living = list_descendants(mark)
+        if not living and not has_children():
             break
         # What is stopped can't fork while the others are killed.
-        send_signal(rest, STOP)
-        send_signal(rest | list_descendants(mark), KILL)
-        for group in _groups(rest):
+        send_signal(living, STOP)
+        send_signal(living | list_descendants(mark), KILL)
+        for group in _find_groups(living):
             # At once, so that none of it can fork and end before it is seen.
             with Suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, KILL)
-        seen |= rest
+        pids_seen |= living
         has_children()
         wait_for_child(signals, _ROUND)
     has_children()
-    return len(seen)
+    return len(pids_seen)
 
 
 def interrupt(shell: int, signals: int, seconds: float, mark: str = "") -> None:
@@ -77,16 +77,16 @@ def interrupt(shell: int, signals: int, seconds: float, mark: str = "") -> None:
 
     The shell is stopped meanwhile: it would go on with its next command. Filters end when what they read from does.
     """
-    group = {pid for pid in list_descendants(mark) if _groups({pid}) == {shell}}
+    group = {pid for pid in list_descendants(mark) if _find_groups({pid}) == {shell}}
     children = group - {shell} or group
     send_signal(group - children, STOP)
-    send_signal({pid for pid in children if _name(pid) not in _FILTERS}, INT)
+    send_signal({pid for pid in children if _read_name(pid) not in _FILTERS}, INT)
     until = time.monotonic() + seconds
     while time.monotonic() < until and children & list_descendants(mark):
         wait_for_child(signals, min(until - time.monotonic(), 0.05))
 
 
-def _name(pid: int) -> bytes:
+def _read_name(pid: int) -> bytes:
     """Return the name of a process as the system has it; empty where it can't be read."""
     with Suppress(OSError), open(f"/proc/{pid}/comm", "rb") as file:
         return file.read().rstrip()
@@ -99,7 +99,7 @@ def end_all() -> None:
         os.kill(-1, KILL)
 
 
-def _groups(pids: AbstractSet[int]) -> set[int]:
+def _find_groups(pids: AbstractSet[int]) -> set[int]:
     """Return the process groups of these but that of ours."""
     groups: set[int] = set()
     for pid in pids:
@@ -142,7 +142,7 @@ def send_signal(pids: AbstractSet[int], number: int) -> None:
             continue
 
 
-def _parents() -> dict[int, int]:
+def _list_parents() -> dict[int, int]:
     """Return the parent of each living process (no zombies), from /proc."""
     parents: dict[int, int] = {}
     with os.scandir("/proc") as entries:
@@ -162,7 +162,7 @@ def _parents() -> dict[int, int]:
     return parents
 
 
-def _find_marked(mark: str, parents: dict[int, int]) -> set[int]:
+def _list_marked(mark: str, parents: dict[int, int]) -> set[int]:
     """Fill `parents` from `ps`, which shows the environment of one's own processes; return those with the mark."""
     import subprocess  # 6 ms, and Linux needs none of it
 

@@ -74,10 +74,10 @@ def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
 
     `unix`, `internet`: whether sockets of these kinds may be made; `truncate`: whether files may be cut by their name.
     """
-    found = _ARCHITECTURES.get(os.uname().machine)
-    if found is None:
+    row = _ARCHITECTURES.get(os.uname().machine)
+    if row is None:
         return False
-    architecture, column = found
+    architecture, column = row
     code: _Code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), _refuse(_ENOSYS)]
     code += [(_LOAD, 0, 0, _NUMBER)]
     if not column:
@@ -85,14 +85,16 @@ def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
     for refusal, rows in ((_EPERM, _REFUSED), (_ENOSYS, _UNKNOWN)):
         for numbers in rows.values():
             code += _jump_if(numbers[column], [_refuse(refusal)])
-    code += _jump_if(_IOCTL[column], [*_argument(1), *_equals(_TIOCSTI, _EPERM), *_equals(_TIOCLINUX, _EPERM)])
-    code += _jump_if(_CLONE[column], [*_argument(0), *_has(_NAMESPACES)])
-    code += _jump_if(_UNSHARE[column], [*_argument(0), *_has(_NAMESPACES | _NEWTIME)])
-    code += _jump_if(_SOCKET[column], _sockets(unix=unix, internet=internet))
+    code += _jump_if(
+        _IOCTL[column], [*_load_argument(1), *_refuse_value(_TIOCSTI, _EPERM), *_refuse_value(_TIOCLINUX, _EPERM)]
+    )
+    code += _jump_if(_CLONE[column], [*_load_argument(0), *_refuse_bits(_NAMESPACES)])
+    code += _jump_if(_UNSHARE[column], [*_load_argument(0), *_refuse_bits(_NAMESPACES | _NEWTIME)])
+    code += _jump_if(_SOCKET[column], _check_family(unix=unix, internet=internet))
     if not truncate:
         code += _jump_if(_TRUNCATE[column], [_refuse(_EPERM)]) + _jump_if(_OPENAT2[column], [_refuse(_ENOSYS)])
         for numbers, at in ((_OPEN, 1), (_OPENAT, 2)):
-            cut = [*_argument(at), (_AND, 0, 0, _O_TRUNC | _O_ACCMODE), *_equals(_O_TRUNC, _EPERM)]
+            cut = [*_load_argument(at), (_AND, 0, 0, _O_TRUNC | _O_ACCMODE), *_refuse_value(_O_TRUNC, _EPERM)]
             code += _jump_if(numbers[column], cut) if numbers[column] >= 0 else []
     code += [(_RETURN, 0, 0, _ALLOW)]
     program = ctypes.create_string_buffer(b"".join(pack("=HBBI", *each) for each in code))
@@ -102,8 +104,8 @@ def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
     return True
 
 
-def _sockets(*, unix: bool, internet: bool) -> _Code:
-    code = _argument(0)
+def _check_family(*, unix: bool, internet: bool) -> _Code:
+    code = _load_argument(0)
     for family, is_on in ((_UNIX, unix), (_INET, internet), (_INET6, internet), (_NETLINK, True)):
         code += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW) if is_on else _refuse(_EACCES)]
     return [*code, _refuse(_EAFNOSUPPORT)]
@@ -114,16 +116,16 @@ def _jump_if(number: int, then: _Code) -> _Code:
     return [(_EQUAL, 0, len(then) + 1, number), *then, (_LOAD, 0, 0, _NUMBER)]
 
 
-def _argument(at: int) -> _Code:
+def _load_argument(at: int) -> _Code:
     """Load the lower half of an argument: the kernel takes no more of these."""
     return [(_LOAD, 0, 0, _ARGUMENTS + 8 * at)]
 
 
-def _equals(value: int, refusal: int) -> _Code:
+def _refuse_value(value: int, refusal: int) -> _Code:
     return [(_EQUAL, 0, 1, value), _refuse(refusal)]
 
 
-def _has(bits: int) -> _Code:
+def _refuse_bits(bits: int) -> _Code:
     return [(_AND, 0, 0, bits), (_EQUAL, 1, 0, 0), _refuse(_EPERM)]
 
 

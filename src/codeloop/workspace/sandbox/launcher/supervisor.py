@@ -44,12 +44,12 @@ def receive(channel: socket) -> tuple[list[str], list[int]]:
     It begins with its length in four bytes; a NUL separates two fields.
     """
     head, ancillary, _, _ = channel.recvmsg(4, 4096)
-    fds = descriptors(ancillary)
+    fds = read_descriptors(ancillary)
     size = int.from_bytes(head + _read(channel, 4 - len(head)), "big")
     return os.fsdecode(_read(channel, size)).split("\0"), fds
 
 
-def descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
+def read_descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
     """Return the descriptors that came with a message; no program inherits them by itself."""
     fds = [fd for _, _, data in ancillary for fd in memoryview(data).cast("i")]
     for fd in fds:

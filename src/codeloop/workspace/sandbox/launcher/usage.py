@@ -69,7 +69,7 @@ class UsageWatch:
         if began < self._next or not self._bounds.is_any:
             return ""
         pids = list_descendants()
-        used = [_sizes(f"/proc/{pid}/status", ("Threads:", "VmRSS:", "VmSwap:")) for pid in pids]
+        used = [_read_sizes(f"/proc/{pid}/status", ("Threads:", "VmRSS:", "VmSwap:")) for pid in pids]
         exceeded = ""
         if self._bounds.processes and sum(row[0] for row in used) > self._bounds.processes:
             exceeded = f"{self._bounds.processes} processes"
@@ -86,13 +86,13 @@ def _measure_unshared(pids: AbstractSet[int]) -> int:
     """Measure the memory of processes in KiB, shared pages counted once: it takes longer to find out."""
     total = 0
     for pid in pids:
-        share, swapped = _sizes(f"/proc/{pid}/smaps_rollup", ("Pss:", "SwapPss:"))
-        own, _ = (share, swapped) if share else _sizes(f"/proc/{pid}/status", ("RssAnon:", "VmSwap:"))
-        total += own + swapped
+        share, swap = _read_sizes(f"/proc/{pid}/smaps_rollup", ("Pss:", "SwapPss:"))
+        own, _ = (share, swap) if share else _read_sizes(f"/proc/{pid}/status", ("RssAnon:", "VmSwap:"))
+        total += own + swap
     return total
 
 
-def _sizes(path: str, names: tuple[str, ...]) -> list[int]:
+def _read_sizes(path: str, names: tuple[str, ...]) -> list[int]:
     """Return numbers of a table in /proc by their names; 0 for what is not there."""
     try:
         rows = dict(line.split()[:2] for line in read_text(path).splitlines() if line.startswith(names))

@@ -29,7 +29,7 @@ _JAVA = (
 _JAVA_OPTIONS = ("MAVEN_OPTS", "GRADLE_OPTS")
 
 
-def proxy_environment(port: int, environment: Mapping[str, str]) -> dict[str, str]:
+def make_proxy_environment(port: int, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables for a command whose proxy listens on a port of its `localhost`; they replace the user's."""
     variables = {name: value.format(port=port) for value, names in _SPELLINGS.items() for name in names}
     java = _JAVA.format(port=port)
@@ -67,7 +67,7 @@ class HostNetwork:
                 listener = await self._listen(0)
                 self._ports[session] = listener.getsockname()[1]
                 await self._proxy.serve(listener)
-        return proxy_environment(self._ports[session], self._environment)
+        return make_proxy_environment(self._ports[session], self._environment)
 
     @property
     def count(self) -> int:

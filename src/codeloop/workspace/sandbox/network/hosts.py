@@ -71,14 +71,14 @@ class HostPort(Struct, frozen=True):
 class HostRule(Struct, frozen=True):
     """One entry of the list. `port`: None for 80 and 443; `below`: what is below the name, not the name itself.
 
-    `own`: the user wrote it, so the name itself may have a private address. `refused`: an entry with `!`.
+    `own`: the user wrote it, so the name itself may have a private address. `is_refused`: an entry with `!`.
     """
 
     name: str
     port: int | None = None
     below: bool = False
     own: bool = False
-    refused: bool = False
+    is_refused: bool = False
 
     def fits(self, target: HostPort) -> bool:
         """Return whether the entry names the target."""
@@ -101,10 +101,10 @@ class Hosts(Struct, frozen=True):
     rules: tuple[HostRule, ...] = ()
     services: tuple[int, ...] = ()
 
-    def rule_for(self, target: HostPort) -> HostRule:
+    def find_rule(self, target: HostPort) -> HostRule:
         """Return the entry that lets the target pass. Raises Blocked."""
         fitting = [rule for rule in self.rules if rule.fits(target)]
-        if not fitting or any(rule.refused for rule in fitting):
+        if not fitting or any(rule.is_refused for rule in fitting):
             what = "an address where a name is needed" if target.literal else "not among the hosts of the sandbox"
             raise Blocked(target.authority, what)
         return max(fitting, key=lambda rule: (rule.own, not rule.below))
@@ -119,8 +119,8 @@ def read_hosts(entries: Iterable[str], also: Iterable[str] = ()) -> Hosts:
     """
     own = list(entries)
     rules = [] if "!*" in own else [HostRule(name) for _, *names in DEFAULT_HOSTS for name in names]
-    rules += [_rule(entry) for entry in dict.fromkeys((*also, *own)) if entry != "!*"]
-    services = tuple(rule.port for rule in rules if is_loopback(rule.name) and rule.port and not rule.refused)
+    rules += [_read_rule(entry) for entry in dict.fromkeys((*also, *own)) if entry != "!*"]
+    services = tuple(rule.port for rule in rules if is_loopback(rule.name) and rule.port and not rule.is_refused)
     return Hosts(tuple(rule for rule in rules if not is_loopback(rule.name)), services)
 
 
@@ -143,7 +143,7 @@ def read_host_port(text: str, port: int | None = None) -> HostPort:
     if port is None:
         raise Blocked(escape_text(text), "it names no port")
     if host.startswith("["):
-        return HostPort(_ipv6(host), port, literal=True)
+        return HostPort(_read_ipv6(host), port, literal=True)
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
         return HostPort(host, port, literal=True)
     if not _NAME.fullmatch(host):
@@ -151,7 +151,7 @@ def read_host_port(text: str, port: int | None = None) -> HostPort:
     return HostPort(host, port)
 
 
-def _ipv6(host: str) -> str:
+def _read_ipv6(host: str) -> str:
     """Return an address without its brackets, as it was spelled."""
     try:
         if not host.endswith("]"):
@@ -162,7 +162,7 @@ def _ipv6(host: str) -> str:
     return host[1:-1]
 
 
-def _rule(entry: str) -> HostRule:
+def _read_rule(entry: str) -> HostRule:
     text = entry.strip().removeprefix("!")
     below, name = text.startswith("*."), text.removeprefix("*.")
     try:
@@ -175,4 +175,4 @@ def _rule(entry: str) -> HostRule:
             f"{entry!r} names no host: write a name (example.com), all names below one (*.example.com), "
             "either with a port (example.com:8080), or a service of this machine (localhost:5432)"
         )
-    return HostRule(target.host, target.port or None, below, own=True, refused=entry.strip().startswith("!"))
+    return HostRule(target.host, target.port or None, below, own=True, is_refused=entry.strip().startswith("!"))

@@ -49,7 +49,7 @@ class OutgoingConnections(Struct, frozen=True):
             try:
                 server = await _open(*self.dial(address, target.port))
             except OSError as error:
-                trouble = _reason(error)
+                trouble = _describe_error(error)
             else:
                 server.writer.write(request.head)
                 return server
@@ -65,7 +65,7 @@ class OutgoingConnections(Struct, frozen=True):
             except (OSError, UnicodeError) as error:
                 addresses = ()
                 if not is_indirect:
-                    raise Unreachable(f"{target.host} can't be resolved: {_reason(error)}.") from None
+                    raise Unreachable(f"{target.host} can't be resolved: {_describe_error(error)}.") from None
         for address in addresses:
             if what := rule.why_refused(address):
                 raise Blocked(target.authority, f"whose address {address} is not public ({what})")
@@ -87,7 +87,7 @@ class OutgoingConnections(Struct, frozen=True):
                 if not is_asked:
                     server.writer.transport.abort()
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
-            what = f"the proxy {proxy.hostname} of your environment did not connect: {_reason(error)}"
+            what = f"the proxy {proxy.hostname} of your environment did not connect: {_describe_error(error)}"
             raise Unreachable(f"{request.target.authority} can't be reached: {what}.") from None
         return server
 
@@ -137,7 +137,7 @@ async def _ask_socks(server: Stream, target: HostPort, user: bytes, password: by
     raise ValueError("it refuses")
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "it took too long"
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

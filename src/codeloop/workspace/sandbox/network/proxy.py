@@ -39,11 +39,11 @@ class Refusal(Struct, frozen=True):
 class HostProxy:
     """Serves listening sockets of the sandbox until `close`. A socket for each session tells whose a refusal is."""
 
-    def __init__(self, hosts: Hosts, outside: OutgoingConnections) -> None:
+    def __init__(self, hosts: Hosts, outgoing: OutgoingConnections) -> None:
         self.count = 0
         """How many connections were refused so far: what `refused` takes as `after`."""
         self._hosts = hosts
-        self._outside = outside
+        self._outgoing = outgoing
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._refusals: deque[Refusal] = deque(maxlen=PROXY_REFUSALS.value)
@@ -88,7 +88,7 @@ class HostProxy:
                 await self._exchange(client)
             else:
                 server = Stream(*await asyncio.open_connection("localhost", service))
-                await _relay(client, server, _tunnel(client, server))
+                await _relay(client, server, _read_tunnel(client, server))
             await _finish(client)
         except (OSError, EOFError, NetworkError):
             pass  # the client or the server is gone, or says nothing that can be answered
@@ -99,23 +99,23 @@ class HostProxy:
         try:
             async with asyncio.timeout(PROXY_HEAD_TIME.seconds):
                 request = read_request(await client.reader.readuntil(b"\r\n\r\n"))
-            rule = self._hosts.rule_for(request.target)
-            server = await self._outside.connect(request, rule)
+            rule = self._hosts.find_rule(request.target)
+            server = await self._outgoing.connect(request, rule)
         except Blocked as blocked:
             answer = self._note(client, blocked)
-            _say(client, f"403 {answer}", f"{answer}.\n{_HOW}")
+            _send_answer(client, f"403 {answer}", f"{answer}.\n{_HOW}")
             return
         except asyncio.LimitOverrunError:
-            _say(client, "431 Too long", f"The head of the request exceeds {PROXY_HEAD.value} bytes.\n")
+            _send_answer(client, "431 Too long", f"The head of the request exceeds {PROXY_HEAD.value} bytes.\n")
             return
         except Unreachable as error:
-            _say(client, f"502 {error}", f"{error}\n")
+            _send_answer(client, f"502 {error}", f"{error}\n")
             return
         try:
             if not request.is_tunnel:
-                await _relay(client, server, _body(client, request.length))
+                await _relay(client, server, _read_body(client, request.length))
             elif await self._greet(client, server, request.target, inspect=rule.port in PORTS | {None}):
-                await _relay(client, server, _tunnel(client, server))
+                await _relay(client, server, _read_tunnel(client, server))
         finally:
             server.writer.transport.abort()
 
@@ -144,14 +144,14 @@ class HostProxy:
         return text
 
 
-def _say(client: Stream, status: str, text: str) -> None:
+def _send_answer(client: Stream, status: str, text: str) -> None:
     body = text.encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
     client.writer.write(head.encode("ascii", "replace") + b"Connection: close\r\n\r\n" + body)
 
 
-async def _relay(client: Stream, server: Stream, sent: AsyncIterator[bytes]) -> None:
-    """Relay `sent` to the server and its answer back, until the answer ends or nothing moves for long."""
+async def _relay(client: Stream, server: Stream, client_chunks: AsyncIterator[bytes]) -> None:
+    """Relay `client_chunks` to the server and its answer back, until the answer ends or nothing moves for long."""
     clock = asyncio.get_running_loop().time
     last = clock()
 
@@ -166,8 +166,8 @@ async def _relay(client: Stream, server: Stream, sent: AsyncIterator[bytes]) -> 
             await to.writer.drain()
             last = clock()
 
-    there = asyncio.create_task(pump(sent, server))
-    back = asyncio.create_task(pump(_all_of(server), client))
+    there = asyncio.create_task(pump(client_chunks, server))
+    back = asyncio.create_task(pump(_read_all(server), client))
     try:
         while not back.done() and clock() < last + PROXY_IDLE.seconds:
             pumps = {back} if there.done() else {back, there}
@@ -181,19 +181,19 @@ async def _relay(client: Stream, server: Stream, sent: AsyncIterator[bytes]) -> 
         server.writer.transport.abort()
 
 
-async def _all_of(stream: Stream) -> AsyncIterator[bytes]:
+async def _read_all(stream: Stream) -> AsyncIterator[bytes]:
     while data := await stream.reader.read(_CHUNK):
         yield data
 
 
-async def _tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
+async def _read_tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
     """Yield all that a client sends, then end the server's stream."""
-    async for data in _all_of(client):
+    async for data in _read_all(client):
         yield data
     server.writer.write_eof()
 
 
-async def _body(client: Stream, length: int | None) -> AsyncIterator[bytes]:
+async def _read_body(client: Stream, length: int | None) -> AsyncIterator[bytes]:
     """Yield the body of one request, chunks re-framed, and nothing after it."""
     chunks = ChunkedBody()
     while length or (length is None and not chunks.done):
@@ -214,7 +214,7 @@ async def _finish(client: Stream) -> None:
     client.writer.write_eof()
     try:
         async with asyncio.timeout(PROXY_LINGER.seconds):
-            async for _ in _all_of(client):
+            async for _ in _read_all(client):
                 pass
     except TimeoutError:
         return

@@ -52,11 +52,11 @@ def read_request(data: bytes) -> ProxyRequest:
             what = "HTTPS goes through CONNECT" if where.lower().startswith("https:") else "it is not an http:// URL"
             raise Blocked(escape_text(where), what)
         target, path = read_host_port(absolute[1], 80), absolute[2] or "/"
-    headers = _headers(lines, target)
+    headers = _read_headers(lines, target)
     hosts = [value for name, value in headers if name.lower() == "host"]
     if len(hosts) > 1 or any(not _names_target(host, target) for host in hosts):
         raise Blocked(target.authority, f"the header Host names another host: {escape_text(', '.join(hosts))}")
-    length = _body_length(headers, target, minor)
+    length = _read_body_length(headers, target, minor)
     if not path:
         return ProxyRequest(target)
     host = add_brackets(target.host) if target.port == 80 else target.authority
@@ -68,7 +68,7 @@ def read_request(data: bytes) -> ProxyRequest:
     return ProxyRequest(target, "\r\n".join((*sent, "", "")).encode("latin-1"), length)
 
 
-def _headers(lines: list[str], target: HostPort) -> list[tuple[str, str]]:
+def _read_headers(lines: list[str], target: HostPort) -> list[tuple[str, str]]:
     matches = [_HEADER.fullmatch(line) for line in lines]
     if len(lines) > PROXY_HEADERS.value:
         raise Blocked(target.authority, f"the request has more than {PROXY_HEADERS.value} headers")
@@ -77,7 +77,7 @@ def _headers(lines: list[str], target: HostPort) -> list[tuple[str, str]]:
     return [(header[1], header[2].strip()) for header in matches if header is not None]
 
 
-def _body_length(headers: list[tuple[str, str]], target: HostPort, minor: str) -> int | None:
+def _read_body_length(headers: list[tuple[str, str]], target: HostPort, minor: str) -> int | None:
     """Return the length of the body, None for chunks."""
     lengths = [value for name, value in headers if name.lower() == "content-length"]
     codings = [value for name, value in headers if name.lower() == "transfer-encoding"]
@@ -103,11 +103,11 @@ def is_greeting(data: bytes, target: HostPort) -> bool:
 
     Raises Blocked when it is not TLS, names another server, none or several, or hides which (Encrypted Client Hello).
     """
-    hello = _client_hello(data, target)
+    hello = _read_client_hello(data, target)
     if hello is None:
         return False
     try:
-        extensions = list(_extensions(hello))
+        extensions = list(_list_extensions(hello))
     except ValueError:
         raise Blocked(target.authority, "its first TLS message is malformed") from None
     if any(kind == _ENCRYPTED_HELLO for kind, _ in extensions):
@@ -116,7 +116,7 @@ def is_greeting(data: bytes, target: HostPort) -> bool:
     if target.literal and not names:
         return True
     # The list's length, a zero for "host name", the name's length, the name: one name, and nothing after it.
-    if len(names) != 1 or names[0][:5] != _prefix(len(names[0])):
+    if len(names) != 1 or names[0][:5] != _make_prefix(len(names[0])):
         raise Blocked(target.authority, "TLS does not name one server")
     name = names[0][5:].decode("latin-1")
     if name.lower() != target.host:
@@ -124,11 +124,11 @@ def is_greeting(data: bytes, target: HostPort) -> bool:
     return True
 
 
-def _prefix(size: int) -> bytes:
+def _make_prefix(size: int) -> bytes:
     return max(size - 2, 0).to_bytes(2, "big") + b"\0" + max(size - 5, 0).to_bytes(2, "big")
 
 
-def _client_hello(data: bytes, target: HostPort) -> bytes | None:
+def _read_client_hello(data: bytes, target: HostPort) -> bytes | None:
     """Return the body of the ClientHello, from one record or a few; None while it is not complete."""
     message, at = b"", 0
     for _ in range(_RECORDS):
@@ -151,24 +151,24 @@ def _client_hello(data: bytes, target: HostPort) -> bytes | None:
     return None
 
 
-def _extensions(hello: bytes) -> Iterator[tuple[int, bytes]]:
+def _list_extensions(hello: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield kind and body of each extension. Raises ValueError where the lengths do not add up."""
     at = 2 + 32  # version and random
     for width in (1, 2, 1):  # session id, cipher suites, compression methods
-        at += width + _number(hello, at, width)
-    end = at + 2 + _number(hello, at, 2)
+        at += width + _read_number(hello, at, width)
+    end = at + 2 + _read_number(hello, at, 2)
     at += 2
     if end != len(hello):
         raise ValueError
     while at < end:
-        size = _number(hello, at + 2, 2)
+        size = _read_number(hello, at + 2, 2)
         if at + 4 + size > end:
             raise ValueError
-        yield _number(hello, at, 2), hello[at + 4 : at + 4 + size]
+        yield _read_number(hello, at, 2), hello[at + 4 : at + 4 + size]
         at += 4 + size
 
 
-def _number(data: bytes, at: int, width: int) -> int:
+def _read_number(data: bytes, at: int, width: int) -> int:
     if at + width > len(data):
         raise ValueError
     return int.from_bytes(data[at : at + width], "big")

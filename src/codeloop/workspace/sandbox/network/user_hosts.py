@@ -60,18 +60,18 @@ def find_user_hosts(home: Path, environment: Mapping[str, str], project: Path) -
     for name, keys in FILES:
         path = Path(os.path.realpath(home / elsewhere.get(name, name)))
         if inside not in path.parents:
-            texts += re.findall(_SETTING.format(keys), _text(path), re.MULTILINE)
-    return list(dict.fromkeys(entry for text in texts for url in _URL.findall(text) for entry in _entry(url)))
+            texts += re.findall(_SETTING.format(keys), _read_text(path), re.MULTILINE)
+    return list(dict.fromkeys(entry for text in texts for url in _URL.findall(text) for entry in _make_entries(url)))
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return read_start(path, CONFIG_BYTES.value).decode(errors="replace")
     except OSError:
         return ""
 
 
-def _entry(url: str) -> Iterator[str]:
+def _make_entries(url: str) -> Iterator[str]:
     """Yield the entry for a URL's host, unless there can be none."""
     try:
         parts = urlsplit(url)
