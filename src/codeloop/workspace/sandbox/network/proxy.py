@@ -196,7 +196,7 @@ async def _read_tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
 async def _read_body(client: Stream, length: int | None) -> AsyncIterator[bytes]:
     """Yield the body of one request, chunks re-framed, and nothing after it."""
     chunks = ChunkedBody()
-    while length or (length is None and not chunks.done):
+    while length or (length is None and not chunks.is_done):
         data = await client.reader.read(_CHUNK if length is None else min(length, _CHUNK))
         if not data:
             raise EOFError
