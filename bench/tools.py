@@ -17,7 +17,7 @@ from bench.subject import Place
 from codeloop.permission.rules import decide
 from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.schema.permission import Action, PermissionRule
-from codeloop.tool.builtin.shell.facts import facts_of
+from codeloop.tool.builtin.shell.facts import gather_facts
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.workspace import Workspace
 
@@ -47,7 +47,7 @@ def permission(bench: Bench) -> None:
     taken: list[float] = []
     for _ in range(max(bench.rounds, 3) * 100):
         start = time.process_time()
-        analysis = analyse(LINE, facts_of(LINE, folder, place, workspace))
+        analysis = analyse(LINE, gather_facts(LINE, folder, place, workspace))
         decide(make_need(LINE, analysis), rules)
         taken.append((time.process_time() - start) * 1000)
     for measured in bench.places:

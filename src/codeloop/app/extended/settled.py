@@ -6,7 +6,7 @@ from codeloop.app.settings import ProjectSettings, Startup
 
 
 async def open_settled(what: Startup | ProjectSettings) -> Project:
-    """As `open_project`, with what extensions change of the configuration, which is waited for a while at most."""
+    """As `open_project`, with the extensions' changes to the configuration; waits for them, up to a limit."""
     project = await open_project(what)
     if await wait_settled(project):
         await project.close()
@@ -22,7 +22,7 @@ def with_warnings(project: Project, before: Project) -> Project:
 
 
 async def wait_settled(project: Project) -> bool:
-    """Wait until it is known what extensions change of the configuration; return whether it is another one now."""
+    """Wait until extensions have said what they change in the configuration; return whether it is another one now."""
     hosts = project.services.extensions.hosts
     if hosts is None:
         return False

@@ -43,14 +43,14 @@ async def find_notes(project: Project, session_id: str, part_inputs: Iterable[Pa
     texts = [part.text for part in part_inputs if isinstance(part, TextPartInput) and not part.synthetic]
     texts += [part.filename or part.url for part in part_inputs if isinstance(part, FilePartInput)]
     notes = find_relevant(await asyncio.to_thread(read_notes, project.workspace.root), "\n".join(texts))
-    known: dict[str, str] = {}
+    sent_marks: dict[str, str] = {}
     used = 0
     for entry in project.store.context_view(session_id).entries:
         for part in entry.parts:
             if isinstance(part, TextPart) and MEMORY in (part.metadata or {}):
-                known |= (part.metadata or {})[MEMORY]
+                sent_marks |= (part.metadata or {})[MEMORY]
                 used += len(part.text.encode())
-    new = [note for note in notes if known.get(note.name) != note.mark][: NOTES_AT_ONCE.value]
+    new = [note for note in notes if sent_marks.get(note.name) != note.mark][: NOTES_AT_ONCE.value]
     offered_notes = offer_notes(new, await find_stale(project, new), used) if new else None
     if offered_notes is None:
         return None

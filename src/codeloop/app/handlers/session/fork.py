@@ -21,7 +21,7 @@ from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 
-_NUMBERED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
+_NUMBERED_TITLE = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
 
 
 @handles(operation.SESSION_FORK)
@@ -47,7 +47,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
         slug=slug(),
         directory=str(place.directory),
         path=place.path,
-        title=_title(project, session.title),
+        title=_make_title(project, session.title),
         version=__version__,
         parent_id=None,
         metadata={**(_metadata(project, session) or {}), FORK: _origin(args)},
@@ -77,11 +77,11 @@ def _origin(args: ForkSession) -> JSON:
     return {"sessionID": args.session_id, **({"messageID": args.message_id} if args.message_id else {})}
 
 
-def _title(project: Project, title: str) -> str:
+def _make_title(project: Project, title: str) -> str:
     """Return the next free title of a copy: `name (fork #1)`, also for the copy of a copy."""
-    numbered = _NUMBERED.fullmatch(title)
-    start = f"{numbered[1] if numbered else title} (fork #"
-    matches = (_NUMBERED.fullmatch(each) for each in project.store.queries.titles(start))
+    match = _NUMBERED_TITLE.fullmatch(title)
+    start = f"{match[1] if match else title} (fork #"
+    matches = (_NUMBERED_TITLE.fullmatch(each) for each in project.store.queries.titles(start))
     used = [int(each[2]) for each in matches if each]
     return f"{start}{max(used, default=0) + 1})"
 

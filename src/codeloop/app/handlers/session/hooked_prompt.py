@@ -27,51 +27,53 @@ async def run_prompt_hooks(
     hooks, new_parts = project.engine.hooks, list(parts)
     if not isinstance(hooks, ExtensionHooks):
         return message, new_parts
-    begun = _begun_sessions(project)
-    source = _source(project, begun, message.session_id)
+    used_sessions = _find_used_sessions(project)
+    source = _find_source(project, used_sessions, message.session_id)
     try:
         if hooks.runner.wants(SMALL):
             from codeloop.app.models.small import choose_small
 
             await choose_small(project, message.model.provider_id)
         if source is not None:
-            new_parts += [_text_part(message, text) for text in await hooks.start_texts(message.session_id, source)]
+            new_parts += [
+                _make_text_part(message, text) for text in await hooks.start_texts(message.session_id, source)
+            ]
         return await hooks.change_prompt(message, new_parts)
     except HookRefused as error:
         if source in {"startup", "resume"}:
-            begun.pop(message.session_id, None)
+            used_sessions.pop(message.session_id, None)
         raise OperationError("BadRequest", f"The prompt was not sent. {error}") from error
 
 
-def _begun_sessions(project: Project) -> dict[str, None]:
+def _find_used_sessions(project: Project) -> dict[str, None]:
     """Return the sessions used since the project was opened; hooks are called with their end when it closes."""
-    begun = project.services.begun_sessions
-    if begun is None:
-        begun = project.services.begun_sessions = {}
+    used_sessions = project.services.begun_sessions
+    if used_sessions is None:
+        used_sessions = project.services.begun_sessions = {}
         hooks = project.engine.hooks.runner
         if hooks is not None and hooks.wants(END):
-            project.in_background(_end_sessions(hooks, begun))
-    return begun
+            project.in_background(_end_sessions(hooks, used_sessions))
+    return used_sessions
 
 
-async def _end_sessions(hooks: HookRunner, begun: Iterable[str]) -> None:
+async def _end_sessions(hooks: HookRunner, used_sessions: Iterable[str]) -> None:
     try:
         await asyncio.Event().wait()
     finally:
-        ended = [hooks.run(END, {"sessionID": each, "reason": "other"}, {}) for each in begun]
+        ended = [hooks.run(END, {"sessionID": each, "reason": "other"}, {}) for each in used_sessions]
         await asyncio.gather(*ended, return_exceptions=True)  # nothing is left that one could refuse
 
 
-def _source(project: Project, begun: dict[str, None], session_id: str) -> str | None:
+def _find_source(project: Project, used_sessions: dict[str, None], session_id: str) -> str | None:
     """Return how a session begins with this prompt, "startup" or "resume"; None: it goes on."""
     entries = project.store.context_view(session_id).entries
-    if session_id not in begun:
-        begun[session_id] = None
+    if session_id not in used_sessions:
+        used_sessions[session_id] = None
         return "resume" if entries else "startup"
     return "compact" if entries and is_summary(entries[-1].info) else None
 
 
-def _text_part(message: UserMessage, text: str) -> TextPart:
+def _make_text_part(message: UserMessage, text: str) -> TextPart:
     return TextPart(id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=text, synthetic=True)
 
 

@@ -245,13 +245,13 @@ def _keep_entries(
 
 
 def _entry_at(
-    held: TreeEntry | None, steps: Sequence[Step], path: str, point: int | None
+    stored_entry: TreeEntry | None, steps: Sequence[Step], path: str, point: int | None
 ) -> tuple[TreeEntry | None, bool]:
     """Return a file's entry when the session is at `point`, and whether all changes since are undone."""
     if point is None:
-        return held, True
+        return stored_entry, True
     changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
-    return find_unwound(held, changes), is_unwound(held, changes)
+    return find_unwound(stored_entry, changes), is_unwound(stored_entry, changes)
 
 
 def idle(project: Project, session_id: str) -> tuple[Session, Conversation]:
@@ -292,22 +292,22 @@ def files_outcome(outcome: RestoreResult, moves: Sequence[Restoration]) -> Files
 
 def _describe_moves(moves: Sequence[Restoration]) -> list[FileDone]:
     """Describe moves for the user; a deleted file and a new one with the same content are one that was moved."""
-    gone = {move.expected: move.path for move in moves if move.desired is None and move.expected is not None}
-    found: list[FileDone] = []
+    deletions = {move.expected: move.path for move in moves if move.desired is None and move.expected is not None}
+    file_changes: list[FileDone] = []
     for move in moves:
         match move:
             case Restoration(expected=None, desired=TreeEntry() as item):
-                source = gone.pop(item, None)
-                found.append(FileDone(path=move.path, what="moved" if source else "created", source=source))
+                source = deletions.pop(item, None)
+                file_changes.append(FileDone(path=move.path, what="moved" if source else "created", source=source))
             case Restoration(expected=TreeEntry(blob=old), desired=TreeEntry(blob=new)):
-                found.append(FileDone(path=move.path, what="content" if old != new else "mode"))
+                file_changes.append(FileDone(path=move.path, what="content" if old != new else "mode"))
             case _:
                 pass
-    found += (FileDone(path=path, what="deleted") for path in _find_deleted(moves, found))
-    return sorted(found, key=lambda each: each.path)
+    file_changes += (FileDone(path=path, what="deleted") for path in _find_deleted(moves, file_changes))
+    return sorted(file_changes, key=lambda each: each.path)
 
 
-def _find_deleted(moves: Sequence[Restoration], found: Sequence[FileDone]) -> list[str]:
+def _find_deleted(moves: Sequence[Restoration], file_changes: Sequence[FileDone]) -> list[str]:
     """Return the files that were deleted and did not become another one."""
-    moved = {each.source for each in found}
+    moved = {each.source for each in file_changes}
     return [move.path for move in moves if move.desired is None and move.path not in moved]
