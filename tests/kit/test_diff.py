@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.kit.diff import changes, split_lines, trim_indent, unified_diff
+from codeloop.kit.diff import list_edits, split_lines, trim_indent, unified_diff
 from tests.support.examples import examples
 
 
@@ -92,7 +92,7 @@ def test_lines_join_to_the_text(text: str) -> None:
 def test_edits_cover_both_sides(old: list[str], new: list[str]) -> None:
     made: list[str] = []
     at = 0
-    for tag, i1, i2, j1, j2 in changes(old, new):
+    for tag, i1, i2, j1, j2 in list_edits(old, new):
         assert i1 == at
         at = i2
         made.extend(old[i1:i2] if tag == "equal" else new[j1:j2])

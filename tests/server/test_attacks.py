@@ -20,7 +20,7 @@ from codeloop.model.testing.scripted_model import SCRIPT_INFO, play
 from codeloop.schema.message import AssistantMessage, Tokens
 from codeloop.schema.operation import GLOBAL_DISPOSE, INSTANCE_DISPOSE, AnyOperation
 from codeloop.schema.part import ToolPart, ToolStatePending, ToolStateRunning
-from codeloop.server.operations import SERVED
+from codeloop.server.operations import ALL_OPERATIONS
 from tests.server.support.raw import ask, basic, request
 from tests.server.support.serving import Served, served
 from tests.support.project import until
@@ -93,7 +93,7 @@ async def test_whatever_is_sent_to_any_route_is_answered_and_harms_nothing(
         await it.prompt(session)
         fuzz = Fuzz(it)
         ids = {"sessionID": session}
-        for row in SERVED:
+        for row in ALL_OPERATIONS:
             if row in (INSTANCE_DISPOSE, GLOBAL_DISPOSE):
                 continue
             path = re.sub(r"\{([^}]*)\}", lambda found: ids.get(found[1], "x"), row.path)

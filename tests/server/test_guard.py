@@ -19,10 +19,10 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED
 from codeloop.schema.wire import replace
 from codeloop.server import rate_limit
-from codeloop.server.asgi import site
+from codeloop.server.asgi import make_site
 from codeloop.server.events.hub import Hub
 from codeloop.server.guard import origin_of
-from codeloop.server.operations import SERVED
+from codeloop.server.operations import ALL_OPERATIONS
 from codeloop.server.rate_limit import Attempts
 from codeloop.server.server import ListenOptions, Unprotected
 from tests.server.support.raw import UPGRADE, Answered, ask, basic, port_of, request
@@ -50,9 +50,9 @@ async def status(it: Served, *lines: str, path: str = "/session", host: str | No
 
 def routes_of(app: App) -> Iterator[tuple[str, str]]:
     """Yield method and path of everything that the site answers; a WebSocket has the method "WS"."""
-    for row in SERVED:
+    for row in ALL_OPERATIONS:
         yield row.method, row.path
-    for route in site(app, Hub(app)).routes:
+    for route in make_site(app, Hub(app)).routes:
         assert isinstance(route, Route | WebSocketRoute), f"{route}: a kind of route that this test does not know"
         methods = (route.methods or {"GET"}) if isinstance(route, Route) else {"WS"}
         yield from ((method, route.path) for method in methods)

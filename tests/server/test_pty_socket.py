@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from codeloop.kit.processes import processes
+from codeloop.kit.processes import list_processes
 from codeloop.schema.bounds.terminal import PTY_KEPT
 from tests.server.support.screen import DEADLINE, connected, gone, opened, refused, script
 from tests.server.support.serving import PASSWORD, Served, served
@@ -260,7 +260,7 @@ async def test_stopping_the_server_ends_connections_and_programs(tmp_path: Path)
             async with asyncio.timeout(DEADLINE):
                 await it.server.stop()
             assert await screen.end() in {1000, 1001, 1012}
-        assert made["pid"] not in {row.pid for row in processes()}
+        assert made["pid"] not in {row.pid for row in list_processes()}
 
 
 @contextlib.contextmanager
@@ -300,10 +300,10 @@ def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:
             assert time.monotonic() < until
             time.sleep(0.02)
             pids = {int(word) for word in (work / "pids").read_text().split()} if (work / "pids").exists() else set()
-        living = {row.pid for row in processes()} & pids
+        living = {row.pid for row in list_processes()} & pids
         assert living == pids
         os.kill(child.pid, signal.SIGKILL)
         until = time.monotonic() + 5
-        while {row.pid for row in processes()} & pids:
+        while {row.pid for row in list_processes()} & pids:
             assert time.monotonic() < until, "a program outlived the server"
             time.sleep(0.05)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codeloop.acp.connection import EditorConnection
 from codeloop.kit.jsonc import is_object
-from codeloop.kit.small_files import read_whole
+from codeloop.kit.small_files import read_bounded
 from codeloop.schema.bounds.editor import EDITOR_ANSWER, EDITOR_FILE
 from codeloop.schema.errors import CodeloopError
 
@@ -50,7 +50,7 @@ class EditorBuffers:
 def _holds(path: Path, text: str) -> bool:
     """Return whether a file holds this text, line ends aside; also if it is none that an editor can give back whole."""
     try:
-        content = read_whole(path, EDITOR_FILE.value).decode()
+        content = read_bounded(path, EDITOR_FILE.value).decode()
     except FileNotFoundError:
         return not text
     except (OSError, UnicodeDecodeError):

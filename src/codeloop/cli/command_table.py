@@ -32,7 +32,7 @@ from codeloop.cli.options import (
     WORKTREE,
 )
 from codeloop.kit import fault_injection
-from codeloop.kit.processes import leave_out_project
+from codeloop.kit.processes import exclude_project
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 
@@ -155,7 +155,7 @@ def call() -> None:
 
         register()
     with suppress(OSError):  # whoever stands in a folder that is gone is told so by what needs it
-        leave_out_project(Path.cwd())
+        exclude_project(Path.cwd())
     try:
         result = app.main(prog_name="codeloop", standalone_mode=False)
     except CodeloopError as error:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.config.files import reason, write_private
 from codeloop.config.paths import Paths
 from codeloop.kit.git import common_folder, find_blocking_file, git_call, git_folder
-from codeloop.kit.processes import leave_out
+from codeloop.kit.processes import exclude_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID
@@ -65,11 +65,11 @@ def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, s
     Raises CodeloopError when the directory is missing or can't be read.
     """
     here = _readable(directory)
-    leave_out(here)
+    exclude_folder(here)
     for root in (here, *here.parents):
         repository = _repository(root)
         if repository is not None:
-            leave_out(root)
+            exclude_folder(root)
             return ProjectRoot(root, here, _project_id(repository, paths, environment), "git")
     return ProjectRoot(here, here, GLOBAL, None)
 

@@ -1,4 +1,4 @@
-"""Unified diffs with the wire's header, in bounded time."""
+"""Unified diffs (with the header of the HTTP contract), in bounded time."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -11,9 +11,9 @@ from msgspec import Struct
 Edit = tuple[str, int, int, int, int]
 _CONTEXT = 3
 _NEAR = 2  # unchanged lines between two changes that are named as one range
-_NAMED = 20  # ranges that are named one by one
+_MAX_RANGES = 20  # ranges in a description; further ones are counted
 _LOSS = 20  # lines that a text has to lose for their number to be reported: it shows unintended removals
-_WORK = 300_000  # comparisons of lines; what they do not suffice for is shown as one replacement
+_WORK = 300_000  # comparisons of lines; the part that is left then is shown as one replacement
 
 
 class Diff(Struct, frozen=True):
@@ -46,7 +46,7 @@ def unified_diff(name: str, before: str, after: str, context: int = _CONTEXT) ->
     if before == after:
         return Diff("", 0, 0)
     old, new = split_lines(before), split_lines(after)
-    edits = changes(old, new)
+    edits = list_edits(old, new)
     lines = [f"Index: {name}\n", "=" * 67 + "\n", f"--- {name}\n", f"+++ {name}\n"]
     for hunk in _hunks(edits, context):
         lines.extend(_render(hunk, old, new))
@@ -67,19 +67,19 @@ def _ranges(edits: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
 
 
 def _join_first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more places" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    more = f" and {len(names) - _MAX_RANGES} more places" if len(names) > _MAX_RANGES else ""
+    return ", ".join(names[:_MAX_RANGES]) + more
 
 
 def split_lines(text: str) -> list[str]:
     r"""Split after every `\n` only (a form feed or U+2028 does not end a line); joining restores the text."""
     lines = text.split("\n")
     last = lines.pop()
-    terminated = [line + "\n" for line in lines]
-    return [*terminated, last] if last else terminated
+    complete_lines = [line + "\n" for line in lines]
+    return [*complete_lines, last] if last else complete_lines
 
 
-def changes(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
+def list_edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
     """Return the edits as `(tag, i1, i2, j1, j2)`; tags are equal, replace, delete, insert, as in difflib."""
     low = min(len(old), len(new))
     head = next((i for i in range(low) if old[i] != new[i]), low)
@@ -97,12 +97,12 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
 
 
 def _diff_middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
-    """Return the edits of what neither begins nor ends alike; a large part is first split at lines that both have once.
+    """Return the edits between the common start and end; large texts are first split at lines that are unique in both.
 
-    Each part has its share of the work.
+    Each part gets its share of the work.
     """
-    there = Counter(new)
-    is_small = sum(1 + there[line] for line in old) <= _WORK // 10
+    counts_of_new = Counter(new)
+    is_small = sum(1 + counts_of_new[line] for line in old) <= _WORK // 10
     size = len(old) + len(new) + 1
     edits: list[Edit] = []
     i, j = 0, 0
@@ -130,7 +130,7 @@ def _diff_part(old: Sequence[str], new: Sequence[str], work: int) -> list[Edit]:
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the most lines that each side has once and both have in the same order, as their two places."""
+    """Return the longest sequence of lines that are unique on each side and in the same order, as pairs of indexes."""
     once = {line for line, count in Counter(new).items() if count == 1}
     once &= {line for line, count in Counter(old).items() if count == 1}
     places = {line: at for at, line in enumerate(new) if line in once}
@@ -152,36 +152,36 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _join(edits: Iterable[Edit]) -> Iterator[Edit]:
-    """Put equal parts that follow each other together."""
-    begun: Edit | None = None
+    """Join adjacent equal parts."""
+    pending: Edit | None = None
     for edit in edits:
-        if begun is None or edit[0] != "equal":
-            if begun is not None:
-                yield begun
-            begun = edit if edit[0] == "equal" else None
-            if begun is None:
+        if pending is None or edit[0] != "equal":
+            if pending is not None:
+                yield pending
+            pending = edit if edit[0] == "equal" else None
+            if pending is None:
                 yield edit
         else:
-            begun = ("equal", begun[1], edit[2], begun[3], edit[4])
-    if begun is not None:
-        yield begun
+            pending = ("equal", pending[1], edit[2], pending[3], edit[4])
+    if pending is not None:
+        yield pending
 
 
 class BoundedMatcher(SequenceMatcher[str]):
-    """difflib's matcher with a budget: what is left when `work` comparisons are made counts as different."""
+    """difflib's matcher with a budget: after `work` comparisons the rest counts as different."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str], work: int) -> None:
         super().__init__(None, old, new)
-        self._work_left = work
+        self._budget = work
         counts = Counter(new)
         popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)  # difflib does not look for what is more common
         self._costs = [0, *accumulate(1 + (n if (n := counts[line]) <= popular else 0) for line in old)]
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
-        """Return the longest part that both have; an empty one when the budget does not suffice for looking."""
+        """Return the longest common part; an empty one when the budget is used up."""
         end = len(self._costs) - 1 if ahi is None else ahi
-        self._work_left -= self._costs[end] - self._costs[alo]
-        return super().find_longest_match(alo, ahi, blo, bhi) if self._work_left >= 0 else Match(alo, blo, 0)
+        self._budget -= self._costs[end] - self._costs[alo]
+        return super().find_longest_match(alo, ahi, blo, bhi) if self._budget >= 0 else Match(alo, blo, 0)
 
 
 def _hunks(edits: Sequence[Edit], context: int) -> Iterator[list[Edit]]:
@@ -223,7 +223,7 @@ def _line(mark: str, line: str) -> str:
 
 
 def trim_indent(patch: str) -> str:
-    """Take the indentation that all changed and context lines share out of a unified diff, for the screen."""
+    """Remove the indentation that all lines of a unified diff share, for the screen."""
     lines = patch.split("\n")
     body = [index for index, line in enumerate(lines) if index >= 4 and line[:1] in {" ", "+", "-"}]
     texts = [lines[index][1:] for index in body if lines[index][1:].strip()]

@@ -11,11 +11,11 @@ _FENCE = re.compile(r"---[ \t]*\r?(?:\n|\Z)")
 _CLOSING = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 _PLAIN_PAIR = re.compile(r"""^([A-Za-z_][\w-]*):[ \t]+(?![\[{"'|>&*!%@`#])(.*:.*?)[ \t]*\r?$""", re.MULTILINE)
 
-_DEEPEST = 64
+_MAX_DEPTH = 64
 
 
 class FrontmatterError(ValueError):
-    """The head can't be read; `line` (from 1) is that of the whole text."""
+    """The head can't be read; `line` (from 1) counts from the start of the text."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -43,8 +43,8 @@ def split(text: str) -> Frontmatter:
     if closing is None:
         raise FrontmatterError("the head that starts in line 1 has no closing line of three dashes", 1)
     source = text[opening.end() : closing.start()]
-    rest = text[closing.end() :]
-    return Frontmatter(_head(source), rest.removeprefix("\n"))
+    body = text[closing.end() :]
+    return Frontmatter(_head(source), body.removeprefix("\n"))
 
 
 def _head(source: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _load(source: str) -> Any:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    if sum(map(source.count, "[{?-:")) > _DEEPEST:
+    if sum(map(source.count, "[{?-:")) > _MAX_DEPTH:
         _check_depth(loader(source), yaml.CollectionStartEvent, yaml.CollectionEndEvent)
     try:
         return loader(source).get_single_data()
@@ -81,7 +81,7 @@ def _check_depth(loader: Any, begin: type, end: type) -> None:
     depth = 0
     while (event := loader.get_event()) is not None:
         depth += isinstance(event, begin) - isinstance(event, end)
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise FrontmatterError("it is nested too deeply", event.start_mark.line + 2)
 
 

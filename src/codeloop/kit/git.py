@@ -1,4 +1,4 @@
-"""Builds git calls that run nothing configured by a repository or a variable, and locates git directories."""
+"""Builds git commands that run no program named by a repository or a variable, and finds git directories."""
 
 import os
 import stat
@@ -57,7 +57,7 @@ class GitCall(Struct, frozen=True):
 def git_call(
     folder: Path, *arguments: str, environment: Mapping[str, str], own_settings: bool = False, program: str = ""
 ) -> GitCall:
-    """Return how git is called on a git directory: it seeks no other, and runs, fetches and writes nothing.
+    """Return the command to call git on a git directory, in which it runs, fetches and writes nothing.
 
     No variable leads it elsewhere. `own_settings`: the user's own configuration is read as well. `program`: its path;
     left out, git is the one on the PATH, never one in the folder that it runs in.
@@ -87,7 +87,7 @@ def git_folder(top: Path) -> Path | None:
 def find_blocking_file(folder: Path) -> Path | None:
     """Return a file of a git directory on which git would block: a pipe, a device, or a far too large file.
 
-    None: git can read the directory. Looks at what every call of git reads, not at each reference and object.
+    None: git can read the directory. Checks the files that every call of git reads, not each reference and object.
     """
     names = list(_READ_BY_GIT)
     with suppress(OSError):
@@ -98,16 +98,16 @@ def find_blocking_file(folder: Path) -> Path | None:
 
 
 def _is_readable(path: Path) -> bool:
-    """Return whether git gets through with a path: it is absent, a folder or a regular file of a possible size."""
+    """Return whether git does not block on a path: it is absent, a folder, or a regular file that is not too large."""
     try:
         status = path.stat()
     except OSError:
-        return True  # git finds out at once, too
+        return True  # git finds that out at once
     return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST)
 
 
 def common_folder(folder: Path) -> Path:
-    """Return the git directory that holds the objects: that of the main work tree, for another one's."""
+    """Return the git directory with the objects: for a linked work tree, that of the main one."""
     return _follow_pointer(folder / "commondir", b"", folder) or folder
 
 

@@ -4,10 +4,10 @@ import re
 from functools import lru_cache
 
 _ALTERNATIVES = 500
-_EXPANDED = 6_000  # characters; compiling each takes some microseconds
+_MAX_EXPANSION = 6_000  # characters; compiling each takes some microseconds
 _MAGIC = frozenset("*?[{")
 _CLASS_NAME = re.compile(r"\[:(\w+):\]")
-_NAMED = {
+_CLASSES = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",
     "blank": r" \t",
@@ -37,7 +37,7 @@ def split_root(pattern: str) -> tuple[str, str]:
 def compile_glob(pattern: str) -> re.Pattern[str]:
     """Return the expression that a whole relative path must match. Raises ValueError for one that is not valid.
 
-    What was found is never given back (`(?>...)`), so that none takes more than the square of a path's length.
+    Atomic groups (`(?>...)`) prevent backtracking, so that none takes more than the square of a path's length.
     """
     alternatives = _expand(pattern)
     try:
@@ -49,13 +49,13 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
 
 def _expand(pattern: str) -> list[str]:
     """Return the patterns without braces that one with braces stands for."""
-    waiting, plain, size = [pattern], list[str](), len(pattern)
-    while waiting:
-        if size > _EXPANDED:
-            raise ValueError(f"the pattern {pattern[:100]} expands to more than {_EXPANDED:,} characters")
-        if len(waiting) + len(plain) > _ALTERNATIVES:
+    pending, plain, size = [pattern], list[str](), len(pattern)
+    while pending:
+        if size > _MAX_EXPANSION:
+            raise ValueError(f"the pattern {pattern[:100]} expands to more than {_MAX_EXPANSION:,} characters")
+        if len(pending) + len(plain) > _ALTERNATIVES:
             raise ValueError(f"the pattern {pattern} expands to more than {_ALTERNATIVES} patterns")
-        one = waiting.pop()
+        one = pending.pop()
         start = _find(one, 0, "{}")
         if start < 0:
             plain.append(one)
@@ -63,7 +63,7 @@ def _expand(pattern: str) -> list[str]:
         if one[start] == "}":
             raise ValueError(f"the pattern {pattern} has a }} that nothing opens")
         options, end = _options(one, start, pattern)
-        waiting += [one[:start] + option + one[end:] for option in options]
+        pending += [one[:start] + option + one[end:] for option in options]
         size += sum(map(len, options)) + (len(one) - end + start) * len(options) - len(one)
     return plain
 
@@ -86,7 +86,7 @@ def _options(one: str, start: int, pattern: str) -> tuple[list[str], int]:
 
 
 def _find(text: str, at: int, characters: str) -> int:
-    """Return where the next of the wanted characters is, outside of classes and not behind a backslash; -1: nowhere."""
+    """Return the index of the next of some characters, outside of classes and not after a backslash; -1: none."""
     while at < len(text):
         if text[at] in characters:
             return at
@@ -101,16 +101,16 @@ def _find(text: str, at: int, characters: str) -> int:
 
 def expression(plain: str) -> str:
     """Return the expression of a pattern in which braces are plain characters. Raises ValueError for a bad class."""
-    before, *others = _split(plain)
+    before, *parts = _split(plain)
     body = _steps(before[1])
-    for number, (opener, pieces) in enumerate(others, 1):
+    for number, (opener, pieces) in enumerate(parts, 1):
         text = opener + _steps(pieces)
-        body += text if number == len(others) else f"(?>{text})"
+        body += text if number == len(parts) else f"(?>{text})"
     return body
 
 
 def _split(plain: str) -> list[tuple[str, list[str]]]:
-    """Split a pattern at each `**`: what opens a part, and its pieces; a piece is an expression, `*` or `/`."""
+    """Split a pattern at each `**` into parts: an opening expression, and pieces (an expression, `*` or `/`)."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     at = 0
     while at < len(plain):
@@ -145,14 +145,14 @@ def _split(plain: str) -> list[tuple[str, list[str]]]:
 
 
 def _steps(pieces: list[str]) -> str:
-    """Put pieces together; in each step of the path every `*` but the last one takes as little as it can, for good."""
-    body, waiting = "", list[str]()
+    """Join pieces. In each name of the path every `*` but the last takes as little as possible, for good."""
+    body, pending = "", list[str]()
     for piece in [*pieces, "/"]:
         if piece != "/":
-            waiting.append(piece)
+            pending.append(piece)
             continue
-        body += _step(waiting) + "/"
-        waiting = []
+        body += _step(pending) + "/"
+        pending = []
     return body[:-1]
 
 
@@ -163,23 +163,23 @@ def _step(pieces: list[str]) -> str:
             runs.append("")
         else:
             runs[-1] += piece
-    first, *others = runs
-    middle = "".join(f"(?>[^/]*?{run})" for run in others[:-1] if run)
-    return first + middle + (f"[^/]*{others[-1]}" if others else "")
+    first, *parts = runs
+    middle = "".join(f"(?>[^/]*?{run})" for run in parts[:-1] if run)
+    return first + middle + (f"[^/]*{parts[-1]}" if parts else "")
 
 
 def _class(glob: str, at: int) -> tuple[str, int]:
     """Translate the bracket expression at `at`; returns its regular expression and where it ends."""
     start = at + 1
-    negated = glob[start : start + 1] in {"!", "^"}
-    here = start + negated
+    is_negated = glob[start : start + 1] in {"!", "^"}
+    here = start + is_negated
     body = ""
-    while here < len(glob) and (here == start + negated or glob[here] != "]"):
+    while here < len(glob) and (here == start + is_negated or glob[here] != "]"):
         match = _CLASS_NAME.match(glob, here)
         if match is not None:
-            if match[1] not in _NAMED:
+            if match[1] not in _CLASSES:
                 raise ValueError(f"there is no class {match[0]}")
-            body, here = body + _NAMED[match[1]], match.end()
+            body, here = body + _CLASSES[match[1]], match.end()
             continue
         if glob[here] == "-" and body and here + 1 < len(glob) and glob[here + 1] != "]":
             body, here = body + "-", here + 1
@@ -188,4 +188,4 @@ def _class(glob: str, at: int) -> tuple[str, int]:
         body, here = body + re.escape(glob[here : here + 1]), here + 1
     if here >= len(glob):
         raise ValueError("a [ is never closed")
-    return f"(?!/)[{'^' if negated else ''}{body}]", here + 1
+    return f"(?!/)[{'^' if is_negated else ''}{body}]", here + 1

@@ -1,8 +1,7 @@
 """Guarded files, which need permission even under a blanket rule: those with keys, and those that make programs run.
 
-Names are wildcards in one name (`*.pem`), folders may have several parts (`.config/gh`); both count wherever they
-lie, so
-also below a home directory that is worked in. A path is compared as a disk that ignores case would see it.
+Names are wildcards for one name (`*.pem`), folders may have several parts (`.config/gh`); both count in any folder,
+so also if the work tree is a home directory. Paths are compared as on a disk that ignores case.
 """
 
 import re
@@ -10,7 +9,7 @@ from collections.abc import Iterable
 from fnmatch import translate
 from functools import cache
 
-_SECRETS = """
+_KEY_NAMES = """
 .env .env.* .env-* .env_* .envrc .envrc.* *.env
 id_rsa* id_dsa* id_ecdsa* id_ed25519* *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk *.asc.key secring.*
 .netrc _netrc .npmrc .pypirc .pgpass .my.cnf .htpasswd .git-credentials .vault-token .dockercfg .boto .s3cfg
@@ -22,11 +21,11 @@ application_default_credentials.json gha-creds-*.json
 *.p8 *.pkcs12 *.jceks *.bks *.ovpn *.kubeconfig kubeconfig .terraformrc terraform.rc .ngrok.yml local.settings.json
 key.properties keystore.properties
 """
-_PLAIN = "*.example *.sample *.template *.dist *.pub"
-SECRET_NAMES = tuple(_SECRETS.split())
-PLAIN_NAMES = tuple(_PLAIN.split())
+_HARMLESS_NAMES = "*.example *.sample *.template *.dist *.pub"
+SECRET_NAMES = tuple(_KEY_NAMES.split())
+PLAIN_NAMES = tuple(_HARMLESS_NAMES.split())
 """Suffixes of files that are never secret, despite their name: `.env.example`, `id_rsa.pub`."""
-_PLACES = """
+_KEY_FOLDERS = """
 .ssh .gnupg .aws .azure .kube .docker/config.json .config/gcloud .config/glab-cli .config/hub .config/op
 .config/rclone .config/doctl .terraform.d/credentials.tfrc.json .password-store .local/share/keyrings
 .local/share/kwalletd Library/Keychains .mozilla .config/google-chrome .config/chromium .config/BraveSoftware
@@ -43,17 +42,17 @@ snap/firefox snap/chromium .var/app Library/Cookies .local/share/opencode .claud
 .pub-cache/credentials.json
 """
 SECRET_FOLDERS = (
-    *_PLACES.split(),
+    *_KEY_FOLDERS.split(),
     "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
 )  # fmt: skip
-"""Folders, and files in a certain place, that hold keys, what a browser knows, or what was typed; sockets of agents."""
+"""Folders, and files in certain folders, with keys, data of browsers, histories of shells, or sockets of agents."""
 
-_PROTECTED = """
+_STARTUP_NAMES = """
 codeloop.json codeloop.jsonc opencode.json opencode.jsonc .gitconfig .gitmodules
 .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
 .mkshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment
 """
-PROTECTED_NAMES = tuple(_PROTECTED.split())
+PROTECTED_NAMES = tuple(_STARTUP_NAMES.split())
 PROTECTED_FOLDERS = (
     ".git", ".hg", ".sl", ".jj", "_darcs", ".pijul",
     ".codeloop", ".opencode", ".config/codeloop", ".config/opencode", ".local/share/codeloop",
@@ -76,12 +75,12 @@ CONFIRMED_FOLDERS = (
 )  # fmt: skip
 """Files of a project that make something run later. The first change in a session needs permission."""
 
-_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-"""Characters that HFS+ leaves out when it compares names."""
+_INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+"""Characters that HFS+ ignores when it compares names."""
 
 
 def patterns(names: Iterable[str], folders: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return wildcards of rules, for paths relative to a work tree and absolute ones."""
+    """Make the wildcards of rules, for paths relative to a work tree and absolute ones."""
     patterns = [pattern for name in names for pattern in (name, f"*/{name}")]
     return (*patterns, *(each for name in folders for each in (name, f"{name}/*", f"*/{name}", f"*/{name}/*")))
 
@@ -89,7 +88,7 @@ def patterns(names: Iterable[str], folders: Iterable[str] = ()) -> tuple[str, ..
 def fold(path: str) -> str:
     """Return a path as disks that ignore case, invisible characters, or dots and blanks at an end see it.
 
-    >>> folded("a/.GIT /Hooks")
+    >>> fold("a/.GIT /Hooks")
     'a/.git/hooks'
     """
     if path.isascii() and path.islower() and "~" not in path and ":" not in path and not re.search(r"[. ](/|$)", path):
@@ -98,7 +97,7 @@ def fold(path: str) -> str:
 
 
 def _fold_part(part: str) -> str:
-    name = _IGNORED.sub("", part).casefold().partition(":")[0]
+    name = _INVISIBLE.sub("", part).casefold().partition(":")[0]
     name = name.rstrip(". ") or name
     return ".git" if re.fullmatch(r"git~\d+|gi[0-9a-f]{4}~\d", name) else name
 
@@ -108,20 +107,20 @@ def is_secret(path: str) -> bool:
     plain = fold(path)
     if _regex(PLAIN_NAMES).fullmatch(plain.rpartition("/")[2]):
         return False
-    return _has(plain, SECRET_NAMES, SECRET_FOLDERS)
+    return _matches_any(plain, SECRET_NAMES, SECRET_FOLDERS)
 
 
 def is_protected(path: str) -> bool:
-    """Return whether each change of a file is asked about."""
-    return _has(fold(path), PROTECTED_NAMES, PROTECTED_FOLDERS)
+    """Return whether every change of a file needs permission."""
+    return _matches_any(fold(path), PROTECTED_NAMES, PROTECTED_FOLDERS)
 
 
 def is_confirmed(path: str) -> bool:
-    """Return whether the first change of a file in a session is asked about."""
-    return _has(fold(path), CONFIRMED_NAMES, CONFIRMED_FOLDERS)
+    """Return whether the first change of a file in a session needs permission."""
+    return _matches_any(fold(path), CONFIRMED_NAMES, CONFIRMED_FOLDERS)
 
 
-def _has(plain: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
+def _matches_any(plain: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
     """Return whether a folded path ends in one of the names, or has one of the folders in it."""
     return bool(_regex(names).fullmatch(plain.rpartition("/")[2]) or _compile_folders(folders).search(f"/{plain}/"))
 

@@ -253,12 +253,12 @@ class _Scanner:
         self.at += 1
         return True
 
-    def fail(self, expected: str, *, show: bool = True) -> NoReturn:
+    def fail(self, expectation: str, *, show: bool = True) -> NoReturn:
         position = position_of(self.text, self.at)
         word = _WORD.match(self.text, self.at)
         token = word[0][:20] if word else self.peek()
         detail = f", found {ascii(token) if token else 'the end of the text'}" if show else ""
-        raise JsoncError(expected + detail, position)
+        raise JsoncError(expectation + detail, position)
 
 
 def _string_fault(reason: str) -> str:

@@ -1,4 +1,4 @@
-"""Lists processes, and distinguishes one from a later one with the same id."""
+"""Lists processes, tells one from a later one with the same id, and finds programs that no project has planted."""
 
 import os
 import sys
@@ -13,31 +13,34 @@ if TYPE_CHECKING:
     from asyncio.subprocess import Process as ChildProcess
 
 OWN_PROGRAMS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
-"""Where a project has programs that were installed for it alone."""
+"""Folders in which a project has programs of its own."""
 ALIVE = "alive"
 """The start time of a living process where no /proc shows it."""
 _PROC = Path("/proc")
 _BOOT_ID = _PROC / "sys/kernel/random/boot_id"
 _PID_NAMESPACE = _PROC / "self/ns/pid"
 _SET_DUMPABLE = 4
-_left_out: set[str] = set()
+_excluded_folders: set[str] = set()
 """Folders where commands of the agent write. With an environment of the project active, its `.venv/bin` stands first
 on the PATH, and a command can put a `git` there."""
 
 
 class Process(Struct, frozen=True):
-    """One living process. `started` tells two apart that had the same id one after the other."""
+    """One living process. `started` tells it from an earlier or later one with the same id."""
 
     pid: int
     parent: int
     group: int
     session: int
     started: str
-    marked: bool
+    has_mark: bool
 
 
-def processes(mark: str = "") -> list[Process]:
-    """Return every living process that can be seen (no zombies). `marked`: its starting environment contains `mark`."""
+def list_processes(mark: str = "") -> list[Process]:
+    """Return every living process that can be seen, without zombies.
+
+    `has_mark`: the environment it started with contains `mark`.
+    """
     return list(_from_proc(mark.encode()) if (_PROC / "self" / "stat").exists() else _from_ps(mark))
 
 
@@ -52,57 +55,57 @@ def hide() -> None:
         ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def leave_out(folder: Path) -> None:
-    """Start no program of this folder, or below it, from now on.
+def exclude_folder(folder: Path) -> None:
+    """Exclude the programs in this folder, or below it, from `find_program` from now on.
 
-    A folder that holds the home has the user's own programs, so it makes no difference.
+    A folder that contains the home directory is not excluded, since the user's own programs are in it.
     """
-    found = os.path.realpath(folder)
-    if not f"{os.path.realpath(Path.home())}/".startswith(f"{found.rstrip('/')}/"):
-        _left_out.add(found)
+    real = os.path.realpath(folder)
+    if not f"{os.path.realpath(Path.home())}/".startswith(f"{real.rstrip('/')}/"):
+        _excluded_folders.add(real)
 
 
-def leave_out_project(directory: Path) -> None:
-    """Start no program of a directory, nor of the work trees around it, from now on."""
+def exclude_project(directory: Path) -> None:
+    """Exclude the programs of a directory and of the work trees around it."""
     for folder in (directory, *directory.parents):
         if folder == directory or os.path.lexists(folder / ".git"):
-            leave_out(folder)
+            exclude_folder(folder)
 
 
-def is_left_out(folder: str) -> bool:
-    """Return whether no program of a folder is to be started. `folder`: absolute."""
+def is_excluded(folder: str) -> bool:
+    """Return whether the programs of a folder (absolute) are excluded."""
     names = (folder, _resolve_folder(folder))
-    return any(name == each or name.startswith(f"{each}/") for name in names for each in _left_out)
+    return any(name == each or name.startswith(f"{each}/") for name in names for each in _excluded_folders)
 
 
 @lru_cache(maxsize=256)
 def _resolve_folder(folder: str) -> str:
-    # Remembered: commands can change no link but in folders that are left out by their own names.
+    # Cached: commands can only change links in folders that are excluded by their own names.
     return os.path.realpath(folder)
 
 
 def find_program(name: str, path: str | None, *, in_project: bool = False) -> str | None:
     """Find a program in the absolute folders of a PATH.
 
-    `in_project`: also one that `leave_out` leaves out, for what runs in a sandbox or is only named.
+    `in_project`: excluded ones too, for a program that runs in a sandbox or is only named.
     """
     for folder in (path or os.defpath).split(os.pathsep):
         candidate = f"{folder}/{name}"
         if not candidate.startswith("/") or not os.access(candidate, os.X_OK) or Path(candidate).is_dir():
             continue
-        if in_project or not (is_left_out(folder) or is_left_out(str(Path(candidate).resolve().parent))):
+        if in_project or not (is_excluded(folder) or is_excluded(str(Path(candidate).resolve().parent))):
             return candidate
     return None
 
 
 def with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment whose PATH has no relative folder and none that `leave_out` leaves out."""
+    """Return an environment whose PATH has neither relative nor excluded folders."""
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
-    kept = (folder for folder in folders if folder.startswith("/") and not is_left_out(folder))
-    return {**environment, "PATH": os.pathsep.join(kept)}
+    absolute = (folder for folder in folders if folder.startswith("/") and not is_excluded(folder))
+    return {**environment, "PATH": os.pathsep.join(absolute)}
 
 
-async def start_outside(
+async def start_desktop_program(
     program: Sequence[str],
     *,
     folder: str = "/",
@@ -110,10 +113,11 @@ async def start_outside(
     output: int | None = None,
     is_apart: bool = False,
 ) -> "ChildProcess":
-    """Start a program of the user's desktop, where nothing that lies in a project decides what it runs.
+    """Start a program of the user's desktop, unsandboxed, so that no file of a project decides what it runs.
 
-    `stdin` and `output`, for stdout, as in asyncio; what it says of errors goes where its output goes, or to nobody.
-    `is_apart`: in a session of its own, which no signal to ours reaches. Raises OSError, also when it is not installed.
+    `stdin` and `output` (stdout) as in asyncio; stderr goes where stdout goes, or nowhere if that is a pipe.
+    `is_apart`: in a session of its own, so that signals to ours don't reach it.
+    Raises OSError, also when it is not installed.
     """
     from asyncio import create_subprocess_exec
     from asyncio.subprocess import DEVNULL, PIPE
@@ -174,7 +178,7 @@ def start_time(pid: int) -> str:
 
 
 def is_alive(pid: int, started: str) -> bool:
-    """Return whether a process lives: the one that was `started` then, or, for "", any with this id."""
+    """Return whether a process is alive: the one with this start time, or, for "", any with this id."""
     start = start_time(pid)
     return start == started if started else bool(start)
 
@@ -198,15 +202,15 @@ def _from_proc(mark: bytes) -> Iterator[Process]:
 def _row(pid: int, mark: bytes) -> Process | None:
     try:
         # The name in brackets may hold anything; the fields start after the last bracket.
-        state, parent, group, session, *rest = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        state, parent, group, session, *fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except (OSError, ValueError):
         return None
     if state in {b"Z", b"X"}:
         return None
-    return Process(pid, int(parent), int(group), int(session), rest[15].decode(), _has_mark(pid, mark))
+    return Process(pid, int(parent), int(group), int(session), fields[15].decode(), _find_mark(pid, mark))
 
 
-def _has_mark(pid: int, mark: bytes) -> bool:
+def _find_mark(pid: int, mark: bytes) -> bool:
     if not mark:
         return False
     try:

@@ -19,5 +19,5 @@ def slug() -> str:
 
 
 def _draw_number() -> int:
-    """Return a number; not by `random`, whose import takes longer than all else that a new session needs."""
+    """Return a random number without `random`, whose import takes longer than everything else in a new session."""
     return int.from_bytes(os.urandom(4), "big")

@@ -12,14 +12,14 @@ from pathlib import Path
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK_POLL = 0.02
-_PIECE = 1024 * 1024  # a buffer of the whole size would be made before anything is read
+_PIECE = 1024 * 1024  # bytes; os.read allocates its buffer before it reads
 FileState = tuple[int, int, int] | None
 """Inode, ns of the last change, bytes; None: there is no such file."""
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder and those above it that are missing, each for its owner only; existing ones stay as they are.
+    """Create a folder and its missing parents, each for its owner only; existing ones stay as they are.
 
     Raises OSError. `Path.mkdir` gives its mode to the last folder only.
     """
@@ -55,8 +55,8 @@ def read_start(path: Path, most: int) -> bytes:
         return _read(descriptor, most)
 
 
-def read_whole(path: Path, most: int) -> bytes:
-    """Return the bytes of a regular file. Raises OSError, also for a file of more than `most` bytes."""
+def read_bounded(path: Path, most: int) -> bytes:
+    """Return all bytes of a regular file. Raises OSError, also for a file of more than `most` bytes."""
     with open_regular(path) as descriptor:
         # A file of many gigabytes is refused before anything of it is read.
         data = _read(descriptor, most + 1) if os.fstat(descriptor).st_size <= most else b""
@@ -84,9 +84,9 @@ def file_state(path: Path) -> FileState:
 
 def write_all(fd: int, data: bytes | memoryview) -> None:
     """Write all of `data`. Raises OSError."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
+    unwritten = memoryview(data)
+    while unwritten:
+        unwritten = unwritten[os.write(fd, unwritten) :]
 
 
 def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
@@ -140,7 +140,7 @@ def lock(path: Path, seconds: float) -> Generator[None]:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, also one that is read-only or deeper than paths can be long; no error when some of it stays.
+    """Remove a folder, even if it is read-only or nested deeper than a path may be long; never fails.
 
     For what programs have made: `shutil.rmtree` calls itself for each level, so it fails after a thousand. Here folders
     are moved up, one level at a time.
@@ -151,12 +151,12 @@ def remove_tree(folder: Path) -> None:
         with suppress(OSError):
             folder.unlink()
         return
-    kept: set[str] = set()
+    failures: set[str] = set()
     try:
         with suppress(OSError):
             os.fchmod(top, stat.S_IRWXU)
-        while names := [name for name in _list_names(top) if name not in kept]:
-            kept.update(name for name in names if not _remove_entry(top, name))
+        while names := [name for name in _list_names(top) if name not in failures]:
+            failures.update(name for name in names if not _remove_entry(top, name))
     except OSError:
         return
     finally:

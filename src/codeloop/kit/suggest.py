@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-MOST = 3
+MAX_NAMES = 3
 LONGEST = 1_000
-"""Characters; longer names are no misspellings, and comparing them takes long."""
+"""Characters; a longer name is no misspelling, and comparing it takes long."""
 SHORTEST_PART = 4
 """Characters; a shorter name is part of too many others by chance."""
 
@@ -29,7 +29,7 @@ def find_similar(name: str, names: Iterable[str], *, parts: bool = False, most_e
         elif parts and len(lower_name) >= SHORTEST_PART and lower_name in each.lower():
             matches.append((edits + len(lower_name), 0, index, each))
     nearest = min(matches, default=(0,))[0]
-    return [each for edits, *_, each in sorted(matches)[:MOST] if edits <= 2 * nearest or edits >= len(lower_name)]
+    return [each for edits, *_, each in sorted(matches)[:MAX_NAMES] if edits <= 2 * nearest or edits >= len(lower_name)]
 
 
 def suggest_names(names: Iterable[str]) -> str:

@@ -1,9 +1,9 @@
-"""Text from models, files and programs, made safe to print: nothing in it can steer a terminal or hide."""
+"""Makes text from models, files and programs safe to print: nothing in it can control a terminal or stay invisible."""
 
 import re
 from collections.abc import Callable, Mapping
 
-_HIDDEN = (
+_INVISIBLE = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     r"\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f"
     r"\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
@@ -15,16 +15,16 @@ _MARK = (
     r"[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     r"\u0f71-\u0f84\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\u302a-\u302f\u3099\u309a\ufe20-\ufe2f]"
 )
-"""What stands above or below the letter before it; more of them than any language has would cover other rows."""
+"""Combining marks above or below a letter; too many of them on one letter would cover other rows."""
 _MARKS = 8
 _FLOOD = rf"(?<={_MARK}{{{_MARKS}}}){_MARK}"
 _PICTURE = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _JOINING = r"\u0600-\u08ff\u0900-\u0dff"
-_ANY = re.compile(f"[{_HIDDEN}]|{_FLOOD}")
+_ANY = re.compile(f"[{_INVISIBLE}]|{_FLOOD}")
 # Compiled (and kept by `re`) when first used: only answers need it.
 _STRANGE = (
     rf"(?<=[{_PICTURE}#*0-9])\ufe0f|(?<=[{_PICTURE}\ufe0f])\u200d|(?<=[{_JOINING}])[\u200c\u200d]"
-    rf"|([{_HIDDEN}]|{_FLOOD})"
+    rf"|([{_INVISIBLE}]|{_FLOOD})"
 )
 
 
@@ -36,14 +36,14 @@ def escape_controls(text: str) -> str:
 def escape_answer_controls(text: str, before: str = "") -> str:
     """Do the same for a model's own text, in which pictures of several characters and joined letters stay as they are.
 
-    `before`: what was shown last, if the text goes on from there.
+    `before`: the text that was shown last, if this one continues it.
     """
     if text.isascii() and text.isprintable():
         return text
     last = before[-_MARKS:]
     begin = len(last)
-    text_shown = re.sub(_STRANGE, lambda at: _show(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
-    return text_shown[begin:]
+    escaped_text = re.sub(_STRANGE, lambda at: _show(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
+    return escaped_text[begin:]
 
 
 def escape_json_controls(text: str) -> str:
@@ -73,15 +73,15 @@ def _escape(char: str) -> str:
 
 
 def lay_out(value: object) -> str:
-    """Return a value as JSON on several lines."""
+    """Format a value as indented JSON."""
     import json
 
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def arguments(given: Mapping[str, object]) -> str:
+def arguments(values: Mapping[str, object]) -> str:
     """Return a call's arguments as people read them: `name: value, name: value`."""
-    return ", ".join(f"{escape_controls(name)}: {_argument(value)}" for name, value in given.items())
+    return ", ".join(f"{escape_controls(name)}: {_argument(value)}" for name, value in values.items())
 
 
 def _argument(value: object) -> str:
@@ -93,13 +93,13 @@ def _argument(value: object) -> str:
 
 
 def as_block(text: str) -> str:
-    """Return a text that is JSON alone, an object or a list, as a block of code in markdown; any other as it is."""
-    stripped = text.strip()
-    if stripped[:1] + stripped[-1:] not in {"{}", "[]"}:
+    """Return a text that is a JSON object or list as a code block in markdown; any other text as it is."""
+    plain = text.strip()
+    if plain[:1] + plain[-1:] not in {"{}", "[]"}:
         return text
     import json
 
     try:
-        return f"```json\n{lay_out(json.loads(stripped))}\n```"
+        return f"```json\n{lay_out(json.loads(plain))}\n```"
     except (ValueError, RecursionError):
         return text

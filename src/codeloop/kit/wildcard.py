@@ -29,11 +29,11 @@ class _Piece:
         self.regex = re.compile(body, re.DOTALL) if "?" in part else None
 
     def is_at(self, text: str, at: int) -> bool:
-        """Return whether the text has it at a place."""
+        """Return whether the text has this part at an index."""
         return text.startswith(self.part, at) if self.regex is None else self.regex.match(text, at) is not None
 
     def find(self, text: str, at: int) -> int:
-        """Return where the text first has it from a place on, -1: nowhere."""
+        """Return the first index of this part in the text from another index on; -1: none."""
         if self.regex is None:
             return text.find(self.part, at)
         match = self.regex.search(text, at)
@@ -53,7 +53,7 @@ def matches(text: str, pattern: str) -> bool:
     """
     if pattern == "*":
         return True
-    return _matches_whole(text, pattern) or (pattern.endswith(" *") and _matches_whole(text, pattern[:-2]))
+    return _matches_exactly(text, pattern) or (pattern.endswith(" *") and _matches_exactly(text, pattern[:-2]))
 
 
 def escape_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -61,14 +61,14 @@ def escape_names(names: Sequence[str]) -> tuple[str, ...]:
     return () if any(char in name for name in names for char in "*?") else tuple(names)
 
 
-def _matches_whole(text: str, pattern: str) -> bool:
-    first, *rest = _pieces(pattern)
+def _matches_exactly(text: str, pattern: str) -> bool:
+    first, *others = _pieces(pattern)
     if not first.is_at(text, 0):
         return False
-    if not rest:
+    if not others:
         return len(text) == first.size
     position = first.size
-    *middle, last = rest
+    *middle, last = others
     for piece in middle:
         index = piece.find(text, position)
         if index < 0:
@@ -186,7 +186,7 @@ def smart_pattern(query: str, between: str = r"\s+") -> re.Pattern[str]:
 
 
 class TooManyOverlaps(Exception):
-    """Two wildcards overlap in more ways than are worth writing down."""
+    """The overlap of two wildcards needs too many patterns."""
 
 
 def overlap(one: str, other: str, most: int, spend: Callable[[int], None] = lambda _: None) -> tuple[str, ...]:
@@ -258,15 +258,15 @@ def _cell(one: str, other: str, below: list[set[str]], row: list[set[str]], j: i
         return {""} if not (one + other).strip("*") else set()
     first, second = one[0], other[0]
     if first == second == "*":
-        return {_add_star(rest) for rest in below[j] | row[j + 1]}
+        return {_add_star(others) for others in below[j] | row[j + 1]}
     if first == "*":
-        return below[j] | {second + rest for rest in row[j + 1]}
+        return below[j] | {second + others for others in row[j + 1]}
     if second == "*":
-        return row[j + 1] | {first + rest for rest in below[j]}
+        return row[j + 1] | {first + others for others in below[j]}
     if first in {"?", second} or second == "?":
-        return {(second if first == "?" else first) + rest for rest in below[j + 1]}
+        return {(second if first == "?" else first) + others for others in below[j + 1]}
     return set()
 
 
-def _add_star(rest: str) -> str:
-    return rest if rest.startswith("*") else "*" + rest
+def _add_star(others: str) -> str:
+    return others if others.startswith("*") else "*" + others

@@ -62,7 +62,7 @@ class Todos(Wire):
 
 
 class PermissionAnswer(Wire):
-    """Properties of `permission.replied`; `message`: what the person said with a rejection."""
+    """Properties of `permission.replied`; `message`: the user's words with a rejection."""
 
     session_id: str
     request_id: str
@@ -87,7 +87,7 @@ class QuestionRefusal(Wire):
 
 
 class SessionCreated(EventId, tag="session.created"):
-    """A session came to be."""
+    """A session was created."""
 
     properties: SessionInfo
 
@@ -105,7 +105,7 @@ class SessionDeleted(EventId, tag="session.deleted"):
 
 
 class MessageUpdated(EventId, tag="message.updated"):
-    """A message is now this."""
+    """A message was created or changed."""
 
     properties: MessageInfo
 
@@ -117,7 +117,7 @@ class MessageRemoved(EventId, tag="message.removed"):
 
 
 class PartUpdated(EventId, tag="message.part.updated"):
-    """A part is now this."""
+    """A part was created or changed."""
 
     properties: PartInfo
 
@@ -129,7 +129,7 @@ class PartRemoved(EventId, tag="message.part.removed"):
 
 
 class TodoUpdated(EventId, tag="todo.updated"):
-    """The task list is now this."""
+    """The task list was changed."""
 
     properties: Todos
 
@@ -147,7 +147,7 @@ class PermissionReplied(EventId, tag="permission.replied"):
 
 
 class QuestionAsked(EventId, tag="question.asked"):
-    """The model asks a person something."""
+    """The model asks the user a question."""
 
     properties: QuestionRequest
 
@@ -159,7 +159,7 @@ class QuestionReplied(EventId, tag="question.replied"):
 
 
 class QuestionRejected(EventId, tag="question.rejected"):
-    """Somebody would not answer, or nobody can."""
+    """The user refused to answer, or nobody can."""
 
     properties: QuestionRefusal
 
@@ -187,7 +187,7 @@ Event = StoredEvent | LiveEvent
 class Stamped(msgspec.Struct, frozen=True):
     """An event as a follower sees it; `seq` orders the stored ones, a live one has none.
 
-    `directory`: where a live event of no session came to be (absolute); None: known from its session.
+    `directory`: of a live event of no session (absolute); None: that of its session.
     """
 
     seq: int | None
@@ -202,25 +202,25 @@ def session_of(event: Event) -> str | None:
 
 
 def session_created(session: Session) -> SessionCreated:
-    """Return the event that there is a new session."""
+    """Make the event of a new session."""
     return SessionCreated(properties=SessionInfo(session_id=session.id, info=session))
 
 
 def session_deleted(session: Session) -> SessionDeleted:
-    """Return the event that a session is gone."""
+    """Make the event of a deleted session."""
     return SessionDeleted(properties=SessionInfo(session_id=session.id, info=session))
 
 
 def session_updated(session: Session) -> SessionUpdated:
-    """Return the event that a session is now this."""
+    """Make the event of a changed session."""
     return SessionUpdated(properties=SessionInfo(session_id=session.id, info=session))
 
 
 def message_updated(message: Message) -> MessageUpdated:
-    """Return the event that a message is now this."""
+    """Make the event of a new or changed message."""
     return MessageUpdated(properties=MessageInfo(session_id=message.session_id, info=message))
 
 
 def part_updated(part: Part) -> PartUpdated:
-    """Return the event that a part is now this."""
+    """Make the event of a new or changed part."""
     return PartUpdated(properties=PartInfo(session_id=part.session_id, part=part, time=now_ms()))

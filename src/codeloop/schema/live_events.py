@@ -34,11 +34,11 @@ class Delta(Wire):
 
 
 class Idle(Wire, tag_field="type", tag="idle"):
-    """Nothing runs."""
+    """No turn runs in the session."""
 
 
 class Busy(Wire, tag_field="type", tag="busy"):
-    """A turn runs."""
+    """A turn runs in the session."""
 
 
 class Retry(Wire, tag_field="type", tag="retry"):
@@ -86,7 +86,7 @@ class FilePath(Wire):
 
 
 class Toast(Wire):
-    """Properties of `tui.toast.show`: something to tell the person that is no part of the conversation."""
+    """Properties of `tui.toast.show`: a message for the person that is not part of the conversation."""
 
     message: str
     variant: Literal["info", "success", "warning", "error"]
@@ -134,7 +134,7 @@ class SessionErrored(EventId, tag="session.error"):
 
 
 class SessionDiff(EventId, tag="session.diff"):
-    """What a revert has undone."""
+    """Which changes a revert has undone."""
 
     properties: SessionDiffs
 
@@ -146,7 +146,7 @@ class ClientToolChanged(EventId, tag="session.tool"):
 
 
 class ToastShown(EventId, tag="tui.toast.show"):
-    """The person is told something."""
+    """A message is shown to the person."""
 
     properties: Toast
 
@@ -189,7 +189,7 @@ class BranchUpdated(EventId, tag="vcs.branch.updated"):
 
 
 class ProjectUpdated(EventId, tag="project.updated"):
-    """A project is now this."""
+    """The name, icon or another property of a project changed."""
 
     properties: ProjectInfo
 
@@ -261,7 +261,7 @@ class ServerConnected(EventId, tag="server.connected"):
 
 
 class ServerHeartbeat(EventId, tag="server.heartbeat"):
-    """The stream is still open."""
+    """The stream is still open, though no other event was sent."""
 
     properties: Nothing = msgspec.field(default_factory=Nothing)
 
@@ -332,7 +332,7 @@ class LspFile(Wire, rename={"server_id": "serverID"}):
 
 
 class LspDiagnosed(EventId, tag="lsp.client.diagnostics"):
-    """A language server says something new of a file."""
+    """A language server reports other problems of a file than before."""
 
     properties: LspFile
 
@@ -378,5 +378,5 @@ LiveEvent = (
 
 
 def session_diff(session_id: str, diff: list[SnapshotFileDiff]) -> SessionDiff:
-    """Return the event that this is undone in a session."""
+    """Return the event that says which changes of a session are undone."""
     return SessionDiff(properties=SessionDiffs(session_id=session_id, diff=diff))

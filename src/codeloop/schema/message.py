@@ -1,4 +1,4 @@
-"""Session, Message and what belongs to them; the wire's shapes, section 3 of the contract."""
+"""Session, Message and what belongs to them, in the form of section 3 of the contract."""
 
 from typing import Any, Literal
 
@@ -34,12 +34,12 @@ class Tokens(Wire):
 
     @property
     def all(self) -> int:
-        """What the context held after the step: input, output and both cache counts."""
+        """The number of tokens that the context held after the step: input, output and both cache counts."""
         return self.context + self.output
 
     @property
     def context(self) -> int:
-        """What the request held: input and both cache counts."""
+        """The number of tokens that the request held: input and both cache counts."""
         return self.input + self.cache.read + self.cache.write
 
     def plus(self, more: "Tokens", times: int = 1) -> "Tokens":
@@ -123,13 +123,13 @@ class SessionSummary(Wire):
 
 
 class Share(Wire):
-    """Where a shared session can be read."""
+    """The address where a shared session can be read."""
 
     url: str
 
 
 class Revert(Wire):
-    """The point that a session was put back to, and what is needed to undo that. No `diff`: it was not finished."""
+    """The point that a session was reverted to, and what is needed to undo that. No `diff`: it was not finished."""
 
     message_id: str
     part_id: str | None = None
@@ -170,7 +170,7 @@ class Session(Wire):
 
 
 def describe_move(session: Session) -> str:
-    """Return where a session was moved, which says why it doesn't go on here; empty: it was not."""
+    """Return a text that says where a session was moved and how to continue it here; empty if it was not moved."""
     moved = (session.metadata or {}).get(MOVED)
     if not isinstance(moved, dict):
         return ""
@@ -195,7 +195,7 @@ class AssistantTime(Wire):
 
 
 class UserSummary(Wire):
-    """What the turn that this message started has changed."""
+    """The files that the turn of this message has changed."""
 
     diffs: list[SnapshotFileDiff]
     title: str | None = None
@@ -210,7 +210,7 @@ class MessagePath(Wire):
 
 
 class UserMessage(Wire, tag_field="role", tag="user"):
-    """What a person (or the program in their name) said."""
+    """A prompt by a person, or by the program in their name."""
 
     id: str
     session_id: str
@@ -224,7 +224,7 @@ class UserMessage(Wire, tag_field="role", tag="user"):
 
 
 class AssistantMessage(Wire, tag_field="role", tag="assistant"):
-    """One step: one request to the model, and what came of it.
+    """One step: one request to the model, and its answer.
 
     `cost` in dollars; it includes `retried`, which failed tries of the request have used and `tokens` leaves out.
     """
@@ -249,7 +249,7 @@ class AssistantMessage(Wire, tag_field="role", tag="assistant"):
 
     @property
     def all_tokens(self) -> Tokens:
-        """What the step has used, with its failed tries."""
+        """The tokens that the step has used, with its failed tries."""
         return self.tokens.plus(self.retried or NO_TOKENS)
 
 

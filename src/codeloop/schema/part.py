@@ -9,7 +9,7 @@ from codeloop.schema.message import ModelRef, Tokens, UserTime
 from codeloop.schema.wire import JSON, Wire
 
 STRUCTURED_OUTPUT = "StructuredOutput"
-"""The tool that takes an answer as data."""
+"""The name of the tool that receives an answer as data."""
 
 TOLD = "told"
 """The metadata key for what the model was told on this occasion: `true`, or the text."""
@@ -23,7 +23,7 @@ class Span(Wire):
 
 
 class FilePartSourceText(Wire):
-    """Where a mention stands in the text part: character offsets of `value`."""
+    """The place of a mention in the text part: character offsets of `value`."""
 
     value: str
     start: int
@@ -198,7 +198,7 @@ ToolState = ToolStatePending | ToolStateRunning | ToolStateCompleted | ToolState
 
 
 class ToolPart(Wire, tag_field="type", tag="tool"):
-    """One tool call and what came of it; `call_id` is the model's own id of the call."""
+    """One tool call and its result; `call_id` is the model's own id of the call."""
 
     id: str
     session_id: str
@@ -264,7 +264,7 @@ class SubtaskPart(Wire, tag_field="type", tag="subtask"):
 
 
 class CompactionPart(Wire, tag_field="type", tag="compaction"):
-    """From here on the conversation goes on from a summary."""
+    """From here on the conversation continues from a summary."""
 
     id: str
     session_id: str

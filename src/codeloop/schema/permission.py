@@ -10,7 +10,7 @@ from codeloop.schema.wire import JSON, Wire
 Action = Literal["allow", "ask", "deny"]
 Reply = Literal["once", "always", "reject"]
 Profile = Literal["ask", "auto", "plan", "yolo"]
-"""What is asked before a person's own rules: see `permission.defaults`."""
+"""The sets of default rules, which come before the user's own: see `permission.defaults`."""
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 PROFILE_WORDS: dict[Profile, str] = {
     "ask": "reads without asking; asks before it edits or runs anything",
@@ -20,11 +20,11 @@ PROFILE_WORDS: dict[Profile, str] = {
 }
 """What each does, for user interfaces."""
 PROFILE = "profile"
-"""Where a session keeps in its metadata the profile that was chosen for it."""
+"""The metadata key of the profile that was chosen for a session."""
 Trait = Literal["read-only", "sandboxed"]
-"""`read-only`: it is proved to change nothing; `sandboxed`: it will run inside a sandbox that holds."""
+"""`read-only`: it is proved to change nothing; `sandboxed`: it will run inside a sandbox."""
 TRAITS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}
-"""The patterns of rules that are about a trait."""
+"""The patterns by which rules refer to a trait."""
 REMOTE = "<remote>"
 """The pattern of rules about commands that change something on another machine or service."""
 
@@ -46,12 +46,12 @@ class PermissionRule(Wire):
 
 
 NOBODY = "Nobody is there to answer, so this was refused."
-"""The words of a rejection that no person gave."""
+"""The message of a rejection that was not the user's."""
 Ruleset = tuple[PermissionRule, ...]
 
 
 class Writes(Struct, frozen=True):
-    """What a call may change in the work tree, so that undo can keep it first.
+    """What a call may change in the work tree, so that undo can save it first.
 
     `files`: these alone (resolved paths); None: anything, as a shell command may. `ignored`: perhaps files that git
     ignores, too.
@@ -64,7 +64,7 @@ class Writes(Struct, frozen=True):
 class Need(Wire):
     """What a tool wants to do now (`patterns`), and what an "always" would allow later (`always`).
 
-    `metadata` is for the person's screen: a diff, the command, the path. `possible`: what may happen as well but is
+    `metadata` is for the user's screen: a diff, the command, the path. `possible`: what may happen as well but is
     known only in part, as texts with the marks of `kit.wildcard` in them; it may keep a need from being allowed, and
     never allows one. `writes`: what the call changes once this is allowed; None: nothing. `traits`: what is sure of it,
     which rules for `<read-only>` and `<sandboxed>` are about. `unproven`: why the meaning of a shell line is not
@@ -109,7 +109,7 @@ class PermissionRequest(Wire):
 
 
 AUTO = "Approved by --auto."
-"""The words of a permission that the flag gave, not a person."""
+"""The message of a permission that the flag gave, not the user."""
 
 
 class Grant(Wire):
@@ -128,7 +128,7 @@ class Grant(Wire):
 
 
 class Decision(Wire):
-    """What became of a need, and why.
+    """What was decided about a need, and why.
 
     `rule` decided, and `origin` says where it is written. `by`: who answered where the rule asks (`person`, `--auto`,
     `profile yolo`, `nobody`), or `rule`, or `grant` with the id of an earlier "always". `time` in ms since the epoch.

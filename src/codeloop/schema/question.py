@@ -5,14 +5,16 @@ import re
 from codeloop.schema.permission import QuestionTool
 from codeloop.schema.wire import Wire
 
-_WITHHELD = re.compile(r"(?i)pass(word|phrase|code)|passwd|secret|token|api.?key|credential|private.?key|\bcv[vc]\b")
+_SECRET_WORDS = re.compile(
+    r"(?i)pass(word|phrase|code)|passwd|secret|token|api.?key|credential|private.?key|\bcv[vc]\b"
+)
 _PIN = re.compile(r"\bPIN\b|(?i:\b(your|card|security|digit|sim|bank|login)[\s-]+pin\b)")
-"""The number: notes are pinned, too, so the bare word says nothing in a sentence."""
+"""A PIN, the number. The verb is common (notes are pinned), so lower case needs a word such as "your" before it."""
 
 
 def asks_for_secret(text: str) -> bool:
-    """Return whether words ask for a password, a key, a token or the like: no form of another program shows those."""
-    return _WITHHELD.search(text) is not None or _PIN.search(text) is not None
+    """Return whether a text asks for a password, a key, a token or the like, which no form of another program may."""
+    return _SECRET_WORDS.search(text) is not None or _PIN.search(text) is not None
 
 
 class QuestionOption(Wire):

@@ -1,4 +1,4 @@
-"""The rows that only clients of a server ask for; short runs never load them."""
+"""Operations that only clients of a server use, so that a short run does not load them."""
 
 from typing import cast
 
@@ -105,4 +105,4 @@ WORKSPACE_REMOVE = Operation("experimental.workspace.remove", "DELETE", f"{_WORK
 SERVER_OPERATIONS: tuple[AnyOperation, ...] = tuple(
     cast("AnyOperation", row) for row in globals().values() if isinstance(row, Operation)
 )
-"""Every row of this table; of two paths that fit, the one that stands first is meant."""
+"""Every row of this table; of two paths that match a request, the first counts."""

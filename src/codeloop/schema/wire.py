@@ -13,7 +13,7 @@ JSON = dict[str, Any]
 _LARGEST = 2**53 - 1  # what every client's numbers hold
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=_LARGEST)]
-"""How many of something are wanted."""
+"""How many of something to return."""
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
 """A number of ms, tokens, lines."""
@@ -21,8 +21,8 @@ Natural = Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
 
 def wire_name(field: str) -> str:
     """Return the wire's spelling of a Python field: `session_id` -> `sessionID`, `mime_type` -> `mimeType`."""
-    head, *rest = field.split("_")
-    return head + "".join("ID" if word == "id" else word.capitalize() for word in rest)
+    head, *words = field.split("_")
+    return head + "".join("ID" if word == "id" else word.capitalize() for word in words)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))

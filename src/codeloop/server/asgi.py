@@ -1,4 +1,4 @@
-"""The ASGI application: routes, event streams, and the guard in front of them."""
+"""The ASGI application: all routes, and the answers to unknown paths and methods."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,27 +14,27 @@ from codeloop.server.events.hub import Hub
 from codeloop.server.events.routes import streams
 from codeloop.server.openapi.document import DOCUMENT
 from codeloop.server.pty_socket import terminal_routes
-from codeloop.server.responses import make_not_found, wrong_method
+from codeloop.server.responses import make_not_found, make_wrong_method
 from codeloop.server.routes import routes
 
 if TYPE_CHECKING:
     from codeloop.server.web_dir import WebApp
 
 
-def site(app: App, hub: Hub, pages: Sequence[BaseRoute] = (), web_dir: Path | None = None) -> Starlette:
+def make_site(app: App, hub: Hub, pages: Sequence[BaseRoute] = (), web_dir: Path | None = None) -> Starlette:
     """Return the application for an App, whose events the hub streams.
 
     `pages`: the routes of the browser UI. `web_dir`: the files of a web app, served where no route matches.
     """
     web_app = _load_web_app(web_dir) if web_dir is not None else None
 
-    async def missing(request: Request, _error: Exception) -> Response:
+    async def answer_missing(request: Request, _error: Exception) -> Response:
         response = await web_app.find_response(request) if web_app is not None else None
         return response or make_not_found(request.url.path)
 
     served_routes = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT, *pages]
-    site_app = Starlette(routes=served_routes, exception_handlers={404: missing, 405: _method})
-    site_app.router.redirect_slashes = False  # a path with one more is another path
+    site_app = Starlette(routes=served_routes, exception_handlers={404: answer_missing, 405: _answer_wrong_method})
+    site_app.router.redirect_slashes = False  # a path with a slash at its end is another path
     return site_app
 
 
@@ -44,8 +44,8 @@ def _load_web_app(folder: Path) -> "WebApp":
     return WebApp(folder)
 
 
-async def _method(request: Request, _error: Exception) -> Response:
-    response = wrong_method(request.url.path, request.method)
+async def _answer_wrong_method(request: Request, _error: Exception) -> Response:
+    response = make_wrong_method(request.url.path, request.method)
     fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
     same = [route for route in fitting if route.path == fitting[0].path]
     response.headers["allow"] = ", ".join(sorted({method for route in same for method in route.methods}))

@@ -21,7 +21,7 @@ from codeloop.net.origin import add_brackets, is_loopback
 from codeloop.schema.errors import CodeloopError
 from codeloop.server.browser.pages import SESSION
 from codeloop.server.browser.sessions import BrowserSessions
-from codeloop.server.http_protocol import LET_IN
+from codeloop.server.http_protocol import ADMIT
 from codeloop.server.rate_limit import Attempts
 
 log = logging.getLogger("codeloop.server")
@@ -33,11 +33,11 @@ CHALLENGE = 'Basic realm="Secure Area"'
 KEY = b"x-codeloop-key"
 """The header that holds the key of a browser's session."""
 POLICY = b"content-security-policy"
-_NOTHING = (POLICY, b"default-src 'none'; frame-ancestors 'none'")  # what a browser shows of an answer
-TICKETED = "ticketed"
-"""Key of `scope["state"]`: True when a WebSocket to a terminal brought a ticket and no credential.
+_NOTHING = (POLICY, b"default-src 'none'; frame-ancestors 'none'")  # for browsers that show an answer as a page
+TICKET_ONLY = "ticketed"
+"""Key of `scope["state"]`: True when a WebSocket to a terminal has a ticket instead of a credential.
 
-The route then must check the ticket, and answer 403 when it is not good. Nothing else may be entered so.
+The route then must check the ticket, and answer 403 if it is not valid. No other route accepts a ticket.
 """
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]?#\\]+)(?::(\d{1,5}))?")
@@ -51,20 +51,20 @@ Headers = list[tuple[bytes, bytes]]
 class AccessPolicy(Struct, frozen=True, kw_only=True):
     """The access policy. `names`: the accepted Host names; `origins`: other web pages that may send requests.
 
-    `literals`: any IP address is a good host too, for a server that other machines reach. `password` None: nobody
+    `accepts_any_ip`: any IP address is a good host too, for a server that other machines reach. `password` None: nobody
     needs a credential. `pages`: paths that anybody may read, the files of a web page.
     """
 
     port: int
     names: frozenset[str]
-    literals: bool = False
+    accepts_any_ip: bool = False
     origins: frozenset[str] = frozenset()
     username: str = "opencode"
     password: str | None = None
     pages: frozenset[str] = frozenset()
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A refused request. `message` goes to the client; None: an empty body."""
 
     def __init__(self, status: HTTPStatus, why: str, message: str | None = None, **headers: str) -> None:
@@ -77,7 +77,7 @@ class Refused(Exception):
 
 
 def names_of(host: str, *, is_foreign: bool) -> frozenset[str]:
-    """Return the names under which a server that listens on `host` may be asked."""
+    """Return the Host names that a server that listens on `host` accepts."""
     names = {"localhost", "127.0.0.1", "[::1]", add_brackets(host).lower()}
     return frozenset(names | {socket.gethostname().lower()} if is_foreign else names)
 
@@ -95,113 +95,117 @@ def origin_of(text: str) -> str:
         raise CodeloopError(
             f"{text!r} is not an origin. Write it as scheme://host:port, such as http://localhost:3000."
         )
-    host_shown = add_brackets(host)
+    host_text = add_brackets(host)
     is_default = port is None or _DEFAULT_PORTS.get(parts.scheme) == port
-    return f"{parts.scheme}://{host_shown}" if is_default else f"{parts.scheme}://{host_shown}:{port}"
+    return f"{parts.scheme}://{host_text}" if is_default else f"{parts.scheme}://{host_text}:{port}"
 
 
 class Guard:
     """Wraps the site: checks Host, Origin and credential, in this order, of every request and WebSocket handshake."""
 
-    def __init__(self, site: ASGIApp, door: AccessPolicy, browsers: BrowserSessions) -> None:
+    def __init__(self, site: ASGIApp, policy: AccessPolicy, browsers: BrowserSessions) -> None:
         self._site = site
-        self._door = door
+        self._policy = policy
         self._browsers = browsers
         self._attempts = Attempts()
-        self._expected = _encode(f"{door.username}:{door.password}") if door.password is not None else None
+        self._credential = _encode(f"{policy.username}:{policy.password}") if policy.password is not None else None
 
     def end(self) -> None:
         """End all waiting requests."""
         self._attempts.end()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer or pass on."""
+        """Answer a request that is refused, or pass it on."""
         headers: Headers = scope["headers"]
-        send = _with_policy(send)
+        send = _add_policy(send)
         try:
             self._check_host(headers)
             origin = self._check_origin(headers)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             await _refuse(scope, send, refusal)
             return
-        if origin is not None and origin in self._door.origins:
-            send = _allowing(origin, send)
+        if origin is not None and origin in self._policy.origins:
+            send = _allow_origin(origin, send)
         if origin is not None and scope["type"] == "http" and scope["method"] == "OPTIONS":
             await _preflight(headers, send)
             return
         try:
             await self._check_credential(scope)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             await _refuse(scope, send, refusal)
             return
-        if LET_IN in scope.get("extensions", {}):
-            scope["extensions"][LET_IN]["call"]()
+        if ADMIT in scope.get("extensions", {}):
+            scope["extensions"][ADMIT]["call"]()
         await self._site(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:
-        """See that a request is for this server: a page elsewhere can make any name lead here, but not change it."""
+        """Check the Host header, against DNS rebinding: a page can make its name resolve to us but must send it."""
         hosts = _values(headers, b"host")
         if len(hosts) != 1:
-            raise Refused(HTTPStatus.MISDIRECTED_REQUEST, f"{len(hosts)} Host headers", "One Host header is needed.")
+            raise RequestRefused(
+                HTTPStatus.MISDIRECTED_REQUEST, f"{len(hosts)} Host headers", "One Host header is needed."
+            )
         parts = _AUTHORITY.fullmatch(hosts[0].lower())
         name, port = parts.groups() if parts else ("", None)
-        is_known = name in self._door.names or (self._door.literals and _is_literal(name))
-        if not is_known or (port is not None and int(port) != self._door.port):
-            names = ", ".join(sorted(self._door.names))
-            raise Refused(
+        is_known = name in self._policy.names or (self._policy.accepts_any_ip and _is_literal(name))
+        if not is_known or (port is not None and int(port) != self._policy.port):
+            names = ", ".join(sorted(self._policy.names))
+            raise RequestRefused(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 f"for the host {hosts[0]}",
-                f"This server is not {hosts[0]}. Ask it as one of {names}, port {self._door.port}.",
+                f"This server is not {hosts[0]}. Ask it as one of {names}, port {self._policy.port}.",
             )
 
     def _check_origin(self, headers: Headers) -> str | None:
-        """Return the web page's origin, when a page asks: one of this server's or a configured one."""
+        """Return the origin of the web page that sends the request, if one does. Refuses pages of other sites."""
         origins = _values(headers, b"origin")
         if not origins:
-            if _is_strange(headers):
-                raise Refused(HTTPStatus.FORBIDDEN, "for another site's page", "Other sites' pages can't ask here.")
+            if _is_cross_site(headers):
+                raise RequestRefused(
+                    HTTPStatus.FORBIDDEN, "for another site's page", "Other sites' pages can't ask here."
+                )
             return None
         (host,) = _values(headers, b"host")
         origin = origins[0].lower()
-        if len(origins) == 1 and (_is_same(origin, host.lower()) or origin in self._door.origins):
+        if len(origins) == 1 and (_is_same(origin, host.lower()) or origin in self._policy.origins):
             return origin
-        raise Refused(
+        raise RequestRefused(
             HTTPStatus.FORBIDDEN,
             f"from the page {origins[0]}",
             f"Pages of {origins[0]} can't ask here. `codeloop serve --cors ORIGIN` lets them.",
         )
 
     async def _check_credential(self, scope: Scope) -> None:
-        if self._expected is None or self._is_page(scope) or self._is_signed_in(scope["headers"]):
+        if self._credential is None or self._is_page(scope) or self._is_signed_in(scope["headers"]):
             return
-        expected = self._expected
+        credential = self._credential
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        credentials = [*_from_headers(scope["headers"], self._door.username), *_from_query(query)]
+        credentials = [*_from_headers(scope["headers"], self._policy.username), *_from_query(query)]
         links = _from_link(scope)
         address = str((scope.get("client") or ("",))[0])
-        # On this machine others could lock the owner out by guessing; from elsewhere guesses must not come in parallel.
+        # Not on this machine, where others could lock the owner out; from elsewhere guesses must not run in parallel.
         if (credentials or links) and not is_loopback(address) and self._attempts.is_full(address):
-            raise _too_many()
-        matches = [hmac.compare_digest(each, expected) for each in credentials]
+            raise _refuse_attempts()
+        matches = [hmac.compare_digest(each, credential) for each in credentials]
         if any(matches) or any(map(self._browsers.use_link, links)):
             return
         credentials = [*credentials, *map(_encode, links)]
         if not credentials and scope["type"] == "websocket" and "ticket" in query and _CONNECT.fullmatch(scope["path"]):
-            scope.setdefault("state", {})[TICKETED] = True
+            scope.setdefault("state", {})[TICKET_ONLY] = True
             return
         if credentials and not await self._attempts.slow_down(address):
-            raise _too_many()
+            raise _refuse_attempts()
         why = "with a wrong credential" if credentials else "without a credential"
-        # Our own page asks for the password itself: a challenge would have the browser do it, at each request.
+        # Our own page asks for the password itself; after a challenge the browser would ask, at each request.
         challenge = {} if _values(scope["headers"], KEY) else {"www_authenticate": CHALLENGE}
-        raise Refused(HTTPStatus.UNAUTHORIZED, why, **challenge)
+        raise RequestRefused(HTTPStatus.UNAUTHORIZED, why, **challenge)
 
     def _is_page(self, scope: Scope) -> bool:
-        """Return whether a file of the page is asked for: it holds nothing of anybody's."""
-        return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._door.pages
+        """Return whether a file of the web page is requested, which holds no private data."""
+        return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._policy.pages
 
     def _is_signed_in(self, headers: Headers) -> bool:
-        """Return whether the request is of a browser that has a session, and of our own page in it."""
+        """Return whether the request comes from our own page in a browser that has a session."""
         keys, (host,) = _values(headers, KEY), _values(headers, b"host")
         is_own = all(_is_same(origin.lower(), host.lower()) for origin in _values(headers, b"origin"))
         return (
@@ -209,9 +213,11 @@ class Guard:
         )
 
 
-def _too_many() -> Refused:
+def _refuse_attempts() -> RequestRefused:
     message = "Too many wrong passwords. Wait, then ask again with the right one."
-    return Refused(HTTPStatus.TOO_MANY_REQUESTS, "after too many wrong credentials", message, retry_after=RETRY_AFTER)
+    return RequestRefused(
+        HTTPStatus.TOO_MANY_REQUESTS, "after too many wrong credentials", message, retry_after=RETRY_AFTER
+    )
 
 
 def _values(headers: Headers, name: bytes) -> list[str]:
@@ -231,32 +237,32 @@ def _is_literal(name: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Return whether a page came from where it asks, both lower-case; the port of http may be left out in either."""
+    """Return whether an origin is that of the host, both lower-case; either may omit the port of http."""
     return origin.removesuffix(":80") == "http://" + host.removesuffix(":80")
 
 
-def _is_strange(headers: Headers) -> bool:
-    """Return whether a browser says that a page elsewhere asks, where it sends no Origin: images, frames, scripts."""
+def _is_cross_site(headers: Headers) -> bool:
+    """Return whether a page elsewhere sends the request, for those without Origin: images, frames, scripts."""
     is_navigation = _values(headers, b"sec-fetch-mode") == ["navigate"]
     return bool(set(_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"}) and not is_navigation
 
 
 def _from_headers(headers: Headers, username: str) -> list[bytes]:
-    """Return the `user:password` that the first authorization header says: one request is one guess."""
+    """Return the `user:password` of the first authorization header, so that one request is one guess."""
     credentials: list[bytes] = []
-    for value in _values(headers, b"authorization")[:1]:
-        scheme, _, rest = value.partition(" ")
+    for header in _values(headers, b"authorization")[:1]:
+        scheme, _, value = header.partition(" ")
         if scheme.lower() == "basic":
-            credentials.append(_decode_base64(rest.strip()))
+            credentials.append(_decode_base64(value.strip()))
         elif scheme.lower() == "bearer":
-            credentials.append(_encode(username) + b":" + rest.strip().encode("latin-1"))
+            credentials.append(_encode(username) + b":" + value.strip().encode("latin-1"))
         elif scheme.lower() != "link":
             credentials.append(b"")
     return credentials
 
 
 def _from_link(scope: Scope) -> list[str]:
-    """Return the one-time link that a browser exchanges for a session; it counts for nothing else."""
+    """Return the one-time link that a browser exchanges for a session, the only request that may use one."""
     if scope["type"] != "http" or (scope["method"], scope["path"]) != ("POST", SESSION):
         return []
     pairs = [value.partition(" ") for value in _values(scope["headers"], b"authorization")[:1]]
@@ -278,44 +284,44 @@ def _decode_base64(text: str) -> bytes:
 
 
 async def _preflight(headers: Headers, send: Send) -> None:
-    """Answer what a browser asks before it lets a page ask."""
+    """Answer a CORS preflight request."""
     answer: Headers = [
         (b"access-control-allow-methods", METHODS.encode()),
         (b"access-control-max-age", MAX_AGE.encode()),
     ]
-    requested = [value for name, value in headers if name == b"access-control-request-headers"]
-    if len(requested) == 1 and _HEADER_NAMES.fullmatch(requested[0]):
-        answer.append((b"access-control-allow-headers", requested[0]))
+    requests = [value for name, value in headers if name == b"access-control-request-headers"]
+    if len(requests) == 1 and _HEADER_NAMES.fullmatch(requests[0]):
+        answer.append((b"access-control-allow-headers", requests[0]))
     await send({"type": "http.response.start", "status": 204, "headers": answer})
     await send({"type": "http.response.body", "body": b""})
 
 
-def _with_policy(send: Send) -> Send:
-    """Return a `send` that lets a browser do nothing with an answer, unless the answer says otherwise."""
+def _add_policy(send: Send) -> Send:
+    """Wrap `send` so that each answer without a content security policy gets one that allows nothing."""
 
-    async def sending(message: Message) -> None:
+    async def send_restricted(message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
             headers: Headers = [*message.get("headers", ())]
             if all(name.lower() != POLICY for name, _ in headers):
                 message = {**message, "headers": [*headers, _NOTHING]}
         await send(message)
 
-    return sending
+    return send_restricted
 
 
-def _allowing(origin: str, send: Send) -> Send:
-    """Return a `send` whose headers let pages of `origin` read the answer."""
+def _allow_origin(origin: str, send: Send) -> Send:
+    """Wrap `send` so that pages of `origin` may read the answers."""
 
-    async def allowing(message: Message) -> None:
+    async def send_allowed(message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
-            allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
-            message = {**message, "headers": [*message.get("headers", ()), allowed]}
+            header = (b"access-control-allow-origin", origin.encode("latin-1"))
+            message = {**message, "headers": [*message.get("headers", ()), header]}
         await send(message)
 
-    return allowing
+    return send_allowed
 
 
-async def _refuse(scope: Scope, send: Send, refusal: Refused) -> None:
+async def _refuse(scope: Scope, send: Send, refusal: RequestRefused) -> None:
     method = scope.get("method", "WebSocket")
     path, who = one_line(scope["path"], 200), (scope.get("client") or ("?",))[0]
     level = logging.DEBUG if refusal.status == HTTPStatus.TOO_MANY_REQUESTS else logging.WARNING
@@ -332,6 +338,6 @@ async def _refuse(scope: Scope, send: Send, refusal: Refused) -> None:
     await send({"type": f"{kind}.response.body", "body": body})
 
 
-def _body(refusal: Refused) -> bytes:
+def _body(refusal: RequestRefused) -> bytes:
     value: dict[str, Any] = {"name": "Refused", "data": {"message": refusal.message}}
     return msgspec.json.encode(value)

@@ -19,10 +19,10 @@ from codeloop.schema.limits import (
 
 CUT = "codeloop.cut"
 """The extension of a request's scope whose `call` cuts the connection: for a client that reads nothing."""
-LET_IN = "codeloop.let_in"
-"""The extension whose `call` says that who asks may: such a connection is not cut to make room for another."""
-_TOLERATED = 2
-"""Times the connections that are served: those between get a 503, those beyond are cut without a word."""
+ADMIT = "codeloop.let_in"
+"""The extension whose `call` says that the client is admitted: its connection is not cut to make room for others."""
+_MAX_FACTOR = 2
+"""Connections that are accepted, as a multiple of those that are served: the surplus gets a 503, more are cut."""
 
 
 class TooLong(Exception):
@@ -30,9 +30,9 @@ class TooLong(Exception):
 
 
 class BoundedFlow(FlowControl):
-    """The flow of one connection. While the client is behind, it must take something in each `SERVER_WRITE`.
+    """The flow control of one connection. While the client is behind, it must read something in each `SERVER_WRITE`.
 
-    One that takes nothing for long is gone, and must not fill the memory.
+    A client that reads nothing for longer is gone, and must not fill the memory.
     """
 
     _look: asyncio.TimerHandle | None = None
@@ -42,12 +42,12 @@ class BoundedFlow(FlowControl):
         self._output = transport
 
     def pause_writing(self) -> None:
-        """Take notice that the client is behind."""
+        """Start to watch, since the client is behind."""
         super().pause_writing()
         self._watch(self._output.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """Take notice that the client has caught up, or that the connection has ended."""
+        """Stop watching: the client has caught up, or the connection has ended."""
         super().resume_writing()
         if self._look is not None:
             self._look.cancel()
@@ -87,18 +87,20 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.flow = BoundedFlow(transport)
         self.since = self.loop.time()
-        self.let_in = asyncio.Event()
+        self.admitted_event = asyncio.Event()
         if len(self.connections) >= SERVER_CONNECTIONS.value:
             self._make_room()
         if not transport.is_closing():
             self._await_head()
 
     def _make_room(self) -> None:
-        here = [each for each in self.connections if not each.transport.is_closing()]
-        strangers = [each for each in here if isinstance(each, BoundedProtocol) and not each.let_in.is_set()]
-        if len(here) >= SERVER_CONNECTIONS.value and len(strangers) > 1:
-            min(strangers, key=lambda each: each.since).transport.abort()
-        elif len(here) > SERVER_CONNECTIONS.value * _TOLERATED:
+        open_connections = [each for each in self.connections if not each.transport.is_closing()]
+        unauthenticated = [
+            each for each in open_connections if isinstance(each, BoundedProtocol) and not each.admitted_event.is_set()
+        ]
+        if len(open_connections) >= SERVER_CONNECTIONS.value and len(unauthenticated) > 1:
+            min(unauthenticated, key=lambda each: each.since).transport.abort()
+        elif len(open_connections) > SERVER_CONNECTIONS.value * _MAX_FACTOR:
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -107,7 +109,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and see that it is not too much."""
+        """Take received bytes, and check that they are not too many."""
         self._unseen += len(data)
         super().data_received(data)
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
@@ -131,7 +133,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Begin a request."""
         self._is_in_head, self._is_message_over, self._head_bytes = True, False, 0
         super().on_message_begin()
-        self.scope["extensions"] = {CUT: {"call": self.transport.abort}, LET_IN: {"call": self.let_in.set}}
+        self.scope["extensions"] = {CUT: {"call": self.transport.abort}, ADMIT: {"call": self.admitted_event.set}}
 
     def on_url(self, url: bytes) -> None:
         """Take a piece of the URL. Raises TooLong, which ends the connection with a 414."""
@@ -180,14 +182,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self.send_400_response("")
 
     def on_response_complete(self) -> None:
-        """See that what is left of an answered request's body, which nobody reads, comes as quickly as a head."""
+        """Give the rest of an answered request's body, which nobody reads, the deadline of a head."""
         self._cancel_deadline()
         super().on_response_complete()
         if not self._is_message_over:
             self._await_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, or too long, and hang up."""
+        """Refuse a request that is no HTTP, or too long, and close the connection."""
         if self._refusal is None:
             super().send_400_response(msg)
             return
@@ -196,7 +198,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def shutdown(self) -> None:
-        """End the connection: an answer that has begun and goes on at once, any other when it is given.
+        """End the connection: at once if its answer is a stream that has begun, else after the answer.
 
         What still waits for the rest of its own body is cut.
         """
@@ -219,7 +221,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = self.loop.call_later(SERVER_BODY_IDLE.seconds, self._body_is_late)
 
     def _body_is_late(self) -> None:
-        if self.flow.read_paused:  # it is us who do not read
+        if self.flow.read_paused:  # it is we who do not read
             self._await_body()
         else:
             self.transport.abort()

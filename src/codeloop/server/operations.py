@@ -4,8 +4,8 @@ from codeloop.schema.operation import OPERATIONS, AnyOperation
 from codeloop.schema.server_operation import SERVER_OPERATIONS, VCS_DIFF_RAW
 from codeloop.server.preview.operations import PREVIEW_OPERATIONS, WRAPS
 
-SERVED: tuple[AnyOperation, ...] = (*OPERATIONS, *SERVER_OPERATIONS, *PREVIEW_OPERATIONS)
-"""Every row; of two paths that fit, the one that stands first is meant."""
+ALL_OPERATIONS: tuple[AnyOperation, ...] = (*OPERATIONS, *SERVER_OPERATIONS, *PREVIEW_OPERATIONS)
+"""Every row; of two paths that match a request, the first counts."""
 PREVIEW: frozenset[str] = frozenset(WRAPS)
 """The ids of the preview's rows."""
 TEXTS = {"v2.fs.read": "application/octet-stream", VCS_DIFF_RAW.id: "text/x-diff; charset=utf-8"}

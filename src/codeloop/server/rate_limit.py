@@ -26,12 +26,12 @@ class Attempts:
         self._is_over = asyncio.Event()
 
     def is_full(self, address: str) -> bool:
-        """Return whether as many wrong ones of an address wait as may."""
+        """Return whether as many wrong passwords of an address are waiting as is allowed."""
         tries = self._tries.get(address)
         return tries is not None and tries.waiting >= SERVER_DELAYED.value
 
     async def slow_down(self, address: str) -> bool:
-        """Wait after a wrong password, longer after each; False, at once: too many of this address wait already."""
+        """Wait after a wrong password, longer each time; False at once if too many of this address are waiting."""
         tries = self._recent(address)
         if tries.waiting >= SERVER_DELAYED.value:
             return False

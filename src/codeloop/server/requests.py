@@ -13,10 +13,10 @@ from codeloop.schema.operation import AnyOperation
 from codeloop.schema.wire import Wire
 
 EVERYWHERE = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
-"""Query parameters of every route: they choose the project and are no arguments, but where an operation names them."""
+"""Query parameters of every route: they choose the project, and are arguments only if an operation has such a field."""
 
 _MISSING = re.compile(r"Object missing required field `([^`]+)`")
-_PLACE = re.compile(r" - at `\$([^`]*)`$")
+_PATH_SUFFIX = re.compile(r" - at `\$([^`]*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
@@ -79,7 +79,7 @@ def _query(operation: AnyOperation, request: Request) -> dict[str, Any]:
 
 
 async def _payload(operation: AnyOperation, request: Request) -> dict[str, Any]:
-    raw = await body_of(request)
+    raw = await read_body(request)
     try:
         value: Any = _decode(raw) if raw.strip() else {}
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -98,7 +98,7 @@ def _wire_name(operation: AnyOperation) -> str:
     return operation.takes.__struct_encode_fields__[fields.index(operation.body or "")]
 
 
-async def body_of(request: Request) -> bytes:
+async def read_body(request: Request) -> bytes:
     """Read a body. Raises TooLarge as soon as it is, without reading on."""
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > SERVER_BODY.value:
@@ -112,8 +112,8 @@ async def body_of(request: Request) -> bytes:
 
 
 def explain_error(message: str) -> str:
-    """Return msgspec's words in the contract's form: what is wrong, then a line that says where."""
-    match = _PLACE.search(message)
+    """Convert msgspec's message to the contract's form: what is wrong, then a line that says where."""
+    match = _PATH_SUFFIX.search(message)
     steps = _STEP.findall(match.group(1)) if match else []
     what = message[: match.start()] if match else message
     missing = _MISSING.match(what)

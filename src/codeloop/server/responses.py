@@ -39,7 +39,7 @@ STATUS: dict[Kind, int] = {
     "UnknownError": 500,
 }
 _ID = re.compile(r"\b(?:ses|per|que|pty)_\w+")
-_NAMED: dict[Kind, str] = {
+_ID_FIELDS: dict[Kind, str] = {
     "SessionBusyError": "sessionID",
     "PermissionNotFoundError": "requestID",
     "QuestionNotFoundError": "requestID",
@@ -48,8 +48,8 @@ _NAMED: dict[Kind, str] = {
     "McpUnsupportedOAuthError": "error",
     "ProjectNotFoundError": "projectID",
 }
-"""Errors that stand by their tag; the field that names what they are about."""
-_TAGGED = {*_NAMED, "PtyForbiddenError"}
+"""Errors in the tagged form -> the field with the id that they are about."""
+_TAGGED_KINDS = {*_ID_FIELDS, "PtyForbiddenError"}
 
 
 def answer(result: Any) -> Response:
@@ -63,52 +63,52 @@ def refusal(error: Exception) -> Response:
     """Return the response for an error. An unexpected one is logged under a reference and reported without its text."""
     match error:
         case BadArguments(kind=kind):
-            return _answer_error(400, "BadRequest", str(error), kind=kind)
+            return _make_error(400, "BadRequest", str(error), kind=kind)
         case TooLarge():
-            return _answer_error(413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body")
+            return _make_error(413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body")
         case SessionNotFound():
-            return _answer_error(404, "NotFoundError", str(error), cause=type(error).__name__)
+            return _make_error(404, "NotFoundError", str(error), cause=type(error).__name__)
         case OperationError(kind=kind):
             return _operation(kind, str(error), error.data)
         case ClientDisconnect():
             return Response(status_code=400)  # nobody is there to read it
         case StoreError():
             log.error("%s", error)
-            return _answer_error(500, "UnknownError", str(error))
+            return _make_error(500, "UnknownError", str(error))
         case ModelUnavailable():
-            return _answer_error(
+            return _make_error(
                 400, "BadRequest", str(error), cause=type(error).__name__
-            )  # our own client tells it apart
+            )  # so that our own client recognises it
         case CodeloopError():
-            return _answer_error(400, "BadRequest", str(error))
+            return _make_error(400, "BadRequest", str(error))
         case _:
             ref = f"err_{secrets.token_hex(4)}"
             log.error("unforeseen error %s", ref, exc_info=error)
-            return _answer_error(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
+            return _make_error(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
 
 
 def _operation(kind: Kind, message: str, data: Mapping[str, str | bool]) -> Response:
     status = STATUS[kind]
-    if kind not in _TAGGED:
-        return _answer_error(status, kind, message, **data)
+    if kind not in _TAGGED_KINDS:
+        return _make_error(status, kind, message, **data)
     body: dict[str, Any] = {"_tag": kind, "message": message}
-    field = _NAMED.get(kind)
+    field = _ID_FIELDS.get(kind)
     match = _ID.search(message)
     if field is not None:
         body[field] = message if field == "error" else match.group() if match else message.rpartition(": ")[2]
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
-def _answer_error(status: int, name: str, message: str, **more: str | bool) -> Response:
+def _make_error(status: int, name: str, message: str, **more: str | bool) -> Response:
     body = {"name": name, "data": {"message": message, **more}}
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
 def make_not_found(path: str) -> Response:
     """Return the 404 response for an unknown path."""
-    return _answer_error(404, "NotFoundError", f"There is no route {path}.")
+    return _make_error(404, "NotFoundError", f"There is no route {path}.")
 
 
-def wrong_method(path: str, method: str) -> Response:
+def make_wrong_method(path: str, method: str) -> Response:
     """Return the response for a method that a path does not take."""
-    return _answer_error(405, "BadRequest", f"{path} does not take {method}.")
+    return _make_error(405, "BadRequest", f"{path} does not take {method}.")

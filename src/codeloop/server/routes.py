@@ -33,7 +33,7 @@ from codeloop.server.responses import answer, refusal
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 TURNS = frozenset({PROMPT.id, COMMAND.id, SESSION_SHELL.id, SUMMARIZE.id})
-"""Answered when a turn is over, a moment after its events."""
+"""Operations that are answered when the turn is over, a moment after its events."""
 
 
 def routes(app: App) -> list[BaseRoute]:
@@ -63,7 +63,7 @@ def _operation(app: App, operation: AnyOperation) -> Endpoint:
 
 
 def _messages(app: App) -> Endpoint:
-    """Return messages; when older ones remain, headers say how to get at them."""
+    """Return messages; if there are older ones, headers say how to get them."""
 
     async def answer_page(request: Request) -> Response:
         args: Any = await arguments(SESSION_MESSAGES, request)
@@ -85,19 +85,19 @@ def _messages(app: App) -> Endpoint:
 
 
 def _issue_ticket(app: App) -> Endpoint:
-    """Return a terminal's ticket, only to who can set a header: no page of another origin can without being asked."""
-    given = _operation(app, PTY_TICKET)
+    """Return a terminal's ticket, only if a header is set, for which pages of other origins need a preflight."""
+    issue = _operation(app, PTY_TICKET)
 
     async def endpoint(request: Request) -> Response:
         if request.headers.get("x-opencode-ticket") != "1":
             return refusal(OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`."))
-        return await given(request)
+        return await issue(request)
 
     return endpoint
 
 
 async def _answer(work: Callable[[], Awaitable[Any]], refuse: Callable[[Exception], Response] = refusal) -> Response:
-    """Return a response, whatever happens."""
+    """Return a response for a result as for any error."""
     try:
         result = await work()
     except Exception as error:

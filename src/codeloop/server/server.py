@@ -24,7 +24,7 @@ from codeloop.schema.limits import (
     SERVER_PING,
 )
 from codeloop.schema.wire import replace
-from codeloop.server.asgi import site
+from codeloop.server.asgi import make_site
 from codeloop.server.browser.pages import find_paths, page_routes
 from codeloop.server.browser.sessions import BrowserSessions
 from codeloop.server.events.hub import Hub
@@ -41,7 +41,7 @@ HEADERS = [
 
 
 class Unprotected(CodeloopError):
-    """Other machines could ask, and no password is set."""
+    """Other machines could connect, and no password is set."""
 
 
 class ListenOptions(Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class ListenOptions(Struct, frozen=True, kw_only=True):
 
 
 class Address(Struct, frozen=True):
-    """What a host name stands for. `is_foreign`: other machines may reach it."""
+    """The address of a host name. `is_foreign`: other machines may reach it."""
 
     family: socket.AddressFamily
     where: Any
@@ -99,24 +99,24 @@ class Server:
         self.url = f"http://{add_brackets(host)}:{port}"
         paths = find_paths(listening.pages) if listening.pages is not None else {}
         self.browsers = BrowserSessions(listening.password, port)
-        door = AccessPolicy(
+        policy = AccessPolicy(
             port=port,
             names=names_of(listening.host, is_foreign=address.is_foreign),
-            literals=address.is_foreign,
+            accepts_any_ip=address.is_foreign,
             origins=frozenset(listening.origins),
             username=listening.username,
             password=listening.password,
             pages=frozenset(paths) | _find_manifests(listening.web_dir),
         )
         pages = page_routes(paths, self.browsers, listening.host, port) if paths else []
-        self._guard = Guard(site(app, self.hub, pages, listening.web_dir), door, self.browsers)
+        self._guard = Guard(make_site(app, self.hub, pages, listening.web_dir), policy, self.browsers)
         config = uvicorn.Config(
             self._guard,
             http=BoundedProtocol,
             ws="websockets-sansio",
             lifespan="off",
             log_config=None,
-            log_level=logging.WARNING,  # what is less holds whole URLs, with tokens
+            log_level=logging.WARNING,  # lower levels log full URLs, with tokens
             access_log=False,
             server_header=False,
             proxy_headers=False,
@@ -136,9 +136,9 @@ class Server:
     async def start(self) -> None:
         """Begin to serve; when this returns, requests are answered."""
         self._serving = asyncio.create_task(self._server.serve([self._socket]))
-        ready = asyncio.create_task(self._server.ready.wait())
-        await asyncio.wait([self._serving, ready], return_when=asyncio.FIRST_COMPLETED)
-        ready.cancel()
+        started_event = asyncio.create_task(self._server.started_event.wait())
+        await asyncio.wait([self._serving, started_event], return_when=asyncio.FIRST_COMPLETED)
+        started_event.cancel()
         if self._serving.done():
             self._serving.result()
         log.info("listening on %s", self.url)
@@ -157,7 +157,7 @@ class Server:
         log.info("stopped")
 
     async def _end_turns(self) -> None:
-        """End what requests wait for, while they still can be answered."""
+        """End the turns that requests wait for, while these can still be answered."""
         await asyncio.gather(*(project.runs.close() for project in self.app.projects))
 
 
@@ -171,7 +171,7 @@ class _Uvicorn(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
-        self.ready = asyncio.Event()
+        self.started_event = asyncio.Event()
         self._end = end
 
     @contextlib.contextmanager
@@ -180,10 +180,10 @@ class _Uvicorn(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self.ready.set()
+        self.started_event.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, end the answers that go on and on, then the others."""
+        """Stop listening, end the streams, then the other answers."""
         closing = asyncio.create_task(super().shutdown(sockets))
         await asyncio.sleep(0)
         await self._end()
@@ -210,8 +210,8 @@ def _bind(listening: ListenOptions, address: Address) -> socket.socket:
 
 
 def _any_port(address: Address) -> Any:
-    host, _, *rest = address.where
-    return (host, 0, *rest)
+    host, _, *more = address.where
+    return (host, 0, *more)
 
 
 def _open_socket(family: socket.AddressFamily, where: Any) -> socket.socket:

@@ -29,8 +29,8 @@ _KINDS = {
     ".woff": "font/woff",
     ".woff2": "font/woff2",
 }
-"""By suffix; machines differ in what they know of them."""
-_HASHED = re.compile(r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$")
+"""Media types by suffix, since the tables of machines differ."""
+_HASHED_NAME = re.compile(r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$")
 """A file name that changes with its content, as bundlers make it."""
 _INLINE = re.compile(rb"<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script", re.DOTALL | re.IGNORECASE)
 _POLICY = (
@@ -60,7 +60,7 @@ class WebApp:
         if request.method not in {"GET", "HEAD"}:
             return None
         path = request.url.path.strip("/") or INDEX
-        for name in (path, INDEX) if _is_opened(request) else (path,):
+        for name in (path, INDEX) if _is_navigation(request) else (path,):
             try:
                 response = await self._files.get_response(name, request.scope)
             except (HTTPException, OSError, ValueError):  # ValueError: it is no path
@@ -72,20 +72,20 @@ class WebApp:
         kind = _KINDS.get(Path(name).suffix.lower())
         if kind is not None and response.status_code != 304:
             response.headers["content-type"] = kind
-        caching = "private, max-age=31536000, immutable" if _HASHED.search(name) else "no-cache"
+        caching = "private, max-age=31536000, immutable" if _HASHED_NAME.search(name) else "no-cache"
         response.headers["cache-control"] = caching
         state = self._index.stat()
         response.headers["content-security-policy"] = _policy(self._index, state.st_mtime_ns, state.st_size)
         return response
 
 
-def _is_opened(request: Request) -> bool:
-    """Return whether a browser opens a page, rather than a program asks for something."""
+def _is_navigation(request: Request) -> bool:
+    """Return whether a browser opens a page (rather than a program that requests something)."""
     return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
 
 
 @lru_cache(maxsize=4)
-def _policy(index: Path, _changed: int, _size: int) -> str:
+def _policy(index: Path, _mtime: int, _size: int) -> str:
     """Return the content security policy: the app's own scripts, and those that its index holds, by their hashes."""
     digests = (base64.b64encode(sha256(script).digest()).decode() for script in _INLINE.findall(index.read_bytes()))
     return "; ".join(_POLICY).format(inline="".join(f" 'sha256-{digest}'" for digest in digests))

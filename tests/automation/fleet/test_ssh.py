@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.automation.fleet.ssh.driver import SshDriver, SshSettings
-from codeloop.kit.processes import processes
+from codeloop.kit.processes import list_processes
 from codeloop.schema.errors import UsageProblem
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import Desk, bash, serving, steps
@@ -60,7 +60,7 @@ class Host:
     def sessions(self) -> list[int]:
         """The processes of sshd that hold a connection each."""
         assert self.daemon is not None
-        return [each.pid for each in processes() if each.parent == self.daemon.pid]
+        return [each.pid for each in list_processes() if each.parent == self.daemon.pid]
 
     def cut(self) -> None:
         """End all connections, as when the network goes."""
@@ -86,7 +86,7 @@ class Host:
         """What of this host's jobs is still there: processes, and folders of workers."""
         mark = f"CODELOOP_HOME={self.desk.home}"
         folders = (self.desk.home / "data" / "fleet-worker").glob("*/")
-        return [*(str(each.pid) for each in processes(mark) if each.marked), *map(str, folders)]
+        return [*(str(each.pid) for each in list_processes(mark) if each.has_mark), *map(str, folders)]
 
 
 @contextmanager
@@ -228,7 +228,7 @@ def test_a_worker_that_hears_nothing_ends_its_job_though_the_connection_stands(t
             while b'"tools"' not in b"".join(received.body for received in server.requests):
                 assert coordinator.poll() is None
                 time.sleep(0.1)
-            (client,) = {each.pid for each in processes() if each.parent == coordinator.pid}
+            (client,) = {each.pid for each in list_processes() if each.parent == coordinator.pid}
             os.kill(client, signal.SIGSTOP)
             assert until_empty(host, 15) == []
             assert coordinator.poll() is None

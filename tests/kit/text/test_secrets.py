@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from codeloop.kit.text.secrets import HIDDEN, SecretHider
+from codeloop.kit.text.secrets import REPLACEMENT, SecretHider
 from tests.support.planted_keys import draw_keys
 from tests.support.programs import ROOT
 
@@ -24,21 +24,21 @@ def test_keys_of_known_forms_are_hidden_whatever_is_around_them(around: str) -> 
 def test_a_private_key_is_hidden_also_where_it_was_cut_off() -> None:
     body = "MIIEpAIBAAKCAQEA7\nabcdef\n"
     key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----"
-    assert SecretHider().hide(f"a {key} b") == f"a {HIDDEN} b"
+    assert SecretHider().hide(f"a {key} b") == f"a {REPLACEMENT} b"
     assert body not in SecretHider().hide(f"------BEGIN OPENSSH PRIVATE KEY-----\n{body}")
 
 
 def test_a_secret_that_is_known_is_hidden_though_it_has_no_form() -> None:
     hider = SecretHider(["correct horse battery", "short"])
-    assert hider.hide("a correct horse battery, short") == f"a {HIDDEN}, short"
+    assert hider.hide("a correct horse battery, short") == f"a {REPLACEMENT}, short"
     assert hider.count == 1
 
 
 def test_a_member_that_is_a_secret_by_its_name_is_hidden() -> None:
     value = {"apiKey": "abcd1234efgh", "rows": [{"password": "geheim!"}], "path": "/a/b1c2", "count": 3}
     assert SecretHider().hide_all(value) == {
-        "apiKey": HIDDEN,
-        "rows": [{"password": HIDDEN}],
+        "apiKey": REPLACEMENT,
+        "rows": [{"password": REPLACEMENT}],
         "path": "/a/b1c2",
         "count": 3,
     }

@@ -23,7 +23,7 @@ from codeloop.schema.live_events import Delta, FileEdited, FilePath, PartDelta
 from codeloop.schema.operation import PROMPT, SESSION_CREATE, SESSION_DELETE
 from codeloop.schema.wire import replace
 from codeloop.server.events.hub import Hub, project_of
-from codeloop.server.events.subscriber import Reader
+from codeloop.server.events.reader import Reader
 from codeloop.store.outbox import PRUNE_EVERY
 from codeloop.store.store import Store
 from tests.server.support.serving import Served, served

@@ -9,7 +9,7 @@ import msgspec
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.operation import SESSION_CREATE, SESSION_LIST
 from codeloop.server.openapi.document import document
-from codeloop.server.operations import SERVED
+from codeloop.server.operations import ALL_OPERATIONS
 from codeloop.server.routes import routes
 from tests.server.support.serving import served
 
@@ -40,7 +40,7 @@ def test_every_operation_of_the_table_is_in_it_and_nothing_else() -> None:
         for path, methods in DOCUMENT["paths"].items()
         for method, each in methods.items()
     }
-    table = {(row.id, row.method, row.path) for row in SERVED}
+    table = {(row.id, row.method, row.path) for row in ALL_OPERATIONS}
     assert table <= written
     assert {name for name, _, _ in written - table} == STREAMS
 
@@ -111,7 +111,7 @@ async def test_the_server_answers_with_it(tmp_path: Path) -> None:
         response = await it.http.get("/doc")
         assert response.headers["content-type"] == "application/json"
         assert response.content == document()
-        assert {row.id for row in SERVED} <= {getattr(route, "name", "") for route in routes(it.app)}
+        assert {row.id for row in ALL_OPERATIONS} <= {getattr(route, "name", "") for route in routes(it.app)}
 
 
 async def test_real_answers_hold_what_it_calls_required(tmp_path: Path) -> None:

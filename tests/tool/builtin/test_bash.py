@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.kit.processes import processes
+from codeloop.kit.processes import list_processes
 from codeloop.permission.gate import Denied
 from codeloop.schema.event import session_created
 from codeloop.schema.ids import new_id
@@ -175,7 +175,7 @@ async def test_cancelling_reports_what_there_was(tmp_path: Path) -> None:
         await task
     shown = ctx.reports[-1]["metadata"]["output"]
     assert "aborted" in shown
-    assert int(shown.split()[0]) not in {row.pid for row in processes()}
+    assert int(shown.split()[0]) not in {row.pid for row in list_processes()}
 
 
 @pytest.mark.slow

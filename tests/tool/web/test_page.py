@@ -153,18 +153,18 @@ async def test_an_encrypted_pdf_says_so_unless_its_password_is_empty() -> None:
 
 
 async def test_a_pdf_that_takes_too_long_is_given_up_and_leaves_no_process() -> None:
-    from codeloop.kit.processes import processes
+    from codeloop.kit.processes import list_processes
 
     mark = f"CODELOOP_TEST_PDF={os.getpid()}.{time.monotonic_ns()}"
     name, _, value = mark.partition("=")
     with pytest.raises(ToolFailure, match="took longer"):
         await read_pdf(pdf("x"), {**ENVIRONMENT, name: value}, seconds=0.01)
-    assert not [one for one in processes(mark) if one.marked]
+    assert not [one for one in list_processes(mark) if one.has_mark]
 
 
 @pytest.mark.slow
 async def test_a_page_of_nested_quotes_ends_within_its_time_and_memory() -> None:
-    from codeloop.kit.processes import processes
+    from codeloop.kit.processes import list_processes
 
     name, value = "CODELOOP_TEST_PAGE", f"{os.getpid()}.{time.monotonic_ns()}"
     page = PageSource(URL, "text/html", (b"<blockquote>x" * 400_000)[: WEB_BYTES.value])
@@ -172,7 +172,7 @@ async def test_a_page_of_nested_quotes_ends_within_its_time_and_memory() -> None
     with pytest.raises(ToolFailure, match=r"can't be converted: that takes "):
         await convert(page, "markdown", {**ENVIRONMENT, name: value}, seconds=3)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
-    assert not [one for one in processes(f"{name}={value}") if one.marked]
+    assert not [one for one in list_processes(f"{name}={value}") if one.has_mark]
 
 
 async def test_an_error_page_is_converted_within_its_time_too() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import processes
+from codeloop.kit.processes import list_processes
 from codeloop.schema.limits import SHELL_GRACE, SHELL_REPORT
 from codeloop.schema.wire import replace
 from codeloop.workspace.process import command as commands
@@ -33,7 +33,7 @@ def descriptors() -> int:
 
 
 def alive(pid: int) -> bool:
-    return any(row.pid == pid for row in processes())
+    return any(row.pid == pid for row in list_processes())
 
 
 async def test_output_and_errors_come_together_in_their_order_with_the_code(
@@ -376,7 +376,7 @@ async def test_a_job_can_be_ended_before_it_has_begun(shells: Shells, place: She
     job = await shells.start(place, ShellCommand("sleep 900", 0))
     assert await job.kill()
     assert (await job.read()).status == "killed"
-    assert not [row for row in processes() if _ours(row.pid, place)]
+    assert not [row for row in list_processes() if _ours(row.pid, place)]
 
 
 async def test_a_job_that_ends_by_itself_says_how(shells: Shells, place: ShellContext) -> None:
@@ -414,7 +414,7 @@ async def test_closing_ends_jobs_and_whatever_daemons_commands_left(place: Shell
     await run(shells, place, f'"{sys.executable}" -c "{hidden}"')
     await shells.close()
     assert not alive(pid)
-    assert not [row for row in processes() if _ours(row.pid, place)]
+    assert not [row for row in list_processes() if _ours(row.pid, place)]
 
 
 def _ours(pid: int, place: ShellContext) -> bool:

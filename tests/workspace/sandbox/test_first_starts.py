@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import processes
+from codeloop.kit.processes import list_processes
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SANDBOX_BOXES
 from codeloop.workspace.process.shells import ShellCommand
@@ -55,7 +55,7 @@ async def test_a_sandbox_whose_process_was_killed_is_made_anew(it: Attacked) -> 
     async with asyncio.timeout(20):
         while not (found := _sleeping()):
             await asyncio.sleep(0.01)
-        parents = {row.pid: row.parent for row in processes()}
+        parents = {row.pid: row.parent for row in list_processes()}
         # The command's shell, what watches over it, what starts the commands of the sandbox.
         os.kill(parents[parents[parents[found[0]]]], signal.SIGKILL)
         assert (await running).code is None

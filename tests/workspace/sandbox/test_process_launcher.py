@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import processes
+from codeloop.kit.processes import list_processes
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.process_launcher import Launch, ProcessLauncher
 
@@ -28,7 +28,7 @@ async def run(shells: Shells, place: ShellContext, text: str, timeout: float = 2
 
 
 def alive(pid: int) -> bool:
-    return any(row.pid == pid for row in processes())
+    return any(row.pid == pid for row in list_processes())
 
 
 async def ends(pid: int) -> bool:
@@ -71,7 +71,7 @@ async def test_a_daemon_that_closed_everything_goes_on_until_the_shells_are_clos
 async def test_what_a_killed_supervisor_watched_over_is_ended(shells: Shells, place: ShellContext) -> None:
     job = await shells.start(place, ShellCommand("setsid -f sleep 900; echo $PPID; sleep 901", 0))
     supervisor = int((await job.read(20)).output)
-    below = [row.pid for row in processes() if row.parent == supervisor]
+    below = [row.pid for row in list_processes() if row.parent == supervisor]
     assert len(below) == 2
     os.kill(supervisor, signal.SIGKILL)
     for pid in below:
@@ -90,7 +90,7 @@ async def test_what_is_stopped_and_what_keeps_forking_is_ended_too(shells: Shell
     stopped = "sh -c 'kill -STOP $$' & "
     outcome = await run(shells, place, f"{bomb}{stopped}bomb 1", timeout=1)
     assert outcome.timed_out
-    assert [row.pid for row in processes() if _stands_in(row.pid) == place.directory] == []
+    assert [row.pid for row in list_processes() if _stands_in(row.pid) == place.directory] == []
 
 
 async def test_cancelling_a_start_leaves_nothing(shells: Shells, place: ShellContext) -> None:
@@ -101,7 +101,7 @@ async def test_cancelling_a_start_leaves_nothing(shells: Shells, place: ShellCon
         with pytest.raises(asyncio.CancelledError):
             await task
     await shells.close()
-    here = [row.pid for row in processes() if _stands_in(row.pid) == place.directory]
+    here = [row.pid for row in list_processes() if _stands_in(row.pid) == place.directory]
     assert here == []
 
 

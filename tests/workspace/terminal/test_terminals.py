@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import processes
+from codeloop.kit.processes import list_processes
 from codeloop.schema.api.pty import CreatePty
 from codeloop.schema.bounds.terminal import PTY_AHEAD, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
 from codeloop.workspace.terminal.shell_choice import choose_program
@@ -84,7 +84,7 @@ class Seen:
 
 
 def living(*pids: int) -> set[int]:
-    return {row.pid for row in processes()} & set(pids)
+    return {row.pid for row in list_processes()} & set(pids)
 
 
 def descriptors() -> int:
@@ -207,12 +207,12 @@ async def test_removing_ends_every_process(tmp_path: Path, left: str) -> None:
 
 
 async def test_closing_ends_all_of_them_and_the_watcher_over_them(tmp_path: Path) -> None:
-    before = {row.pid for row in processes() if row.parent == os.getpid()}
+    before = {row.pid for row in list_processes() if row.parent == os.getpid()}
     one = Table(tmp_path)
     for _ in range(3):
         await one.open("/bin/sh")
     await one.terminals.close()
-    assert {row.pid for row in processes() if row.parent == os.getpid()} <= before
+    assert {row.pid for row in list_processes() if row.parent == os.getpid()} <= before
     assert one.terminals.all() == ()
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from codeloop.automation.ci.hosts.host import Author
 from codeloop.automation.git_program import git_command
-from codeloop.kit.processes import leave_out, with_absolute_path
+from codeloop.kit.processes import exclude_folder, with_absolute_path
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -53,7 +53,7 @@ class JobRepository:
 
     def __init__(self, work: Path, folder: Path, remote: str, credential: str) -> None:
         """`credential`: the Authorization header for the remote, "" for none. All paths are absolute."""
-        leave_out(work)
+        exclude_folder(work)
         self._work = work
         self._folder = folder
         self._remote = remote

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.automation.schedule.cron import local_now
 from codeloop.automation.schedule.store import Schedule, ScheduledRun, ScheduleStore
 from codeloop.automation.schedule.timers import PROGRAM
-from codeloop.kit.processes import find_program, leave_out_project, with_absolute_path
+from codeloop.kit.processes import exclude_project, find_program, with_absolute_path
 from codeloop.kit.small_files import lock
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_NOTIFY, SCHEDULE_TEXT
@@ -80,7 +80,7 @@ def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
 
 def _start(schedule: Schedule) -> _Result:
     """Run the prompt and return how it ended. It is ended when it goes on for longer than its own timeout."""
-    leave_out_project(Path(schedule.directory))
+    exclude_project(Path(schedule.directory))
     if not Path(schedule.directory).is_dir():
         return _Result(is_error=True, errors=[f"The directory {schedule.directory} is gone."])
     limits = ["--timeout", f"{schedule.timeout:g}", "--dir", schedule.directory, "--title", f"Scheduled: {schedule.id}"]

@@ -8,7 +8,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.kit.suggest import MOST, find_similar, suggest_names
+from codeloop.kit.suggest import MAX_NAMES, find_similar, suggest_names
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import ToolListQuery
 from codeloop.schema.api.session_inputs import MessageWithParts
@@ -214,7 +214,7 @@ def _suggest(sessions: list[Session], query: str) -> str:
     by_name = {name.lower(): each for each in reversed(sessions) for name in (each.title, each.slug)}
     close = [by_id[name] for name in find_similar(query, by_id, most_edits=ID_EDITS)]
     close += [by_name[name] for name in find_similar(query, by_name)]
-    return suggest_names(list(dict.fromkeys(each.id for each in close))[:MOST])
+    return suggest_names(list(dict.fromkeys(each.id for each in close))[:MAX_NAMES])
 
 
 def _is_prompt(message: MessageWithParts) -> bool:

@@ -1,4 +1,4 @@
-"""Finds and hides keys, tokens and passwords in texts, by form and by name."""
+"""Finds keys, tokens and passwords in texts, by their form or the name before them, and hides them."""
 
 import re
 from collections.abc import Iterable
@@ -7,10 +7,10 @@ from typing import Any
 
 from codeloop.kit.jsonc import is_list, is_object
 
-HIDDEN = "[hidden]"
+REPLACEMENT = "[hidden]"
 """The replacement of a secret."""
 SHORTEST = 12
-"""Characters; a shorter known value may stand elsewhere by chance."""
+"""Characters; a shorter known value may occur elsewhere by chance."""
 
 _MIXED = "(?=[a-z_-]*[A-Z0-9])"
 """What is random has a capital or a digit soon; a name in a program often has not."""
@@ -34,7 +34,7 @@ _FORMS = (
     r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{20,}|hv[sbr]\.[A-Za-z0-9_-]{20,}|pul-[0-9a-f]{40}",
     r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}|dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,}",
     r"LTAI[A-Za-z0-9]{12,}|AKID[A-Za-z0-9]{13,}",
-    # Services that watch
+    # Monitoring
     r"gls?[ac]_[A-Za-z0-9+/=_]{20,}|NR(?:AK|II|JS|SP)-[A-Za-z0-9_-]{19,}",
     r"sntry[su]_[A-Za-z0-9+/=_-]{30,}|ph[cx]_[A-Za-z0-9]{30,}",
     # Messages
@@ -44,26 +44,26 @@ _FORMS = (
     r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}|\d{8,10}:AA[A-Za-z0-9_-]{32,}",
     r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|key-[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2}|(?:AC|SK)[0-9a-f]{32}",
     r"xkeysib-[0-9a-f]{40,}[A-Za-z0-9-]*|re_[A-Za-z0-9]{8,}_[A-Za-z0-9]{16,}",
-    # Offices and shops
+    # Office and shop services
     r"(?:secret|ntn)_[A-Za-z0-9]{40,}|lin_(?:api|oauth)_[A-Za-z0-9]{30,}|pat[A-Za-z0-9]{14}\.[0-9a-f]{60,}",
     r"fig[dour]_[A-Za-z0-9_-]{20,}|PMAK-[0-9a-f]{24}-[0-9a-f]{30,}|sl\.[A-Za-z0-9_-]{60,}",
     r"shp(?:at|ss|ca|pa|tka)_[0-9A-Fa-f]{30,}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}",
     r"whsec_[A-Za-z0-9+/=]{24,}|EAAA[A-Za-z0-9_-]{40,}|sq0[a-z]{3}-[A-Za-z0-9_-]{22,}",
     r"access_token\$\w+\$[0-9a-z]{16}\$[0-9a-f]{32}|EZ[AT]K[A-Za-z0-9]{40,}",
     r"ops_eyJ[A-Za-z0-9_=-]{40,}|AGE-SECRET-KEY-1[A-Z0-9]{50,}",
-    # Whoever makes them
+    # Made by anyone
     r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)+",
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
 )
-"""What a key looks like, whatever is around it."""
+"""Forms of keys that are recognised without a name before them."""
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
-"""What a form may stand behind: no letter, but for that of an escape as programs print it."""
+"""A form may not follow a letter, except that of an escape sequence such as `\\n`."""
 
 _KINDS = (
     "api|access|account|admin|auth|client|deploy|encryption|license|master|private|secret|service|session|shared|signing"
     "|storage|subscription|write"
 )
-_NAMED = (
+_NAME_AND_VALUE = (
     rf"(?P<name>(?i:(?:{_KINDS})[ _.-]?key(?:[_-]?id)?|secret|token|passw(?:or)?d|passphrase|pwd|credentials?|dsn)"
     r"(?:[_-]?(?i:prod|dev|test|staging|live|value|\d+))?)"
     r"(?P<sign>\\?[\"'`]?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4})(?P<quote>\\?[\"'`])?"
@@ -97,7 +97,7 @@ def _compile() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pa
         re.compile(f"{_START}(?:{forms})", re.DOTALL),
         re.compile(f"{_HEADER}|{_USER}"),
         re.compile(f"{_QUERY}|{_OPTION}"),
-        re.compile(_NAMED),
+        re.compile(_NAME_AND_VALUE),
     )
 
 
@@ -118,7 +118,7 @@ class SecretHider:
         if self._values is not None:
             plain = self._values.sub(self._replace, plain)
         plain = around.sub(self._replace, forms.sub(self._replace, plain))
-        return pattern.sub(self._replace_named, behind.sub(self._replace_end, plain))
+        return pattern.sub(self._replace_value, behind.sub(self._replace_end, plain))
 
     def hide_all(self, value: Any) -> Any:
         """Return a JSON value with the secrets in its texts hidden, and those that only their key tells."""
@@ -135,23 +135,23 @@ class SecretHider:
         return self.hide_all(value)
 
     def _replace(self, match: re.Match[str]) -> str:
-        self.count += match[0] != HIDDEN
-        return HIDDEN
+        self.count += match[0] != REPLACEMENT
+        return REPLACEMENT
 
     def _replace_end(self, match: re.Match[str]) -> str:
         start = next(group for group in match.groups() if group)
-        self.count += match[0] != start + HIDDEN
-        return start + HIDDEN
+        self.count += match[0] != start + REPLACEMENT
+        return start + REPLACEMENT
 
-    def _replace_named(self, match: re.Match[str]) -> str:
+    def _replace_value(self, match: re.Match[str]) -> str:
         if not _is_secret(match):
             return match[0]
         self.count += 1
-        return f"{match['name']}{match['sign']}{match['quote'] or ''}{HIDDEN}"
+        return f"{match['name']}{match['sign']}{match['quote'] or ''}{REPLACEMENT}"
 
 
 def _is_secret(match: re.Match[str]) -> bool:
-    """Say whether what is given to a name is a secret itself, and not an expression that leads to one."""
+    """Return whether the value after a name is a secret itself, and not an expression that refers to one."""
     name, value, is_quoted = match["name"], match["value"], bool(match["quote"])
     if _EXPRESSION.match(value):
         return False

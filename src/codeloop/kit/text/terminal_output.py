@@ -23,7 +23,7 @@ _STANDS_FOR = {"\0": "\ufffd", "\x0b": "\n", "\x0c": "\n", "\x85": "\n"}
 _NUMBER = re.compile(r"(?<![A-Za-z_\-./\d])\d+(?:[.,:]\d+)*(?: ?[kKMGT]?i?B\b(?:/s)?)?")
 _BAR = re.compile(r"[=#>*.\-\s\u2500-\u259f]{2,}")
 _STAND = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])")
-_PASSED = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")  # pytest's results of tests, none of which failed
+_PYTEST_PROGRESS = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")  # pytest's results of tests, none of which failed
 _WIDEST = 160  # columns that one sequence goes back
 _PROGRESS = 300  # characters; a longer line is no row of progress
 _FEW = 3  # lines that are shown rather than counted
@@ -47,7 +47,7 @@ def to_plain_text(output: str) -> PlainOutput:
     lines = _CONTROL.sub(lambda match: _STANDS_FOR.get(match[0], ""), output).split("\n")
     if "\r" in output or "\b" in output:
         states = [_last_state(line) for line in lines]
-        lines, is_reduced = [line for line, _ in states], is_reduced or any(reduced for _, reduced in states)
+        lines, is_reduced = [line for line, _ in states], is_reduced or any(is_cut for _, is_cut in states)
     end = [lines.pop()] if not lines[-1] else []
     rows: list[str] = []
     for run in _runs(lines):
@@ -80,13 +80,13 @@ def _in_rows(output: str) -> tuple[str, bool]:
 
 
 def _last_state(line: str) -> tuple[str, bool]:
-    """Return the last state of a line that was written over, and whether anything else had stood there."""
+    """Return the last state of a line that was overwritten, and whether earlier states differed."""
     if "\r" not in line and "\b" not in line:
         return line, False
     states = [_without_backspaces(state) for state in line.split("\r")]
     last = next((state for state, _ in reversed(states) if state.strip()), states[0][0])
-    others = any(reduced or state.strip() not in {"", last.strip()} for state, reduced in states)
-    return last, others
+    has_others = any(is_cut or state.strip() not in {"", last.strip()} for state, is_cut in states)
+    return last, has_others
 
 
 def _without_backspaces(text: str) -> tuple[str, bool]:
@@ -131,8 +131,8 @@ def _shorten(run: list[str]) -> tuple[list[str], bool]:
 
 def _progress(line: str) -> tuple[str, float]:
     """Return the common text of rows of one progress and how far this row is; another line has only itself."""
-    if passed := _PASSED.fullmatch(line):
-        return "\rpassed", float(passed[1])
+    if progress := _PYTEST_PROGRESS.fullmatch(line):
+        return "\rpassed", float(progress[1])
     match = _STAND.search(line) if len(line) <= _PROGRESS else None
     if match is None:
         return line, 0

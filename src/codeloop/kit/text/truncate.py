@@ -8,7 +8,7 @@ Keep = Literal["head", "tail"]
 
 
 class Cut(Struct, frozen=True):
-    """What is kept of a text: a prefix and a suffix of it, and how many lines and bytes (UTF-8) lie between.
+    """The prefix and suffix of a text that are kept, and how many lines and bytes (UTF-8) were cut between them.
 
     `is_cut` is false when the text fits: then `head` is the whole text.
     """
@@ -54,8 +54,8 @@ def _head(text: str, max_lines: int, max_bytes: int) -> str:
     if max_lines <= 0 or max_bytes <= 0:
         return ""
     room = text[:max_bytes].encode("utf-8", "surrogatepass")[:max_bytes]
-    head = _whole_characters(room, text)
-    ends = _nth(head, max_lines)
+    head = _decode_whole_characters(room, text)
+    ends = _find_nth_line_end(head, max_lines)
     if ends >= 0:
         return head[: ends + 1]
     if len(head) == len(text):
@@ -86,7 +86,7 @@ def _tail(text: str, max_lines: int, max_bytes: int) -> str:
     return room[first + 1 :] if 0 <= first < len(room) - 1 else room
 
 
-def _whole_characters(room: bytes, text: str) -> str:
+def _decode_whole_characters(room: bytes, text: str) -> str:
     while room:
         try:
             return text[: len(room.decode("utf-8", "surrogatepass"))]
@@ -95,7 +95,7 @@ def _whole_characters(room: bytes, text: str) -> str:
     return ""
 
 
-def _nth(text: str, count: int) -> int:
+def _find_nth_line_end(text: str, count: int) -> int:
     at = -1
     for _ in range(count):
         at = text.find("\n", at + 1)

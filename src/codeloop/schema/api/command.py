@@ -6,7 +6,10 @@ from codeloop.schema.wire import Wire
 
 
 class Command(Wire):
-    """`/name arguments`. `hints`: the placeholders in the template. `subtask`: a subagent does it."""
+    """A command that is called as `/name arguments`.
+
+    `hints`: the placeholders in the template. `subtask`: a subagent carries it out.
+    """
 
     name: str
     template: str
@@ -20,7 +23,10 @@ class Command(Wire):
 
 
 class Skill(Wire):
-    """`location`: the absolute path of its SKILL.md; `content`: the text below the head."""
+    """A text that a model loads when it needs it.
+
+    `location`: the absolute path of its SKILL.md; `content`: the text below the head.
+    """
 
     name: str
     location: str

@@ -21,7 +21,10 @@ class EditorCommand(Struct, frozen=True):
 
 
 class EditorCommandResult(Struct, frozen=True):
-    """How it ended. `code` is None where a signal (`signal`, its name) or the timeout (`timed_out`) ended it."""
+    """How a command in an editor's terminal ended.
+
+    `code` is None where a signal (`signal`, its name) or the timeout (`timed_out`) ended it.
+    """
 
     terminal_id: str
     output: str

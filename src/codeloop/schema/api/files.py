@@ -38,7 +38,7 @@ class PatchHunk(Wire):
 
 
 class FilePatch(Wire):
-    """What git says changed in a file, in pieces."""
+    """Git's diff of a file, parsed into hunks."""
 
     old_file_name: str
     new_file_name: str
@@ -69,7 +69,7 @@ class File(Wire):
 
 
 class FindText(Wire):
-    """Looks for a regular expression in files."""
+    """Searches files for a regular expression."""
 
     pattern: str
 
@@ -99,7 +99,7 @@ class FoundLine(Wire, rename=None):
 
 
 class FindFiles(Wire):
-    """Looks for names of files, best match first. `dirs`: folders too."""
+    """Searches for file names, best match first. `dirs`: folders too."""
 
     query: str
     dirs: bool | None = None
@@ -108,7 +108,7 @@ class FindFiles(Wire):
 
 
 class FindSymbols(Wire):
-    """Looks for symbols."""
+    """Searches for symbols."""
 
     query: str
 

@@ -6,10 +6,10 @@ from codeloop.schema.wire import Count, Wire
 
 
 class Goal(Wire):
-    """What a prompt is to reach: its checks exit with 0, or, without one, a model judges what the turn's checks show.
+    """What a prompt must reach: its checks exit with 0; without checks a model judges what the turn's commands show.
 
     Ours, not the reference's. `checks`: command lines. `protect`, `unprotect`: globs of further files that a check
-    consists of, and of those that may be changed. `rounds`: how often the model is sent on at most.
+    consists of, and of those that may be changed. `rounds`: how often the model is told to continue, at most.
     """
 
     checks: list[str] = []
@@ -21,7 +21,7 @@ class Goal(Wire):
 class GoalCheck(Wire):
     """A check as it was run last, after the last edit. `problem`: why it does not count as passed; empty: it did.
 
-    `exit_code`: None for one that was ended.
+    `exit_code`: None if the check was stopped, as by its timeout.
     """
 
     command: str
@@ -30,7 +30,10 @@ class GoalCheck(Wire):
 
 
 class GoalEnd(Wire):
-    """How far a goal came. `left`: what is missing, a phrase each; `reason`: why the work ended before; in ms."""
+    """Whether a goal was reached.
+
+    `left`: what is missing, a phrase each; `reason`: why the work ended before it was reached.
+    """
 
     status: Literal["done", "not_done"]
     rounds: int

@@ -14,7 +14,7 @@ class ProjectTime(Wire):
 
 
 class ProjectIcon(Wire):
-    """How a project is shown: a picture's address, one that stands above it, a colour."""
+    """How a project is shown: the URL of a picture, one that overrides it, a colour."""
 
     url: str | None = None
     override: str | None = None
@@ -69,7 +69,7 @@ class ProjectId(Wire):
 
 
 class PathInfo(Wire):
-    """Where things are; absolute. `state` and `config` are folders of codeloop's own files."""
+    """The folders in use, as absolute paths. `state` and `config` hold codeloop's own files."""
 
     home: str
     state: str
@@ -100,7 +100,7 @@ class Health(Wire):
 
 
 class UpdateConfig(Wire):
-    """Puts settings into the project's configuration file."""
+    """Writes settings into the project's configuration file."""
 
     config: JSON
 
@@ -122,7 +122,7 @@ class ToolListQuery(Wire):
 
 
 class ToolListItem(Wire):
-    """A tool as a model is told of it; `parameters` is a JSON schema."""
+    """A tool as the model sees it; `parameters` is a JSON schema."""
 
     id: str
     description: str
@@ -136,7 +136,7 @@ class ExperimentalCapabilities(Wire):
 
 
 class ConsoleState(Wire):
-    """What the reference knows of its own service; here always nothing."""
+    """The state of the reference's own service; here always empty."""
 
     console_managed_providers: list[str]
     switchable_org_count: int
@@ -176,9 +176,9 @@ class McpAuthRemoved(Wire):
 
 
 class MCPStatus(Wire):
-    """What an MCP server is doing, in the reference's words; `error` says why it failed.
+    """The state of an MCP server, in the reference's words; `error` says why it failed.
 
-    `state` is ours, where it says more: `configured` (nobody has looked at it), `known` (its tools are offered, the
+    `state` is ours, and more precise: `configured` (never connected), `known` (its cached tools are offered, the
     first call starts it), `starting`. `sandbox`: False for a program that runs without one.
     """
 
@@ -189,9 +189,9 @@ class MCPStatus(Wire):
 
 
 class CompleteMcpPrompt(Wire):
-    """Asks how an argument of an MCP server's prompt goes on. `typed`: what stands behind the command's name.
+    """Asks for completions of an argument of an MCP server's prompt. `typed`: the text after the command's name.
 
-    A server that is not connected is not asked, unless `connect` says that it shall be started for this.
+    A server that is not connected is only asked if `connect` is set, which starts it.
     """
 
     command: str
@@ -200,7 +200,7 @@ class CompleteMcpPrompt(Wire):
 
 
 class McpPromptCompletion(Wire):
-    """What an argument of a prompt can be. `replaces`: the end of what was typed, in whose place a value is put."""
+    """Completions of a prompt's argument. `replaces`: the end of the typed text, which a value replaces."""
 
     argument: str = ""
     replaces: str = ""
@@ -208,7 +208,7 @@ class McpPromptCompletion(Wire):
 
 
 class McpResource(Wire):
-    """Something that an MCP server has to read; `client` is the server's name."""
+    """A resource of an MCP server; `client` is the server's name."""
 
     name: str
     uri: str
@@ -218,7 +218,7 @@ class McpResource(Wire):
 
 
 class LSPStatus(Wire):
-    """A language server that runs, or was given up: `error` says why."""
+    """A language server that runs, or that has failed: `error` says why."""
 
     id: str
     name: str
@@ -236,7 +236,7 @@ class FormatterStatus(Wire):
 
 
 class MemoryNote(Wire):
-    """A note of the project's memory. `stale`: what of its files has changed since its commit; "": nothing.
+    """A note of the project's memory. `stale`: which of its files have changed since its commit; "": none.
 
     Ours, not the reference's. `file`: relative to the top of the work tree; `problem`: why its head can't be read.
     """

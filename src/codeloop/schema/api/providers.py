@@ -13,7 +13,7 @@ ModelStatus = Literal["alpha", "beta", "deprecated", "active"]
 
 
 class ModelApi(Wire):
-    """How a model is reached."""
+    """The address and the kind of the service that runs a model."""
 
     id: str
     url: str
@@ -21,7 +21,7 @@ class ModelApi(Wire):
 
 
 class Modalities(Wire):
-    """What a model reads or writes."""
+    """The kinds of content that a model reads or writes."""
 
     text: bool
     audio: bool
@@ -66,7 +66,7 @@ class ModelLimit(Wire):
 
 
 class Model(Wire):
-    """One model."""
+    """A model of a provider."""
 
     id: str
     provider_id: str
@@ -84,7 +84,7 @@ class Model(Wire):
 
 
 class ProviderDetails(Wire):
-    """One provider with its models by id. Keys are never shown; `options` holds none either."""
+    """A provider with its models by id. Keys are never shown, in `options` neither."""
 
     id: str
     name: str
@@ -114,11 +114,11 @@ class KnownProviders(Wire):
 
 
 API_KEY = "API key"
-"""The label of the method that is a key without more to know of it."""
+"""The label of the method that asks for a key and nothing else."""
 
 
 class ProviderAuthMethod(Wire):
-    """A way to get at a provider."""
+    """A way to get a credential for a provider."""
 
     type: Literal["oauth", "api"]
     label: str
@@ -130,7 +130,7 @@ class ProviderAuthMethod(Wire):
 
 
 def is_due(prompt: JSON, answers: Mapping[str, str]) -> bool:
-    """Return whether what was answered so far asks for this prompt of a ProviderAuthMethod."""
+    """Return whether this prompt of a ProviderAuthMethod must be asked, after the answers so far."""
     when: JSON = prompt.get("when") or {}
     return not when or (answers.get(str(when.get("key"))) == when.get("value")) == (when.get("op") == "eq")
 
@@ -154,7 +154,7 @@ class OAuth(Wire, tag_field="type", tag="oauth"):
 
 
 class WellKnownAuth(Wire, tag_field="type", tag="wellknown"):
-    """A token of a service that says itself where it is; not offered."""
+    """A token of a service that describes its own addresses; not offered here."""
 
 
 class SetAuth(Wire):
@@ -181,7 +181,7 @@ class StartedSignIn(Wire):
 
 
 class FinishSignIn(Wire):
-    """Waits for a sign-in that was started, or ends it with its code."""
+    """Waits until a started sign-in ends, or ends it with its code."""
 
     provider_id: str
     method: int
@@ -195,14 +195,14 @@ class ProviderId(Wire):
 
 
 class ServerAddress(Wire):
-    """Asks a server of the person's own for its models; `key`: what it wants to be sent, empty for none."""
+    """Asks a server of the person's own for its models; `key`: its API key, empty for none."""
 
     base_url: str = msgspec.field(name="baseURL")
     key: str = ""
 
 
 class ServerModels(Wire):
-    """What a server says: the base URL that answers, its models' ids (perhaps none); it refuses without another key."""
+    """The base URL that answers and the ids of its models, perhaps none; `needs_key`: it wants another key."""
 
     base_url: str = msgspec.field(name="baseURL")
     models: list[str]

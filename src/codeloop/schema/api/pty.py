@@ -21,7 +21,7 @@ class Pty(Wire):
 
 
 class PtyShell(Wire):
-    """A shell that is installed; `acceptable`: it works as the command of a terminal."""
+    """A shell that is installed; `acceptable`: it can be the command of a terminal."""
 
     path: str
     name: str
@@ -39,7 +39,7 @@ class CreatePty(Wire):
 
 
 class PtySize(Wire):
-    """Characters; the kernel keeps each in 16 bits."""
+    """The size of a terminal in characters; the kernel keeps each number in 16 bits."""
 
     rows: Annotated[int, Meta(gt=0, lt=65536)]
     cols: Annotated[int, Meta(gt=0, lt=65536)]
@@ -60,7 +60,7 @@ class PtyId(Wire):
 
 
 class PtyTicketConnectToken(Wire, rename=None):
-    """Stands in for the credential, once, for one terminal and directory; `expires_in` in seconds."""
+    """Replaces the credential for one connection to one terminal of one directory; `expires_in` in seconds."""
 
     ticket: str
     expires_in: int

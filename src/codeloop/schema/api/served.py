@@ -89,7 +89,7 @@ class SwitchOrg(Wire):
 
 
 class MoveDestination(Wire):
-    """Where a session is to go."""
+    """The directory that a session should move to."""
 
     directory: str
 
@@ -103,7 +103,7 @@ class MoveSession(Wire):
 
 
 class ReplayEvents(Wire):
-    """Refused: sessions are not made from events of another server."""
+    """Refused: sessions can't be created from events of another server."""
 
     directory: str
     events: list[JSON]
@@ -128,7 +128,7 @@ class TuiResponse(Wire):
 
 
 class WorkspaceAdapter(Wire):
-    """A way to make workspaces; here there is none."""
+    """A way to create workspaces; there is none here."""
 
     type: str
     name: str
@@ -136,7 +136,7 @@ class WorkspaceAdapter(Wire):
 
 
 class CreateWorkspace(Wire):
-    """Refused: a directory has one workspace; a work tree serves instead."""
+    """Refused: a directory has one workspace; use a work tree instead."""
 
     type: str
     id: str | None = None
@@ -151,7 +151,7 @@ class RemoveWorkspace(Wire):
 
 
 class WarpSession(Wire):
-    """Refused: there are no workspaces that a session could go to."""
+    """Refused: there are no workspaces that a session could move to."""
 
     session_id: str
     id: str | None = None

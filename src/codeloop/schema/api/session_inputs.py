@@ -41,7 +41,7 @@ class AgentPartInput(Wire, tag_field="type", tag="agent"):
 
 
 class SubtaskPartInput(Wire, tag_field="type", tag="subtask"):
-    """Work that is handed to a subagent as it is, before the model is asked."""
+    """Work that goes straight to a subagent, before the model is asked."""
 
     prompt: str
     description: str
@@ -55,27 +55,27 @@ PartInput = TextPartInput | FilePartInput | AgentPartInput | SubtaskPartInput
 
 
 class BudgetShare(Wire):
-    """Dollars that all turns of this server spend together that name the same id."""
+    """A limit in dollars for all turns of this server with the same id together."""
 
     id: str
     cost: float
 
 
 class RunLimits(Wire):
-    """What bounds the turn: requests to the model, dollars, tokens."""
+    """Limits of the turn: requests to the model, dollars, tokens."""
 
     steps: Natural | None = None
     cost: float | None = None
     tokens: Natural | None = None
     budget: BudgetShare | None = None
     compact: bool = True
-    """False: never compact by itself, stop when the context is full."""
+    """False: don't compact automatically, but stop when the context is full."""
     attended: bool = True
-    """False: nobody can answer, so the model is not offered to ask."""
+    """False: nobody can answer, so the model does not get the tool that asks questions."""
 
 
 class Prompt(Wire):
-    """Says something to a session. Model and agent: as given, else the session's last, else the configured ones."""
+    """Sends a prompt to a session. Model and agent: as given, else the session's last, else the configured ones."""
 
     session_id: str
     parts: Sequence[PartInput]
@@ -107,9 +107,9 @@ class InvokeCommand(Wire):
 
 
 class RunShell(Wire):
-    """Runs a command line as a person (not the model) types it; it becomes a message that the model sees later.
+    """Runs a command line that the user (not the model) types; it becomes a message that the model sees later.
 
-    `sandboxed`: as the model's commands are, since what it starts is what a model has written.
+    `sandboxed`: as the model's commands are, for a line that runs what a model has written.
     """
 
     session_id: str
@@ -130,7 +130,7 @@ class InitSession(Wire):
 
 
 class Summarize(Wire):
-    """Puts a summary in the place of the conversation; nothing is deleted."""
+    """Replaces the conversation in later requests by a summary; nothing is deleted."""
 
     session_id: str
     provider_id: str
@@ -141,8 +141,8 @@ class Summarize(Wire):
 class AnswerPermission(Wire):
     """Answers a question; `message` goes to the model with a rejection, and the turn then goes on.
 
-    Ours, not the reference's: `always` is remembered in the place of what was offered. `wider`: the person has seen
-    that it allows more than that; without it, it must not.
+    Ours, not the reference's: `always` is remembered instead of the patterns that were offered. `wider`: the user has
+    seen that it allows more than those; without it, it must not.
     """
 
     request_id: str
@@ -175,9 +175,9 @@ class RejectQuestion(Wire):
 
 
 class TurnEnd(Wire):
-    """Why a turn ended; `message` says it in a line. `context_window`: what the model takes, in tokens; 0: unknown.
+    """Why a turn ended; `message` says it in a line. `context_window`: of the model, in tokens; 0: unknown.
 
-    `goal`: how far it came, when the prompt had one.
+    `goal`: how far the work came, if the prompt had one.
     """
 
     reason: str
@@ -197,7 +197,7 @@ class MessageWithParts(Wire):
 class ClientTool(Wire):
     """A tool that a client carries out. `parameters`: a JSON Schema of an object.
 
-    `read_only`: it changes nothing, so that calls may run side by side, and the profile `plan` allows them.
+    `read_only`: it changes nothing, so calls may run in parallel, and the profile `plan` allows them.
     """
 
     name: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
@@ -207,7 +207,7 @@ class ClientTool(Wire):
 
 
 class OfferTools(Wire):
-    """Offers tools to a session from its next turn on, in place of those offered under this id before.
+    """Offers tools to a session from its next turn on, replacing those offered under this id before.
 
     Ours, not the reference's. `lease_id` is of the client's own choice. The offer ends unless it is made again in time.
     """
@@ -218,7 +218,7 @@ class OfferTools(Wire):
 
 
 class ClientToolCall(Wire):
-    """A call that a client is to carry out (`called`), or need not any more (`ended`). Paths are absolute."""
+    """A call that a client must carry out (`called`), or no longer has to (`ended`). Paths are absolute."""
 
     request_id: str
     lease_id: str
@@ -248,7 +248,7 @@ class WithdrawTools(Wire):
 
 
 class AnswerToolCall(Wire):
-    """Answers a call: by what it gave, or by an `error` that the model reads."""
+    """Answers a call: with its result, or with an `error` that the model reads."""
 
     session_id: str
     lease_id: str
@@ -261,7 +261,7 @@ class AnswerToolCall(Wire):
 
 
 class AskForToolCall(Wire):
-    """Asks the rules, and where they say so a person, for what a call is about to do."""
+    """Asks for permission for what a call is about to do: the rules decide, or the user if they say so."""
 
     session_id: str
     lease_id: str
@@ -273,7 +273,7 @@ class AskForToolCall(Wire):
 
 
 class ToolPermission(Wire):
-    """Whether it is allowed; otherwise `message` says why, and the call has ended."""
+    """Whether it is allowed; if not, `message` says why, and the call has ended."""
 
     allowed: bool
     message: str = ""

@@ -1,4 +1,4 @@
-"""Reports on sessions: found texts, context, cost, permissions, states."""
+"""Reports on sessions: text matches, context, cost, permissions, states."""
 
 from typing import Annotated, Literal
 
@@ -14,9 +14,9 @@ TextKind = Literal["prompt", "answer", "reasoning", "tool", "summary"]
 
 
 class FindInSession(Wire):
-    """Looks for a text in everything that a session holds, output of tools included.
+    """Searches everything in a session for a text, output of tools included.
 
-    Case counts only where the text has a capital letter (smart case); blanks stand for any blanks and line ends.
+    Case counts only if the text has a capital letter (smart case); a blank matches any blanks and line ends.
     """
 
     session_id: str
@@ -24,9 +24,9 @@ class FindInSession(Wire):
 
 
 class TextMatch(Wire):
-    """One occurrence: the part that holds it, and the how-manieth of that part it is, from 0.
+    """One occurrence: its part, and its number within that part, from 0.
 
-    `tool`: whose call it stands in, "" for none. `text`: some words around it. `created`: ms since the epoch.
+    `tool`: the tool whose call it is in, "" for none. `text`: some words around it. `created`: ms since the epoch.
     """
 
     message_id: str
@@ -39,16 +39,16 @@ class TextMatch(Wire):
 
 
 class TextMatches(Wire):
-    """The occurrences, oldest first. `complete`: nothing was left out to be quick."""
+    """The occurrences, oldest first. `complete`: the search did not stop early."""
 
     found: list[TextMatch]
     complete: bool
 
 
 class ModelUse(Wire):
-    """What a session and its subagents have used of one model (`provider/model`); `cost` in dollars.
+    """The use of one model (`provider/model`) by a session and its subagents; `cost` in dollars.
 
-    `is_priced`: False where no price of the model is known, so that `cost` says nothing.
+    `is_priced`: False if the model's price is unknown, so that `cost` means nothing.
     """
 
     model: str
@@ -59,7 +59,7 @@ class ModelUse(Wire):
 
 
 class SubagentUse(Wire):
-    """What one subagent has used, with those below it."""
+    """The use of one subagent, including its own subagents."""
 
     session_id: str
     title: str
@@ -69,7 +69,7 @@ class SubagentUse(Wire):
 
 
 class SessionCost(Wire):
-    """What a session has used, its subagents with it: in all, by model, and each subagent."""
+    """The use of a session including its subagents: in all, by model, and by subagent."""
 
     tokens: Tokens
     cost: float
@@ -99,7 +99,7 @@ ContextGroup = Literal["system prompt", "instructions", "tools", "MCP", "convers
 
 
 class ContextPart(Wire):
-    """What takes room in the window of a model, about; `tokens` are estimated from the text."""
+    """A part of the context window that is in use; `tokens` are estimated from the text."""
 
     group: ContextGroup
     name: str
@@ -107,7 +107,7 @@ class ContextPart(Wire):
 
 
 class SessionContext(Wire):
-    """What the next request of a session holds, by part.
+    """The contents of a session's next request, by part.
 
     `window`: tokens that the model takes, 0: unknown. `used`: of the last request with its answer; `is_counted`: as the
     service counted them, to which the parts are scaled. `compacts_at`: tokens from which on a summary takes the place
@@ -124,14 +124,14 @@ class SessionContext(Wire):
 
 
 class PermissionQuery(Wire):
-    """Asks for what counts in a session; without one, in a new session of an agent."""
+    """Asks for the permissions in force in a session; without one, in a new session of an agent."""
 
     session_id: str | None = None
     agent: str | None = None
 
 
 class RuleInForce(Wire):
-    """A rule, and where it is written. `list`: the rules of a list are read as one, and each list must allow a call."""
+    """A rule, and where it is written. `list`: rules of one list are applied together; each list must allow a call."""
 
     permission: str
     pattern: str
@@ -141,7 +141,7 @@ class RuleInForce(Wire):
 
 
 class PermissionsInForce(Wire):
-    """The rules that count, of which the last that matches decides; what was always allowed; the latest decisions."""
+    """The rules in force (the last that matches decides), the "always" grants, and the latest decisions."""
 
     profile: Profile
     agent: str
@@ -151,17 +151,17 @@ class PermissionsInForce(Wire):
 
 
 SessionStanding = Literal["waits", "running", "failed", "interrupted", "finished", "new"]
-"""How a session stands: it waits for the user, a turn runs, or how its last turn ended."""
+"""The state of a session: it waits for the user, a turn runs, or how its last turn ended."""
 
 
 class SessionOverviewQuery(Wire):
-    """Asks how the sessions of all projects on this machine stand; `limit`: at most so many of each project."""
+    """Asks for the states of the sessions of all projects on this machine; `limit`: for each project."""
 
     limit: Count = 1000
 
 
 class SessionOverview(Wire):
-    """A session, and how it stands. `detail`: what it asks, or why it failed. `updated` in ms since 1970."""
+    """A session and its state. `detail`: what it asks, or why it failed. `updated` in ms since the epoch."""
 
     id: str
     title: str
@@ -174,7 +174,7 @@ class SessionOverview(Wire):
 
 
 class StoppedSession(Wire):
-    """A session that was worked on."""
+    """A session whose turn was running."""
 
     id: str
     title: str
@@ -182,13 +182,13 @@ class StoppedSession(Wire):
 
 
 class StoppedSessions(Wire):
-    """What has stopped, and what was still being worked on some seconds later."""
+    """The sessions that have stopped, and those (`left`) whose turns still ran some seconds later."""
 
     stopped: list[StoppedSession]
     left: list[StoppedSession]
 
 
 class RevokeGrant(Wire):
-    """Takes an answer "always" back, by its id."""
+    """Revokes an "always" grant, by its id."""
 
     grant_id: str

@@ -19,10 +19,10 @@ class SessionId(Wire):
 
 
 class ListSessions(Wire):
-    """Newest change first, only sessions of this project.
+    """Lists sessions of this project, newest change first.
 
     `path`: those at or below this directory of the work tree, "" for all; `scope="project"`: all. Else `directory`:
-    those of exactly that directory; the top of a repository's work tree stands for all. `start`: changed at or after
+    those of exactly that directory; the top of a repository's work tree means all. `start`: changed at or after
     (ms since the epoch); `search`: in the title; `roots`: no child sessions.
     """
 
@@ -36,13 +36,13 @@ class ListSessions(Wire):
 
 
 class ArchiveTime(Wire):
-    """When a session was put away (ms since the epoch); absent: it is not."""
+    """When a session was archived (ms since the epoch); absent: it is not."""
 
     archived: Natural | None = None
 
 
 class UpdateSession(Wire):
-    """Changes what is given. `permission` takes the place of the session's rules."""
+    """Changes the given fields. `permission` replaces the session's rules."""
 
     session_id: str
     title: str | None = None
@@ -101,7 +101,7 @@ class PartId(Wire):
 
 
 class UpdatePart(Wire):
-    """Puts a whole part in the place of the one with its id."""
+    """Replaces the part with the same id."""
 
     session_id: str
     message_id: str
@@ -117,7 +117,7 @@ class ForkSession(Wire):
 
 
 class SearchSessions(Wire):
-    """Looks for a text in this project's titles, prompts and answers; case does not matter.
+    """Searches this project's titles, prompts and answers for a text, ignoring case.
 
     Outside of repositories, a directory is its own project.
     """
@@ -137,7 +137,7 @@ class Excerpt(Wire):
 
 
 class SessionHit(Wire):
-    """A session in which a text was found: in its title, in what was said, or both."""
+    """A session in which a text was found: in its title, in its messages, or both."""
 
     session: Session
     in_title: bool
@@ -145,7 +145,7 @@ class SessionHit(Wire):
 
 
 class SearchResult(Wire):
-    """Hits, newest change first. Not `complete`: there are more, or the time was over."""
+    """Hits, newest change first. Not `complete`: there are more, or time ran out."""
 
     hits: list[SessionHit]
     complete: bool
@@ -179,7 +179,7 @@ class NamedFigures(Wire):
 
 
 class BudgetUse(Wire):
-    """A budget of the configuration: its key below `budget`, and the dollars that it allows and that were spent."""
+    """A budget of the configuration: its key below `budget`, its limit, and what was spent, in dollars."""
 
     name: str
     limit: float
@@ -214,7 +214,7 @@ class ImportSession(Wire):
 
 
 class ImportedSession(Wire):
-    """The session that was made; `notes` tell what could not be taken over."""
+    """The session that was made; `notes` say what could not be imported."""
 
     session: Session
     messages: int
@@ -222,7 +222,7 @@ class ImportedSession(Wire):
 
 
 class CreateSession(Wire):
-    """Makes a session; everything may be left out."""
+    """Creates a session; all fields are optional."""
 
     parent_id: str | None = None
     title: str | None = None
@@ -235,7 +235,7 @@ class CreateSession(Wire):
 class RevertSession(Wire):
     """Takes a session back to before a message, or to before the step that holds a part of it.
 
-    `dry_run`: only tell what would become of the files.
+    `dry_run`: only report what would happen to the files.
     """
 
     session_id: str
@@ -245,13 +245,13 @@ class RevertSession(Wire):
 
 
 class UnrevertSession(SessionId):
-    """Takes a reverted session forward again, with its files. `dry_run` as in RevertSession."""
+    """Restores a reverted session with its files. `dry_run` as in RevertSession."""
 
     dry_run: bool = False
 
 
 class FileConflict(Wire):
-    """A file (relative to the work tree) that was left as it is, and why."""
+    """A file (relative to the work tree) that was not touched, and why."""
 
     path: str
     reason: str
@@ -266,7 +266,7 @@ class FileDone(Wire):
 
 
 class FilesOutcome(Wire):
-    """What became of the files: put back, already as wanted, left alone. `done`: what that was for those put back."""
+    """What happened to the files: restored, already as they should be, not touched. `done`: how each was restored."""
 
     restored: list[str]
     unchanged: list[str]
@@ -275,9 +275,9 @@ class FilesOutcome(Wire):
 
 
 class UndoFiles(SessionId):
-    """Takes back what the last turn did to some files (paths, seen from the session's directory); folders too.
+    """Undoes what the last turn did to some files or folders (paths relative to the session's directory).
 
-    The conversation stays. `redo`: does it again. `dry_run`: only tells what would become of the files.
+    The conversation stays. `redo`: does it again. `dry_run`: only reports what would happen to the files.
     """
 
     files: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -286,13 +286,13 @@ class UndoFiles(SessionId):
 
 
 class UndoneFiles(Wire):
-    """The prompt of the turn that it was about (absent: there is nothing to do), and what became of the files."""
+    """The prompt of the turn that was undone (absent: there is nothing to undo), and what happened to the files."""
 
     outcome: FilesOutcome
     message_id: str | None = None
 
 
 class RevertedSession(Session):
-    """The session, and (ours, not the reference's) what became of its files. Only ever an answer; never stored."""
+    """The session, and (ours, not the reference's) what happened to its files. Only an answer; never stored."""
 
     outcome: FilesOutcome | None = None

@@ -7,7 +7,7 @@ from codeloop.schema.wire import Count, Wire
 
 
 class PublishTui(Wire):
-    """Sends one of the events that a terminal UI obeys; `event` is the whole body."""
+    """Sends one of the events that tell a terminal UI to do something; `event` is the whole body."""
 
     event: TuiEvent
 

@@ -1,4 +1,4 @@
-"""Further work trees of a project's repository: made, listed, compared, merged, set back, removed."""
+"""Requests and answers about further work trees of a project's repository."""
 
 from typing import Literal
 
@@ -7,9 +7,9 @@ from codeloop.schema.wire import Wire
 
 
 class CreateWorktree(Wire):
-    """Makes a work tree with a branch of its own, from the commit that is checked out.
+    """Creates a work tree with a branch of its own, from the commit that is checked out.
 
-    `name`: becomes the folder's and the branch's, made short; `startCommand`: a shell line that is run there, after
+    `name`: becomes the folder's and the branch's name, shortened; `startCommand`: a shell line that is run there, after
     the project's own start command. The answer comes when both have ended.
     Ours: `base`, a branch or commit to begin from; `sparse`, the only folders that are checked out.
     """
@@ -37,9 +37,9 @@ class ResetWorktree(Wire):
 
 
 class CreateProjectCopy(Wire):
-    """Makes a work tree without a branch in a folder that is named; `strategy` is `git_worktree`.
+    """Creates a work tree without a branch, in the folder that the client names; `strategy` is `git_worktree`.
 
-    `directory`: an absolute path; `name`: of a new folder in it, else two words.
+    `directory`: an absolute path; `name`: of a new folder in it; if left out, two words.
     """
 
     project_id: str
@@ -49,7 +49,7 @@ class CreateProjectCopy(Wire):
 
 
 class ProjectCopy(Wire):
-    """The folder of a copy that was made."""
+    """The folder of a new copy."""
 
     directory: str
 
@@ -63,13 +63,13 @@ class RemoveProjectCopy(Wire):
 
 
 class RefreshProjectCopies(Wire):
-    """Looks for copies of a project; they are looked for at each request anyway."""
+    """Looks for copies of a project; every request does that anyway."""
 
     project_id: str
 
 
 class GenerateCopyName(Wire):
-    """Asks for a short name of a copy, from words that tell what it is for."""
+    """Asks for a short name of a copy, from a text that tells what it is for."""
 
     project_id: str
     context: str | None = None
@@ -82,9 +82,9 @@ class CopyName(Wire):
 
 
 class WorktreeOverview(Wire):
-    """A work tree that was made for the project, and what in it is nowhere else.
+    """A work tree that was created for the project, and what it holds that is nowhere else.
 
-    `state`: `unfinished` is one whose making was cut off, `removing` one whose removal was; `gone`: its folder is
+    `state`: `unfinished` is one whose creation was cut off, `removing` one whose removal was; `gone`: its folder is
     missing. `base`: the branch that it was made from, else the commit. `changed`: files that differ from its last
     commit, by path. `ahead`, `behind`: commits that its branch has and its base has not, and the reverse.
     `unmerged`: commits that no other branch, tag or remote has. `running`: ids of sessions in which a turn runs.
@@ -105,7 +105,7 @@ class WorktreeOverview(Wire):
 
 
 class WorktreeName(Wire):
-    """Names a work tree by its name, its branch or its folder."""
+    """Identifies a work tree by its name, its branch or its folder."""
 
     name: str
 
@@ -138,7 +138,7 @@ class MergeConflict(Wire):
 
 
 class WorktreeMerge(Wire):
-    """What came of a merge or a rebase. `commit`: where the branch `into` is now; None: conflicts, nothing changed."""
+    """The result of a merge or a rebase. `commit`: where the branch `into` is now; None: conflicts, nothing changed."""
 
     into: str
     commit: str | None = None

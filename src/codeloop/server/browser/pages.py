@@ -53,10 +53,10 @@ HEADERS = {
 
 
 class PageFile(Struct, frozen=True):
-    """A file of the page, as it is and packed by gzip."""
+    """A file of the page, plain and compressed by gzip."""
 
     body: bytes
-    packed: bytes
+    gzip_body: bytes
     etag: str
     kind: str
 
@@ -101,7 +101,7 @@ def _send_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
             return Response(status_code=304, headers=headers)
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(file.body, media_type=file.kind, headers=headers)
-        return Response(file.packed, media_type=file.kind, headers=headers | {"content-encoding": "gzip"})
+        return Response(file.gzip_body, media_type=file.kind, headers=headers | {"content-encoding": "gzip"})
 
     return send_file
 

@@ -14,7 +14,7 @@ from codeloop.schema.bounds.browser import BROWSER_LINK, BROWSER_LINKS, BROWSER_
 class BrowserSession(Struct, frozen=True):
     """A browser's session: `cookie` (HttpOnly) and `key`, which the page sends with each request.
 
-    Cookies of one host are sent to every port of it, so a cookie alone lets nobody in; a key alone neither.
+    Browsers send a host's cookies to all of its ports, so neither the cookie nor the key is enough alone.
     """
 
     cookie: str
@@ -43,7 +43,7 @@ class BrowserSessions:
         return token
 
     def use_link(self, token: str) -> bool:
-        """Say whether a link is good; it is not any more afterwards."""
+        """Return whether a link is valid; it can be used only once."""
         return self._links.pop(token, 0.0) > time.monotonic()
 
     def create_session(self, host: str) -> BrowserSession:
@@ -53,7 +53,7 @@ class BrowserSessions:
         return BrowserSession(f"{claim}.{self._sign('cookie', claim, host)}", self._sign("key", claim, host))
 
     def is_valid(self, cookies: str, key: str, host: str) -> bool:
-        """Say whether the Cookie header and the key of a request belong to one session for this host."""
+        """Return whether the Cookie header and the key of a request belong to one session for this host."""
         try:
             cookie = SimpleCookie(cookies).get(self.cookie_name)
         except CookieError:

@@ -22,15 +22,15 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.events.cursor import Position, format_cursor
-from codeloop.server.events.subscriber import Reader, frame, wrap_event
+from codeloop.server.events.reader import Reader, frame, wrap_event
 from codeloop.store.followers import read_range
 from codeloop.store.store import Store
 
 log = logging.getLogger("codeloop.server")
 
 _encode = msgspec.json.Encoder().encode
-_TURN = 500
-"""How many events are passed on before other tasks run."""
+_YIELD_EVERY = 500
+"""Events that are passed on before other tasks get to run."""
 
 
 class Source:
@@ -43,7 +43,7 @@ class Source:
 
 
 class Directories:
-    """Knows the directory of an event: that of its session."""
+    """Finds the directory of an event: that of its session, which is cached."""
 
     def __init__(self) -> None:
         self._directories: dict[str, str] = {}
@@ -89,9 +89,9 @@ class Hub:
         self._sources: dict[str, Source] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._start_position: Position = {}
-        """Where each project stood when this process first opened it."""
+        """The last event of each project when this process first opened it."""
         self._directories = Directories()
-        self._disposed = ""
+        self._disposal_id = ""
         self._is_closed = False
         app.stores.subscribe(self._on_open)
         app.keep_open_while(self.is_watched)
@@ -104,7 +104,7 @@ class Hub:
     def enter(self, reader: Reader, position: Position | None, *, is_lost: bool = False) -> None:
         """Add a reader, which gets all events from now on.
 
-        `position`: what it has seen; None: it begins with now. `is_lost`: it has seen something, nobody knows what.
+        `position`: the last events that it has seen; None: it starts now. `is_lost`: what it sent is no position.
         Raises StoreError.
         """
         self._readers.add(reader)
@@ -119,7 +119,7 @@ class Hub:
                 position = self._position_of(reader)
             reader.at = position
             ahead = self._find_source_ahead(reader)
-            reader.add(ServerConnected(), reader.place(reader.at))
+            reader.add(ServerConnected(), reader.format_position(reader.at))
             if reason:
                 self._resync(reader, reason)
             reader.is_live = ahead is None
@@ -151,7 +151,7 @@ class Hub:
         beating = asyncio.create_task(reader.beat(self.heartbeat))
         try:
             yield await reader.take()
-            # What is handed to a live reader waits for it: it is not read again from the store.
+            # Events for a live reader go to its queue, so that they are not read from the store again.
             while not reader.is_live and (source := self._find_source_ahead(reader)):
                 async for chunk in self._replay(reader, source):
                     yield chunk
@@ -168,14 +168,14 @@ class Hub:
         return {project: source.seq for project, source in self._sources.items() if reader.follows(project)}
 
     def _find_source_ahead(self, reader: Reader) -> Source | None:
-        """Return a source that has gone on since the reader was there; one it knows nothing of is new to it."""
+        """Return a source with events after the reader's position; in a project that is new to it, since our start."""
         for project, source in self._sources.items():
             if reader.follows(project) and reader.at.setdefault(project, self._start_position[project]) < source.seq:
                 return source
         return None
 
     def _open_position(self, position: Position) -> str:
-        """Open what a position names; return the reason why nobody can go on from there, or an empty text."""
+        """Open the projects of a position; return why a reader can't continue from it, or an empty text."""
         for project, seq in position.items():
             if project not in self._sources:
                 self._open(project)
@@ -188,7 +188,7 @@ class Hub:
         path = find_paths(self._app.startup.environment).project(project) / "codeloop.db"
         if path.exists():
             stores = self._app.stores
-            stores.release(stores.open(path))  # it is followed by now, which keeps it open
+            stores.release(stores.open(path))  # by now it is followed, which keeps it open
 
     async def _replay(self, reader: Reader, source: Source) -> AsyncGenerator[bytes, None]:
         """Yield the events that a source has stored since the reader's position, in chunks."""
@@ -204,7 +204,7 @@ class Hub:
                 data = _encode(event.event)
                 if reader.directory is None:
                     data = wrap_event(directory, project, data)
-                frames.append(frame(data, reader.place(reader.at)))
+                frames.append(frame(data, reader.format_position(reader.at)))
                 size += len(frames[-1])
                 if size > SERVER_STREAM_CHUNK.value:
                     yield b"".join(frames)
@@ -217,9 +217,9 @@ class Hub:
             yield b"".join(frames)
 
     def _resync(self, reader: Reader, reason: str) -> None:
-        """Have a reader read the state again; it continues from now."""
+        """Tell a reader to read the state again; it continues from now."""
         reader.at = self._position_of(reader)
-        reader.add(ServerResync(properties=Resync(reason=reason)), reader.place(reader.at))
+        reader.add(ServerResync(properties=Resync(reason=reason)), reader.format_position(reader.at))
 
     # What happens
 
@@ -245,7 +245,7 @@ class Hub:
         task.add_done_callback(lambda _: self._on_end(source, task))
 
     def _on_end(self, source: Source, task: asyncio.Task[None]) -> None:
-        """Let go of a store. Where following it failed, its readers are ended, and come again."""
+        """Release a store. If following it failed, end its readers, whose clients then connect again."""
         self._tasks.discard(task)
         self._app.stores.release(source.store)
         if task.cancelled():
@@ -265,7 +265,7 @@ class Hub:
                     async for event in events:
                         self._deliver(source, event)
                         count += 1
-                        if count % _TURN == 0:
+                        if count % _YIELD_EVERY == 0:
                             await asyncio.sleep(0)
             except GapError as error:
                 source.seq = source.store.last_seq()
@@ -284,28 +284,28 @@ class Hub:
         except UnicodeEncodeError:
             log.warning("An event whose text is not Unicode was left out: %s", type(event).__name__)
             return
-        own = full_frame = b""  # made for the first who wants it: a delta is seldom read in both ways
-        is_told = self._is_told(event)
+        own_frame = full_frame = b""  # made when first needed, since an event is seldom read in both forms
+        is_repetition = self._is_repetition(event)
         for reader in self._readers:
             if not reader.is_live or (seq is not None and reader.at.get(source.project, 0) >= seq):
                 continue
             if reader.directory is None:
-                if not is_told:
+                if not is_repetition:
                     if not full_frame:
                         where = "global" if isinstance(event, ProjectUpdated) else directory
                         position = None if seq is None else self._cursor_of_all()
                         full_frame = frame(wrap_event(where, source.project, data), position)
                     reader.put(full_frame)
             elif reader.directory == directory:
-                own = own or frame(data, None if seq is None else str(seq))
-                reader.put(own)
+                own_frame = own_frame or frame(data, None if seq is None else str(seq))
+                reader.put(own_frame)
 
     def _cursor_of_all(self) -> str:
         return format_cursor({project: source.seq for project, source in self._sources.items()})
 
-    def _is_told(self, event: Event) -> bool:
-        """Return whether the readers of all directories have this already: each directory is told it."""
+    def _is_repetition(self, event: Event) -> bool:
+        """Return whether readers of all directories have this event already, since every directory publishes it."""
         if not isinstance(event, GlobalDisposed):
             return False
-        before, self._disposed = self._disposed, event.id
+        before, self._disposal_id = self._disposal_id, event.id
         return before == event.id

@@ -14,9 +14,9 @@ from starlette.types import Receive, Scope, Send
 from codeloop.app.app import App
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SERVER_HEARTBEAT_LEAST, SERVER_STREAM_END, SERVER_STREAMS
-from codeloop.server.events.cursor import Position, read, read_one
+from codeloop.server.events.cursor import Position, parse_cursor, parse_sequence_number
 from codeloop.server.events.hub import Hub
-from codeloop.server.events.subscriber import Reader
+from codeloop.server.events.reader import Reader
 from codeloop.server.http_protocol import CUT
 from codeloop.server.requests import BadArguments, directory_of
 from codeloop.server.responses import refusal
@@ -38,9 +38,9 @@ _AGAIN = "5"
 
 
 class EventStream(Response):
-    """The answer that goes on until its client leaves or its reader is ended. The reader has entered the hub.
+    """The answer that lasts until its client leaves or its reader is ended. The reader has entered the hub.
 
-    `translate`: puts whole frames into another form.
+    `translate`: converts complete frames into another form.
     """
 
     def __init__(self, hub: Hub, reader: Reader, beat: float | None, translate: Translate | None = None) -> None:
@@ -51,7 +51,7 @@ class EventStream(Response):
         self._translate = translate or bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Write until one of the two ends it."""
+        """Write until the client leaves or the hub ends the stream."""
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await self._stream(scope, receive, send)
@@ -62,7 +62,7 @@ class EventStream(Response):
         writing = asyncio.create_task(self._write(send))
         leaving = asyncio.create_task(_wait_disconnect(receive))
         try:
-            await asyncio.wait((writing, leaving, self._reader.ended), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((writing, leaving, self._reader.end_signal), return_when=asyncio.FIRST_COMPLETED)
             if writing.done() and writing.exception() is not None:
                 log.error("An event stream has ended.", exc_info=writing.exception())
             self._hub.remove(self._reader)
@@ -119,26 +119,26 @@ def streams(app: App, hub: Hub) -> list[BaseRoute]:
         return _open_stream(request, hub, None, None, translate)
 
     return [
-        Route("/event", _refusing(directory)),
-        Route("/global/event", _refusing(everywhere)),
-        Route("/api/event", _refusing(preview)),
+        Route("/event", _with_error_responses(directory)),
+        Route("/global/event", _with_error_responses(everywhere)),
+        Route("/api/event", _with_error_responses(preview)),
     ]
 
 
-def _refusing(endpoint: Endpoint) -> Endpoint:
-    async def refusing(request: Request) -> Response:
+def _with_error_responses(endpoint: Endpoint) -> Endpoint:
+    async def respond(request: Request) -> Response:
         try:
             return await endpoint(request)
         except (CodeloopError, BadArguments) as error:
             return refusal(error)
 
-    return refusing
+    return respond
 
 
 def _open_stream(
     request: Request, hub: Hub, directory: str | None, project: str | None, translate: Translate | None = None
 ) -> Response:
-    """Open a stream where the request says: after its `Last-Event-ID`, else its `after`, else from now on."""
+    """Open a stream after the request's `Last-Event-ID`, else after its `after`, else from now on."""
     last_event_id = request.headers.get("last-event-id")
     text = last_event_id or request.query_params.get("after")
     position = _position(text, project) if text else None
@@ -156,11 +156,11 @@ def _open_stream(
     return EventStream(hub, reader, beat, translate)
 
 
-def _beat(requested: str) -> float | None:
+def _beat(text: str) -> float | None:
     """Return the seconds between two heartbeats that a client asks for in ms; None: it does not."""
-    is_number = requested.isascii() and requested.isdigit() and len(requested) < 10
-    return max(int(requested), SERVER_HEARTBEAT_LEAST.value) / 1000 if is_number else None
+    is_number = text.isascii() and text.isdigit() and len(text) < 10
+    return max(int(text), SERVER_HEARTBEAT_LEAST.value) / 1000 if is_number else None
 
 
 def _position(text: str, project: str | None) -> Position | None:
-    return read(text) if project is None else read_one(text, project)
+    return parse_cursor(text) if project is None else parse_sequence_number(text, project)

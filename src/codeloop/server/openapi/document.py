@@ -12,7 +12,7 @@ from codeloop import __version__
 from codeloop.schema.operation import AnyOperation
 from codeloop.server.openapi.errors import ERRORS, RESPONSES, failures
 from codeloop.server.openapi.schemas import Schema, make_shapes, reference
-from codeloop.server.operations import PREVIEW, SERVED, TEXTS
+from codeloop.server.operations import ALL_OPERATIONS, PREVIEW, TEXTS
 from codeloop.server.preview.operations import LISTS, WRAPS
 
 _ABOUT = "An open coding agent: its sessions, files, permissions and terminals over HTTP. Events come as a stream."
@@ -77,14 +77,14 @@ DOCUMENT = Route("/doc", _document, methods=["GET"], name="doc")
 
 @functools.cache
 def document() -> bytes:
-    """Return the document as JSON; made when it is first asked for."""
-    shape_table = make_shapes([row.takes for row in SERVED], [row.gives for row in SERVED])
-    takes = {row.takes.__name__ for row in SERVED}
+    """Return the document as JSON; it is made when it is first requested."""
+    shape_table = make_shapes([row.takes for row in ALL_OPERATIONS], [row.gives for row in ALL_OPERATIONS])
+    takes = {row.takes.__name__ for row in ALL_OPERATIONS}
     components = {name: schema for name, schema in shape_table.components.items() if name not in takes}
     paths: dict[str, Schema] = {}
-    for row, result_schema in zip(SERVED, shape_table.given, strict=True):
-        taken = shape_table.components[row.takes.__name__]
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, taken, result_schema)
+    for row, result_schema in zip(ALL_OPERATIONS, shape_table.answer_schemas, strict=True):
+        request_schemas = shape_table.components[row.takes.__name__]
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, request_schemas, result_schema)
     for path, operation in _streams().items():
         paths.setdefault(path, {})["get"] = operation
     document_schema: Schema = {
@@ -106,24 +106,26 @@ def _operation(row: AnyOperation, takes: Schema, gives: Schema) -> Schema:
     """Return one operation: its fields come from the path, then from the body or else the query."""
     in_path = re.findall(r"\{(\w+)\}", row.path)
     fields: dict[str, Schema] = takes.get("properties", {})
-    needed: list[str] = takes.get("required", [])
-    others = {name: schema for name, schema in fields.items() if name not in in_path}
+    required_names: list[str] = takes.get("required", [])
+    other_fields = {name: schema for name, schema in fields.items() if name not in in_path}
     parameters = [_parameter(name, "path", fields[name], required=True) for name in in_path]
     if row.path.endswith("/connect-token"):
         parameters.append(_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True))
     operation = _describe_operation(row.id, takes["description"])
     if not row.takes_body:
-        parameters += [_parameter(name, "query", schema, required=name in needed) for name, schema in others.items()]
+        parameters += [
+            _parameter(name, "query", schema, required=name in required_names) for name, schema in other_fields.items()
+        ]
     elif row.body is not None:
-        (body,) = others.values()
+        (body,) = other_fields.values()
         operation["requestBody"] = _json_body(body, required=body != {"type": "object"})
-    elif others:
-        required = [name for name in needed if name in others]
-        body = {"type": "object", "properties": others, **({"required": required} if required else {})}
+    elif other_fields:
+        required = [name for name in required_names if name in other_fields]
+        body = {"type": "object", "properties": other_fields, **({"required": required} if required else {})}
         operation["requestBody"] = _json_body(body, required=bool(required))
     return operation | {
-        "parameters": parameters + _place(row, others),
-        "responses": _answer(row, gives) | failures(row.path, row.method, names_things=bool(others)),
+        "parameters": parameters + _project_parameters(row, other_fields),
+        "responses": _answer(row, gives) | failures(row.path, row.method, names_things=bool(other_fields)),
     }
 
 
@@ -143,7 +145,7 @@ def _answer(row: AnyOperation, schema: Schema) -> Schema:
 
 
 def _wrap(name: str, schema: Schema) -> Schema:
-    """Return the schema of a preview's answer as a whole."""
+    """Return the schema of a preview's full answer."""
     data: Schema = {"type": "array", "items": schema} if name in LISTS else schema
     match WRAPS[name]:
         case "data":
@@ -157,17 +159,17 @@ def _wrap(name: str, schema: Schema) -> Schema:
 
 def _streams() -> dict[str, Schema]:
     """Describe the routes that are not in the table, all GET: streams of events and terminals, by path."""
-    resumed = [_reference("parameters", "lastEventID"), _parameter("after", "query", _STRING, required=False)]
+    resume = [_reference("parameters", "lastEventID"), _parameter("after", "query", _STRING, required=False)]
     schemas = [_reference("parameters", name) for name in ("directory", "workspace")]
     pty = [_parameter("ptyID", "path", _STRING, required=True)]
     pty += [_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")]
     return {
         "/event": _describe_operation("event.subscribe", "Events of one directory, as they happen.")
-        | {"parameters": resumed + schemas, "responses": _stream("Event") | failures("/event", "GET")},
+        | {"parameters": resume + schemas, "responses": _stream("Event") | failures("/event", "GET")},
         "/global/event": _describe_operation("global.event", "Events of every directory, as they happen.")
-        | {"parameters": resumed, "responses": _stream("GlobalEvent") | failures("/global/event", "GET")},
+        | {"parameters": resume, "responses": _stream("GlobalEvent") | failures("/global/event", "GET")},
         "/api/event": _describe_operation("v2.event.subscribe", "Preview: events of every directory, as they happen.")
-        | {"parameters": resumed, "responses": _stream("PreviewEvent") | failures("/event", "GET")},
+        | {"parameters": resume, "responses": _stream("PreviewEvent") | failures("/event", "GET")},
         "/api/pty/{ptyID}/connect": _describe_operation(
             "v2.pty.connect", "Preview: a WebSocket to a terminal, as /pty/{ptyID}/connect."
         )
@@ -204,7 +206,7 @@ def _parameter(name: str, location: str, schema: Schema, *, required: bool) -> S
     return {"name": name, "in": location, "required": required, "schema": schema}
 
 
-def _place(row: AnyOperation, fields: Schema) -> list[Schema]:
+def _project_parameters(row: AnyOperation, fields: Schema) -> list[Schema]:
     """Return the parameters that choose the project."""
     if row.scope == "process":
         return []

@@ -17,7 +17,7 @@ def _define_error(name: str, **more: Schema) -> Schema:
     return _object(name={"const": name}, data=data | {"properties": data["properties"] | more})
 
 
-def _define_tagged(tag: str, *fields: str) -> Schema:
+def _define_tagged_error(tag: str, *fields: str) -> Schema:
     return _object(_tag={"const": tag}, message=_STRING, **dict.fromkeys(fields, _STRING))
 
 
@@ -28,25 +28,25 @@ ERRORS: dict[str, Schema] = {
     "BadRequestError": _define_error("BadRequest", kind={"type": "string", "enum": _KINDS}),
     "NotFoundError": _define_error("NotFoundError"),
     "Refused": _define_error("Refused"),
-    "SessionBusyError": _define_tagged("SessionBusyError", "sessionID"),
-    "PermissionNotFoundError": _define_tagged("PermissionNotFoundError", "requestID"),
-    "QuestionNotFoundError": _define_tagged("QuestionNotFoundError", "requestID"),
-    "PtyNotFoundError": _define_tagged("PtyNotFoundError", "ptyID"),
-    "PtyForbiddenError": _define_tagged("PtyForbiddenError"),
-    "McpServerNotFoundError": _define_tagged("McpServerNotFoundError", "name"),
-    "McpUnsupportedOAuthError": _define_tagged("McpUnsupportedOAuthError", "error"),
-    "ProjectNotFoundError": _define_tagged("ProjectNotFoundError", "projectID"),
+    "SessionBusyError": _define_tagged_error("SessionBusyError", "sessionID"),
+    "PermissionNotFoundError": _define_tagged_error("PermissionNotFoundError", "requestID"),
+    "QuestionNotFoundError": _define_tagged_error("QuestionNotFoundError", "requestID"),
+    "PtyNotFoundError": _define_tagged_error("PtyNotFoundError", "ptyID"),
+    "PtyForbiddenError": _define_tagged_error("PtyForbiddenError"),
+    "McpServerNotFoundError": _define_tagged_error("McpServerNotFoundError", "name"),
+    "McpUnsupportedOAuthError": _define_tagged_error("McpUnsupportedOAuthError", "error"),
+    "ProjectNotFoundError": _define_tagged_error("ProjectNotFoundError", "projectID"),
     "ProjectCopyError": _define_error("ProjectCopyError", forceRequired={"type": "boolean"}),
     "VcsApplyError": _define_error("VcsApplyError", reason={"type": "string", "enum": ["non-git", "not-clean"]}),
-    "InvalidRequestError": _define_tagged("InvalidRequestError"),
-    "SessionNotFoundError": _define_tagged("SessionNotFoundError", "sessionID"),
-    "MessageNotFoundError": _define_tagged("MessageNotFoundError", "sessionID", "messageID"),
-    "ProviderNotFoundError": _define_tagged("ProviderNotFoundError", "providerID"),
-    "ThingNotFoundError": _define_tagged("NotFoundError"),
-    "ConflictError": _define_tagged("ConflictError"),
-    "ForbiddenError": _define_tagged("ForbiddenError"),
-    "InvalidCursorError": _define_tagged("InvalidCursorError"),
-    "ServiceUnavailableError": _define_tagged("ServiceUnavailableError"),
+    "InvalidRequestError": _define_tagged_error("InvalidRequestError"),
+    "SessionNotFoundError": _define_tagged_error("SessionNotFoundError", "sessionID"),
+    "MessageNotFoundError": _define_tagged_error("MessageNotFoundError", "sessionID", "messageID"),
+    "ProviderNotFoundError": _define_tagged_error("ProviderNotFoundError", "providerID"),
+    "ThingNotFoundError": _define_tagged_error("NotFoundError"),
+    "ConflictError": _define_tagged_error("ConflictError"),
+    "ForbiddenError": _define_tagged_error("ForbiddenError"),
+    "InvalidCursorError": _define_tagged_error("InvalidCursorError"),
+    "ServiceUnavailableError": _define_tagged_error("ServiceUnavailableError"),
     "WorktreeError": _object(name={"type": "string", "enum": _WORKTREE}, data=_object(message=_STRING)),
 }
 """What errors hold; a stored message's own `UnknownError` is that of the status 500."""

@@ -18,8 +18,8 @@ Schema = dict[str, Any]
 
 _REF = "#/components/schemas/"
 
-_TAKEN = {"PathInfo": "Path", "ProjectInfo": "Project", "ProviderDetails": "Provider"}
-"""The contract's name of a struct where another class of ours has it."""
+_PUBLIC_NAMES = {"PathInfo": "Path", "ProjectInfo": "Project", "ProviderDetails": "Provider"}
+"""Our names of structs -> the contract's, where another class of ours has that name already."""
 
 _UNIONS: dict[str, Any] = {
     "Auth": OAuth | ApiAuth | WellKnownAuth,
@@ -39,8 +39,8 @@ _UNIONS: dict[str, Any] = {
 class Shapes(msgspec.Struct, frozen=True):
     """Schemas of what requests hold, of what answers hold (both in the order of their types), and all components."""
 
-    taken: list[Schema]
-    given: list[Schema]
+    request_schemas: list[Schema]
+    answer_schemas: list[Schema]
     components: dict[str, Schema]
 
 
@@ -51,9 +51,9 @@ def make_shapes(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
     in what requests hold, and in the components that they reach.
     """
     types = [*takes, *gives, *_UNIONS.values()]
-    schemas, found = msgspec.json.schema_components(types, ref_template="{name}")
+    schemas, definitions = msgspec.json.schema_components(types, ref_template="{name}")
     unions = dict(zip(_UNIONS, schemas[-len(_UNIONS) :], strict=True))
-    components = {**found, **unions}
+    components = {**definitions, **unions}
     reachable = _find_reachable(schemas[: len(takes)], components)
     reachable |= {name for name, schema in unions.items() if _members(schema) <= reachable}
     tidy = _SchemaNormalizer(
@@ -92,25 +92,25 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
 
     def normalise(self, node: Schema, *, null: bool) -> Schema:
         """Return a schema as it is, its inner ones in the document's form."""
-        kept_keys = {key: value for key, value in node.items() if key != "title" and value not in (None, [])}
-        for key, value in kept_keys.items():
+        result = {key: value for key, value in node.items() if key != "title" and value not in (None, [])}
+        for key, value in result.items():
             match key:
                 case "properties":
-                    kept_keys[key] = {name: self.schema(inner, null=null) for name, inner in value.items()}
+                    result[key] = {name: self.schema(inner, null=null) for name, inner in value.items()}
                 case "anyOf":
-                    kept_keys[key] = [self.schema(inner, null=null) for inner in value]
+                    result[key] = [self.schema(inner, null=null) for inner in value]
                 case "items" | "additionalProperties":
-                    kept_keys[key] = self.schema(value, null=null)
+                    result[key] = self.schema(value, null=null)
                 case "discriminator":
                     mapping = {tag: _REF + self.names[name] for tag, name in value["mapping"].items()}
-                    kept_keys[key] = {**value, "mapping": mapping}
+                    result[key] = {**value, "mapping": mapping}
                 case "enum" if all(isinstance(choice, str) for choice in value):
-                    kept_keys = {"type": "string", **kept_keys}
+                    result = {"type": "string", **result}
                 case "enum" if all(isinstance(choice, bool) for choice in value):
-                    kept_keys = {"type": "boolean", **kept_keys}  # generators of clients drop what has no type
+                    result = {"type": "boolean", **result}  # generators of clients drop what has no type
                 case _:
                     pass
-        return kept_keys
+        return result
 
 
 def _public(name: str, schema: Schema) -> str:
@@ -119,7 +119,7 @@ def _public(name: str, schema: Schema) -> str:
     fields = schema.get("properties", {})
     if "type" in fields and "properties" in fields:
         return "Event" + "".join(word.capitalize() for word in fields["type"]["enum"][0].split("."))
-    return _TAKEN.get(base, base)
+    return _PUBLIC_NAMES.get(base, base)
 
 
 def _members(schema: Schema) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""What the preview tells of a directory: agents, models, providers and their keys, commands, skills."""
+"""Handlers of the preview: agents, models, providers and their keys, commands, skills."""
 
 from typing import NoReturn
 
@@ -9,7 +9,7 @@ from codeloop.schema.api.providers import ApiAuth, ProviderDetails, ProviderId, 
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
 from codeloop.server.preview import arguments as takes
-from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, refuse_unoffered
+from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, make_refusal
 from codeloop.server.preview.translate import show_agent, show_command, show_model, show_provider
 
 _NO_ATTEMPTS = (
@@ -107,26 +107,26 @@ async def remove_credential(it: PreviewRequest, args: takes.CredentialId) -> Non
 @answers("v2.credential.update")
 async def label_credential(_it: PreviewRequest, _args: takes.LabelCredential) -> NoReturn:
     """Refuse."""
-    raise refuse_unoffered("Credentials have no labels: there is one for each provider.")
+    raise make_refusal("Credentials have no labels: there is one for each provider.")
 
 
 @answers("v2.integration.connect.oauth")
 async def connect_oauth(_it: PreviewRequest, _args: takes.ConnectOAuth) -> NoReturn:
     """Refuse."""
-    raise refuse_unoffered(_NO_ATTEMPTS)
+    raise make_refusal(_NO_ATTEMPTS)
 
 
 @answers("v2.integration.attempt.status")
 @answers("v2.integration.attempt.cancel")
 async def refuse_attempt(_it: PreviewRequest, _args: takes.AttemptId) -> NoReturn:
     """Refuse."""
-    raise refuse_unoffered(_NO_ATTEMPTS)
+    raise make_refusal(_NO_ATTEMPTS)
 
 
 @answers("v2.integration.attempt.complete")
 async def complete_attempt(_it: PreviewRequest, _args: takes.CompleteAttempt) -> NoReturn:
     """Refuse."""
-    raise refuse_unoffered(_NO_ATTEMPTS)
+    raise make_refusal(_NO_ATTEMPTS)
 
 
 def _integration(provider: ProviderDetails, connected: list[str]) -> JSON:

@@ -1,4 +1,4 @@
-"""The rows of the preview: what `/api/*` is asked for, and how its answers are wrapped."""
+"""The operations of the preview (`/api/*`), and how their answers are wrapped."""
 
 from typing import Any, Literal
 
@@ -7,7 +7,7 @@ from codeloop.schema.wire import JSON, Wire
 from codeloop.server.preview import arguments as takes
 
 Wrap = Literal["located", "data", "plain", "none"]
-"""How an answer stands: beside the location it is of, alone under `data`, as it is, or not at all (204)."""
+"""How an answer is wrapped: with its location, alone under `data`, not at all, or there is none (204)."""
 
 _SESSION = "/api/session/{sessionID}"
 _ROWS: tuple[tuple[Wrap, str, Any, str, type[Wire]], ...] = (
@@ -95,9 +95,9 @@ PREVIEW_OPERATIONS: tuple[AnyOperation, ...] = tuple(
     Operation(name, method, path, arguments, type(None) if wrap == "none" else JSON)
     for wrap, name, method, path, arguments in _ROWS
 )
-"""Every row of the preview; of two paths that fit, the one that stands first is meant."""
+"""Every row of the preview; of two paths that match a request, the first counts."""
 WRAPS: dict[str, Wrap] = {name: wrap for wrap, name, *_ in _ROWS}
-"""How the answer of each row stands, by its id."""
+"""How the answer of each row is wrapped, by its id."""
 LISTS = frozenset(
     row.id
     for row in PREVIEW_OPERATIONS

@@ -35,7 +35,7 @@ class PreviewRequest(Struct, frozen=True):
 
 
 class PreviewRefused(CodeloopError):
-    """A refusal in the words of version 2: its tag, its status and what it says besides."""
+    """A refusal in the form of version 2: its tag, its status and further data."""
 
     def __init__(self, tag: str, status: int, message: str, **data: str) -> None:
         super().__init__(message)
@@ -57,6 +57,6 @@ def answers_in(table: dict[str, Handler]) -> Callable[[str], Callable[[Handler],
     return answers
 
 
-def refuse_unoffered(message: str) -> PreviewRefused:
-    """Return the refusal of what is not done here."""
+def make_refusal(message: str) -> PreviewRefused:
+    """Make the refusal of something that is not supported here."""
     return PreviewRefused("InvalidRequestError", 400, message)

@@ -25,11 +25,11 @@ _TAGS: dict[Kind, tuple[str, int]] = {
     "SessionBusyError": ("ConflictError", 409),
     "PtyForbiddenError": ("ForbiddenError", 403),
 }
-"""Tag and status of the errors that version 2 names otherwise."""
+"""Tag and status of the errors that have another name in version 2."""
 
 
 def preview_routes(app: App, run: Run) -> list[BaseRoute]:
-    """Return a route for each row of the preview. `run` answers whatever happens, errors as the function says."""
+    """Return a route for each row of the preview. `run` turns results and errors into responses."""
     return [
         Route(row.path.replace("{path}", "{path:path}"), _endpoint(app, row, run), methods=[row.method], name=row.id)
         for row in PREVIEW_OPERATIONS
@@ -56,9 +56,9 @@ def _endpoint(app: App, row: AnyOperation, run: Run) -> Callable[[Request], Awai
 @cache
 def load_handlers() -> dict[str, Handler]:
     """Return the handlers by operation id; they are imported for the first request."""
-    from codeloop.server.preview import catalog, places, sessions
+    from codeloop.server.preview import catalog, sessions, workspace
 
-    return {**catalog.HANDLERS, **places.HANDLERS, **sessions.HANDLERS}
+    return {**catalog.HANDLERS, **sessions.HANDLERS, **workspace.HANDLERS}
 
 
 async def _wrap(preview_request: PreviewRequest, wrap: Wrap, result: Any) -> Response:
@@ -80,24 +80,24 @@ def _refuse(error: Exception) -> Response:
     """Return the response for an error, in the shapes of version 2."""
     match error:
         case PreviewRefused(tag=tag, status=status, data=data):
-            return _make_tagged(status, tag, str(error), **data)
+            return _make_tagged_error(status, tag, str(error), **data)
         case BadArguments(kind=kind):
-            return _make_tagged(400, "InvalidRequestError", str(error), kind=kind)
+            return _make_tagged_error(400, "InvalidRequestError", str(error), kind=kind)
         case TooLarge():
-            return _make_tagged(413, "InvalidRequestError", "The body is too large.", kind="Body")
+            return _make_tagged_error(413, "InvalidRequestError", "The body is too large.", kind="Body")
         case SessionNotFound(session_id=session_id):
-            return _make_tagged(404, "SessionNotFoundError", str(error), sessionID=session_id)
+            return _make_tagged_error(404, "SessionNotFoundError", str(error), sessionID=session_id)
         case OperationError(kind=kind) if kind in _TAGS:
             tag, status = _TAGS[kind]
-            return _make_tagged(status, tag, str(error))
+            return _make_tagged_error(status, tag, str(error))
         case OperationError():
             return refusal(error)
         case CodeloopError():
-            return _make_tagged(400, "InvalidRequestError", str(error))
+            return _make_tagged_error(400, "InvalidRequestError", str(error))
         case _:
             return refusal(error)
 
 
-def _make_tagged(status: int, tag: str, message: str, **more: str) -> Response:
+def _make_tagged_error(status: int, tag: str, message: str, **more: str) -> Response:
     body = {"_tag": tag, "message": message, **more}
     return Response(msgspec.json.encode(body), status, media_type="application/json")

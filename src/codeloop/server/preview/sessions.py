@@ -37,11 +37,11 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import CompactionPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.server.preview import arguments as takes
-from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, refuse_unoffered
+from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, make_refusal
 from codeloop.server.preview.translate import show_message, show_messages, show_session
 
-_EVERY = 10_000
-_LOOK = 0.05
+_ALL_SESSIONS = 10_000
+_POLL = 0.05
 T = TypeVar("T")
 
 
@@ -61,8 +61,8 @@ answers = answers_in(HANDLERS)
 @answers("v2.session.list")
 async def list_sessions(it: PreviewRequest, args: takes.ListPreviewSessions) -> JSON:
     """Return a page of the sessions of all projects."""
-    sessions = await it.call(operation.SESSION_EVERYTHING, ListAllSessions(limit=_EVERY))
-    wanted = [
+    sessions = await it.call(operation.SESSION_EVERYTHING, ListAllSessions(limit=_ALL_SESSIONS))
+    matching = [
         each
         for each in sessions
         if (args.project is None or each.project_id == args.project)
@@ -70,14 +70,14 @@ async def list_sessions(it: PreviewRequest, args: takes.ListPreviewSessions) -> 
         and (args.subpath is None or (each.path or "") == args.subpath)
         and (args.search is None or args.search.casefold() in each.title.casefold())
     ]
-    wanted.sort(key=lambda each: (each.time.created, each.id))
-    page, cursor = _page(wanted, [each.id for each in wanted], args.limit, args.order, args.cursor)
+    matching.sort(key=lambda each: (each.time.created, each.id))
+    page, cursor = _page(matching, [each.id for each in matching], args.limit, args.order, args.cursor)
     return {"data": [show_session(each) for each in page], "cursor": cursor}
 
 
 @answers("v2.session.create")
 async def create(it: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
-    """Make a session where it is asked for."""
+    """Create a session in the given location."""
     where = it if args.location is None else PreviewRequest(it.app, it.app.directory(args.location.directory))
     session = await where.call(operation.SESSION_CREATE, CreateSession(agent=args.agent, model=args.model))
     return show_session(session)
@@ -133,9 +133,9 @@ async def prompt(it: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
         await it.call(operation.PROMPT_ASYNC, prompt)
     else:
         await it.call(operation.PROMPT, prompt)
-    admitted = sum(1 for _ in project.store.conversation(args.session_id).entries)
+    count = sum(1 for _ in project.store.conversation(args.session_id).entries)
     return {
-        "admittedSeq": admitted,
+        "admittedSeq": count,
         "id": message_id,
         "sessionID": args.session_id,
         "prompt": msgspec.to_builtins(args.prompt),
@@ -146,10 +146,10 @@ async def prompt(it: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
 
 @answers("v2.session.compact")
 async def compact(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
-    """Put a summary in the place of the conversation, with the session's own model."""
+    """Replace the conversation by a summary, with the session's own model."""
     session = (await it.project(args.session_id)).store.session(args.session_id)
     if session.model is None:
-        raise refuse_unoffered("The session has no model yet: nothing was said in it.")
+        raise make_refusal("The session has no model yet: nothing was said in it.")
     summarize = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
     await it.call(operation.SUMMARIZE, summarize)
 
@@ -163,21 +163,21 @@ async def wait(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
     while project.runs.is_running(args.session_id):
         if time.monotonic() > end:
             raise PreviewRefused("ServiceUnavailableError", 503, "The turn still runs. Ask again.", service="wait")
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL)
 
 
 @answers("v2.session.revert.stage")
 async def stage_revert(it: PreviewRequest, args: takes.StageRevert) -> JSON:
-    """Take back what was said and done from a message on; it can be cleared or committed."""
+    """Revert messages and files from a message on; the revert can be cleared or committed."""
     if not args.files:
-        raise refuse_unoffered("What was said is taken back together with the files. Leave `files` out.")
+        raise make_refusal("What was said is taken back together with the files. Leave `files` out.")
     project = await it.project(args.session_id)
     if project.store.conversation(args.session_id).entry(args.message_id) is None:
         raise _no_message(args.session_id, args.message_id)
-    reverted = await it.call(
+    session = await it.call(
         operation.SESSION_REVERT, RevertSession(session_id=args.session_id, message_id=args.message_id)
     )
-    return {"messageID": args.message_id} if reverted.revert is None else msgspec.to_builtins(reverted.revert)
+    return {"messageID": args.message_id} if session.revert is None else msgspec.to_builtins(session.revert)
 
 
 @answers("v2.session.revert.clear")
@@ -188,14 +188,14 @@ async def clear_revert(it: PreviewRequest, args: takes.PreviewSessionId) -> None
 
 @answers("v2.session.revert.commit")
 async def commit_revert(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
-    """Make what was taken back final, as the next prompt would."""
+    """Make a revert final, as the next prompt would."""
     project = await it.project(args.session_id)
     project.store.session(args.session_id)
     project.runs.check_free(args.session_id)
     async with project.runs.lock(args.session_id):
-        discarded = discard_reverted(project.store, args.session_id)
-        if discarded:
-            project.store.append(*discarded)
+        events = discard_reverted(project.store, args.session_id)
+        if events:
+            project.store.append(*events)
 
 
 @answers("v2.session.context")
@@ -214,7 +214,7 @@ async def show_context(it: PreviewRequest, args: takes.PreviewSessionId) -> list
 async def refuse_history(it: PreviewRequest, args: takes.PreviewSessionId) -> NoReturn:
     """Refuse: events of version 2 are not stored."""
     (await it.project(args.session_id)).store.session(args.session_id)
-    raise refuse_unoffered("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
+    raise make_refusal("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
 
 
 @answers("v2.session.interrupt")

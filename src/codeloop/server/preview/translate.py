@@ -1,4 +1,4 @@
-"""Values of version 1 as version 2 shows them; pure."""
+"""Converts values of version 1 to those of version 2. Pure."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -70,13 +70,13 @@ def _show_prompt(info: UserMessage, parts: Iterable[Part]) -> JSON:
             reason = "auto" if part.auto else "manual"
             return {"id": info.id, "type": "compaction", "reason": reason, "summary": "", "recent": "", "time": time}
     texts = [part for part in parts if isinstance(part, TextPart)]
-    texts_shown = [part.text for part in texts if not part.synthetic]
-    if not texts_shown and texts:
+    visible_texts = [part.text for part in texts if not part.synthetic]
+    if not visible_texts and texts:
         text = "\n".join(part.text for part in texts)
         return {"id": info.id, "type": "synthetic", "sessionID": info.session_id, "text": text, "time": time}
     files = [_file(part) for part in parts if isinstance(part, FilePart)]
     agents = [{"name": part.name} for part in parts if isinstance(part, AgentPart)]
-    row = {"id": info.id, "type": "user", "text": "\n".join(texts_shown), "time": time}
+    row = {"id": info.id, "type": "user", "text": "\n".join(visible_texts), "time": time}
     return _present(**row, files=files or None, agents=agents or None)
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from codeloop.kit.jsonc import Document, JsoncError, is_object, parse
-from codeloop.kit.small_files import make_private, read_whole, write_atomically
+from codeloop.kit.small_files import make_private, read_bounded, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.render.canvas import DiffView
@@ -125,7 +125,7 @@ def unset_setting(file: Path, key: str) -> None:
 
 def _parse_file(file: Path) -> Document:
     try:
-        document = parse(read_whole(file, CONFIG_BYTES.value).decode() if file.exists() else "{}")
+        document = parse(read_bounded(file, CONFIG_BYTES.value).decode() if file.exists() else "{}")
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error} Correct it by hand.") from error
     except UnicodeDecodeError as error:
@@ -147,7 +147,7 @@ def _write(file: Path, text: str) -> None:
 
 def _read(file: Path, problems: list[str]) -> dict[str, Any]:
     try:
-        text = read_whole(file, CONFIG_BYTES.value).decode()
+        text = read_bounded(file, CONFIG_BYTES.value).decode()
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

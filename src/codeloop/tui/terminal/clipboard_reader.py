@@ -5,7 +5,7 @@ import os
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
 
-from codeloop.kit.processes import find_program, start_outside
+from codeloop.kit.processes import find_program, start_desktop_program
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 from codeloop.schema.limits import CLIENT_FILE
 
@@ -50,7 +50,7 @@ def can_read() -> bool:
 
 async def _run(command: tuple[str, ...]) -> bytes:
     try:
-        process = await start_outside(command, stdin=DEVNULL, output=PIPE)
+        process = await start_desktop_program(command, stdin=DEVNULL, output=PIPE)
     except OSError:
         return b""
     try:

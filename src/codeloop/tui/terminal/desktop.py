@@ -8,7 +8,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from codeloop.kit.processes import start_outside
+from codeloop.kit.processes import start_desktop_program
 from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 
@@ -73,7 +73,7 @@ async def write_clipboard(text: str, programs: list[tuple[str, ...]], after: flo
             continue
         data = text.encode("utf-16") if program[0] == "clip.exe" else text.encode()
         with suppress(OSError, TimeoutError):
-            process = await start_outside(program, stdin=PIPE, output=DEVNULL)
+            process = await start_desktop_program(program, stdin=PIPE, output=DEVNULL)
             async with timeout(PROMPT_CLIPBOARD.seconds):
                 await process.communicate(data)
             is_written = process.returncode == 0
@@ -98,7 +98,7 @@ def find_opener(link: str, environment: Environment, platform: str = sys.platfor
 async def open_link(program: tuple[str, ...]) -> bool:
     """Run the opener of a link, detached from this terminal; return whether it started."""
     try:
-        await start_outside(program, stdin=DEVNULL, output=DEVNULL, is_apart=True)
+        await start_desktop_program(program, stdin=DEVNULL, output=DEVNULL, is_apart=True)
     except OSError:
         return False
     return True

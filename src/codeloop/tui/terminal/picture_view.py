@@ -13,7 +13,7 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
-from codeloop.kit.processes import find_program, start_outside
+from codeloop.kit.processes import find_program, start_desktop_program
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import FilePart
 from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, describe_attachment, protocol_of
@@ -89,5 +89,5 @@ async def _open_elsewhere(part: FilePart, data: bytes) -> str:
     if opener is None or not has_screen or part.mime not in _SUFFIXES:
         return f"This terminal can't show pictures. A copy is at {name}."
     silent = asyncio.subprocess.DEVNULL
-    await start_outside((opener, name), stdin=silent, output=silent)
+    await start_desktop_program((opener, name), stdin=silent, output=silent)
     return ""

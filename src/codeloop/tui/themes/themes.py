@@ -8,7 +8,7 @@ from typing import Literal, cast
 import msgspec
 from textual.theme import Theme
 
-from codeloop.kit.small_files import read_whole
+from codeloop.kit.small_files import read_bounded
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.themes.theme import ColourTheme
@@ -95,7 +95,7 @@ def load(name: str, mode: Mode, folders: Iterable[Path] = ()) -> ColourTheme:
 
 def _read(file: Path, mode: Mode) -> ColourTheme:
     try:
-        data: object = msgspec.json.decode(read_whole(file, CONFIG_BYTES.value))
+        data: object = msgspec.json.decode(read_bounded(file, CONFIG_BYTES.value))
     except (OSError, ValueError) as error:
         raise ThemeError(f"The theme {file} can't be read: {error}.") from error
     table = cast("dict[str, object]", data) if isinstance(data, dict) else {}

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from codeloop.kit.diff import BoundedMatcher, changes
+from codeloop.kit.diff import BoundedMatcher, list_edits
 from codeloop.workspace.files.encoding import NormalizedText
 
 _WORK = 1_000_000  # comparisons of lines
@@ -38,7 +38,7 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
     own = [(line.removesuffix("\r"), "\r\n" if line.endswith("\r") else "\n") for line in body]
     own.append((tail, line_end))
     pieces: list[tuple[str, str]] = []
-    for tag, i1, i2, j1, j2 in changes(old_lines, new_lines):
+    for tag, i1, i2, j1, j2 in list_edits(old_lines, new_lines):
         if tag == "equal":
             pieces.extend(own[edges[i1] : edges[i2]])
         else:
@@ -56,7 +56,7 @@ def find_replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
     edges = _find_edges(old_lines, have)
     return [
         LineChange(tuple(old_lines[i1:i2]), tuple(have[edges[i1] : edges[i2]]))
-        for tag, i1, i2, _, _ in changes(old_lines, new.split("\n"))
+        for tag, i1, i2, _, _ in list_edits(old_lines, new.split("\n"))
         if tag in {"replace", "delete"}
     ]
 

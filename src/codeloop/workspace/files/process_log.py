@@ -31,9 +31,9 @@ _NO_CRASH = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit, Gener
 
 def _hide_secrets(text: str) -> str:
     """Redact what looks like a key, a user in a URL, or the values of a URL's query."""
-    from codeloop.kit.text.secrets import HIDDEN, SecretHider
+    from codeloop.kit.text.secrets import REPLACEMENT, SecretHider
 
-    text = re.sub(_SECRETS, lambda match: f"{match[2] or ''}{HIDDEN}", SecretHider().hide(text))
+    text = re.sub(_SECRETS, lambda match: f"{match[2] or ''}{REPLACEMENT}", SecretHider().hide(text))
     return re.sub(_USER_IN_URL, lambda match: f"{match[1] or ''}[hidden]" + ("" if match[1] else "@"), text)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.git import common_folder, git_folder
-from codeloop.kit.small_files import from_home, read_start, read_whole
+from codeloop.kit.small_files import from_home, read_bounded, read_start
 from codeloop.workspace.git.settings import read_settings
 
 _REDIRECTING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
@@ -116,7 +116,7 @@ def _has_submodules(index: Path) -> bool:
 def _holds_submodules(index: Path, *_stamp: int) -> bool:
     """Return whether an index may hold a submodule, by the bytes of its kind."""
     try:
-        return _SUBMODULE in read_whole(index, _INDEX_BYTES)
+        return _SUBMODULE in read_bounded(index, _INDEX_BYTES)
     except OSError:
         return True
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.kit.git import common_folder, git_folder
-from codeloop.kit.small_files import read_start, read_whole
+from codeloop.kit.small_files import read_bounded, read_start
 
 _ENTRY = Layout(">IIIIIIIIII20sH")
 _LINK, _SUBMODULE = 0o120000, 0o160000
@@ -79,7 +79,7 @@ def open_repository(top: Path, *, with_index: bool) -> Repository | None:
         return Repository(folder, common)
     try:
         file = folder / "index"
-        data = read_whole(file, _LARGEST_READ)
+        data = read_bounded(file, _LARGEST_READ)
         changed_at = file.stat().st_mtime_ns
         tracked, trees = parse_index(data, changed_at)
     except (OSError, ValueError, IndexError):
@@ -102,7 +102,7 @@ def read_tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
 @lru_cache(maxsize=4)
 def _read_index(index: Path, changed_at: int, *_stamp: int) -> dict[str, dict[str, Tracked]]:
     try:
-        return parse_index(read_whole(index, _LARGEST), changed_at)[0]
+        return parse_index(read_bounded(index, _LARGEST), changed_at)[0]
     except (OSError, ValueError, IndexError):
         return {}
 
@@ -120,7 +120,7 @@ def list_submodules(index: Path) -> tuple[str, ...]:
 def _list_submodules(index: Path, *_stamp: int) -> tuple[str, ...]:
     submodules: list[str] = []
     try:
-        data = read_whole(index, _LARGEST)
+        data = read_bounded(index, _LARGEST)
         if _SUBMODULE.to_bytes(4, "big") in data:
             parse_index(data, 0, submodules)
     except (OSError, ValueError, IndexError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.small_files import read_whole
+from codeloop.kit.small_files import read_bounded
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
@@ -144,7 +144,7 @@ def _read_contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
                 if stat.S_ISLNK(status.st_mode):
                     contents[path] = (status.st_mode, os.fsencode(path.readlink()))
                 elif stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
-                    contents[path] = (status.st_mode, read_whole(path, _LARGEST))
+                    contents[path] = (status.st_mode, read_bounded(path, _LARGEST))
             except OSError:
                 continue
     return contents

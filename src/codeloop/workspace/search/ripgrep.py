@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.kit.processes import find_program, start_outside
+from codeloop.kit.processes import find_program, start_desktop_program
 from codeloop.schema.api.files import FoundLine
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
 from codeloop.workspace.process.run_program import run_program
@@ -243,7 +243,7 @@ def _is_shim(program: str) -> bool:
 
 async def _is_recent(program: str) -> bool:
     try:
-        run = await start_outside((program, "--version"), stdin=subprocess.DEVNULL, output=subprocess.PIPE)
+        run = await start_desktop_program((program, "--version"), stdin=subprocess.DEVNULL, output=subprocess.PIPE)
     except OSError:
         return False
     try:

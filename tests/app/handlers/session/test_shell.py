@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeloop.agent.title import is_untitled
-from codeloop.kit.processes import processes
+from codeloop.kit.processes import list_processes
 from codeloop.model.chat import AssistantModelMessage, CallPiece
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunShell, TextPartInput
@@ -113,7 +113,7 @@ async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
         assert done.output.startswith("begun\n")
         assert "aborted" in done.output
         assert (done.metadata["exit"], done.metadata["interrupted"]) == (None, True)
-        assert not [row for row in processes() if "sleep 77" in str(row) and str(it.work) in str(row)]
+        assert not [row for row in list_processes() if "sleep 77" in str(row) and str(it.work) in str(row)]
         await it.prompt()
         check_turns(it.model.requests[-1].messages)
 

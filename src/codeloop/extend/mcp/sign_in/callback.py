@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from codeloop.extend.mcp.cache.definition import OAuthSettings
 from codeloop.extend.mcp.transport.http_client import CALLBACK_PATH, CALLBACK_PORT
-from codeloop.kit.processes import start_outside
+from codeloop.kit.processes import start_desktop_program
 from codeloop.schema.errors import CodeloopError
 
 _BROWSE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
@@ -127,7 +127,7 @@ async def open_browser(url: str) -> bool:
     if urlsplit(url).scheme not in {"http", "https"}:
         return False
     try:
-        browser = await start_outside((sys.executable, "-I", "-c", _BROWSE, url))
+        browser = await start_desktop_program((sys.executable, "-I", "-c", _BROWSE, url))
         return await browser.wait() == 0
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""Handlers of the preview: files, terminals and waiting questions."""
+"""Handlers of the preview: files, terminals, permission requests and questions."""
 
 import asyncio
 import mimetypes
@@ -19,7 +19,7 @@ from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.wire import JSON
 from codeloop.server.preview import arguments as takes
-from codeloop.server.preview.request import Handler, PreviewRequest, answers_in, refuse_unoffered
+from codeloop.server.preview.request import Handler, PreviewRequest, answers_in, make_refusal
 from codeloop.server.preview.translate import show_permission
 
 HANDLERS: dict[str, Handler] = {}
@@ -91,7 +91,7 @@ async def list_requests(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
 
 
 @answers("v2.permission.saved.list")
-async def list_saved(it: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
+async def list_saved_permissions(it: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
     """List the permissions that are always allowed in the directory's project."""
     project = await it.project()
     project_id = project.settings.project_root.project_id
@@ -105,15 +105,15 @@ async def list_saved(it: PreviewRequest, args: takes.ListSavedPermissions) -> li
 
 
 @answers("v2.permission.saved.remove")
-async def remove_saved(it: PreviewRequest, args: takes.SavedPermissionId) -> None:
-    """Allow something no longer without being asked."""
+async def remove_saved_permission(it: PreviewRequest, args: takes.SavedPermissionId) -> None:
+    """Revoke a permission that was always allowed."""
     await it.call(operation.PERMISSION_REVOKE, RevokeGrant(grant_id=args.id))
 
 
 @answers("v2.session.permission.create")
 async def refuse_request(_it: PreviewRequest, _args: takes.RequestPermission) -> NoReturn:
     """Refuse."""
-    raise refuse_unoffered("A client asks for permission within a call of its own tools: /session/{id}/tools/.../ask.")
+    raise make_refusal("A client asks for permission within a call of its own tools: /session/{id}/tools/.../ask.")
 
 
 @answers("v2.session.permission.list")
@@ -173,8 +173,8 @@ async def _session_request(it: PreviewRequest, session_id: str) -> PreviewReques
 
 
 async def _requests(it: PreviewRequest, session_id: str) -> list[PermissionRequest]:
-    found = await (await _session_request(it, session_id)).call(operation.PERMISSION_LIST, NoArguments())
-    return [each for each in found if each.session_id == session_id]
+    requests = await (await _session_request(it, session_id)).call(operation.PERMISSION_LIST, NoArguments())
+    return [each for each in requests if each.session_id == session_id]
 
 
 async def _request(it: PreviewRequest, session_id: str, request_id: str) -> PermissionRequest:
@@ -185,8 +185,8 @@ async def _request(it: PreviewRequest, session_id: str, request_id: str) -> Perm
 
 
 async def _questions(it: PreviewRequest, session_id: str) -> list[QuestionRequest]:
-    found = await (await _session_request(it, session_id)).call(operation.QUESTION_LIST, NoArguments())
-    return [each for each in found if each.session_id == session_id]
+    requests = await (await _session_request(it, session_id)).call(operation.QUESTION_LIST, NoArguments())
+    return [each for each in requests if each.session_id == session_id]
 
 
 async def _check_question(it: PreviewRequest, session_id: str, request_id: str) -> None:

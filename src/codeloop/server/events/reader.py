@@ -24,27 +24,27 @@ class Reader:
         self.at: Position = {}
         """Its position when it becomes live."""
         self.is_live = False
-        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.end_signal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._frames: deque[bytes] = deque()
         self._size = 0
         self._wake = asyncio.Event()
 
     def follows(self, project: str) -> bool:
-        """Return whether it wants to know of a project at all."""
+        """Return whether it reads events of a project."""
         return self.project is None or self.project == project
 
-    def place(self, position: Position) -> str:
-        """Return a position as this reader is told it: a number where there is only one project."""
+    def format_position(self, position: Position) -> str:
+        """Return a position in the form for this reader: a plain number if it follows only one project."""
         return format_cursor(position) if self.project is None else str(position.get(self.project, 0))
 
-    def add(self, event: Event, directory: str | None = None) -> None:
-        """Add an event of the server itself to what waits."""
+    def add(self, event: Event, position: str | None = None) -> None:
+        """Add an event of the server itself to the queue."""
         data = _encode(event)
-        self.put(frame(b'{"payload":%b}' % data if self.directory is None else data, directory))
+        self.put(frame(b'{"payload":%b}' % data if self.directory is None else data, position))
 
     def put(self, event: bytes) -> None:
-        """Add to what waits. A reader for which too much waits is ended: it comes again and goes on where it was."""
-        if self.ended.done():
+        """Add a frame to the queue. If that is full, the stream ends, and the client connects again and continues."""
+        if self.end_signal.done():
             return
         if len(self._frames) >= SERVER_STREAM_EVENTS.value or (
             self._frames and self._size + len(event) > SERVER_STREAM_BYTES.value
@@ -56,15 +56,15 @@ class Reader:
         self._wake.set()
 
     def end(self) -> None:
-        """End the stream; what waits for it is dropped."""
+        """End the stream, and drop its queue."""
         self.is_live = False
         self._frames.clear()
         self._size = 0
-        if not self.ended.done():
-            self.ended.set_result(None)
+        if not self.end_signal.done():
+            self.end_signal.set_result(None)
 
     async def take(self) -> bytes:
-        """Wait for events and take those that wait, up to a chunk."""
+        """Wait for events, and take those in the queue, up to a chunk."""
         while not self._frames:
             self._wake.clear()
             await self._wake.wait()
@@ -77,18 +77,18 @@ class Reader:
         return b"".join(frames)
 
     async def beat(self, seconds: float) -> None:
-        """Show again and again that the stream is open, for ever."""
+        """Send heartbeats for ever."""
         while True:
             await asyncio.sleep(seconds if self._beat is None else min(seconds, self._beat))
             self.add(ServerHeartbeat())
 
 
-def frame(data: bytes, directory: str | None) -> bytes:
-    """Return one event of a stream; `directory`: the position with it."""
-    return b"data: %b\n\n" % data if directory is None else b"id: %b\ndata: %b\n\n" % (directory.encode(), data)
+def frame(data: bytes, position: str | None) -> bytes:
+    """Return one event of a stream in its wire form; `position`: its id."""
+    return b"data: %b\n\n" % data if position is None else b"id: %b\ndata: %b\n\n" % (position.encode(), data)
 
 
 def wrap_event(directory: str | None, project: str, data: bytes) -> bytes:
-    """Put an event into what the stream of all directories wraps it in."""
+    """Wrap an event for the stream of all directories."""
     where = b"" if directory is None else b'"directory":%b,' % _encode(directory)
     return b'{%b"project":%b,"payload":%b}' % (where, _encode(project), data)
