@@ -9,7 +9,7 @@ from codeloop.client.client import Client
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.api.session_requests import UpdateSession
-from codeloop.schema.message import NO_VARIANT, ModelRef, Session, model_named
+from codeloop.schema.message import NO_VARIANT, ModelRef, Session, parse_model_name
 from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, SESSION_UPDATE, NoArguments
 from codeloop.schema.permission import PROFILE, PROFILE_WORDS
 from codeloop.schema.wire import JSON, replace
@@ -41,7 +41,7 @@ async def load_available(client: Client) -> AvailableChoices:
     agents, providers, configuration = await asyncio.gather(
         client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), client.call(CONFIG_GET, none)
     )
-    model = model_named(configuration.get("model"))
+    model = parse_model_name(configuration.get("model"))
     if model is None and providers.providers:
         first = providers.providers[0].id
         if (name := providers.default.get(first)) is not None:
@@ -137,7 +137,7 @@ async def choose(
         case "mode":
             choices.agent = value
         case "model":
-            choices.model = model_named(value)
+            choices.model = parse_model_name(value)
         case "effort":
             model = choices.model_of(session, available)
             if model is not None:

@@ -24,7 +24,7 @@ from codeloop.schema.api.session_inputs import FilePartInput, PartInput, Prompt,
 from codeloop.schema.api.session_requests import ForkSession, ListMessages, SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
-from codeloop.schema.message import AssistantMessage, ModelRef, Session, model_named
+from codeloop.schema.message import AssistantMessage, ModelRef, Session, parse_model_name
 from codeloop.schema.operation import (
     ABORT,
     PROMPT_ASYNC,
@@ -257,6 +257,6 @@ def model_of(name: str | None) -> ModelRef | None:
     """Return the model that `provider/model` names. Raises UsageProblem for a name of another form."""
     if name is None:
         return None
-    if (model := model_named(name)) is None:
+    if (model := parse_model_name(name)) is None:
         raise UsageProblem(f"model is PROVIDER/MODEL, not {name!r}. `codeloop models` lists them.")
     return model

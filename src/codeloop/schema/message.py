@@ -88,7 +88,7 @@ NO_VARIANT = "default"
 """What clients call the variant of a model when none was chosen."""
 
 
-def model_named(name: str | None) -> ModelRef | None:
+def parse_model_name(name: str | None) -> ModelRef | None:
     """Return the model that `PROVIDER/MODEL` names; None for a name of another form."""
     provider_id, _, model_id = (name or "").partition("/")
     return ModelRef(provider_id=provider_id, model_id=model_id) if provider_id and model_id else None

@@ -11,7 +11,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.message import NO_VARIANT, ModelRef, model_named
+from codeloop.schema.message import NO_VARIANT, ModelRef, parse_model_name
 from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import replace
@@ -62,7 +62,7 @@ class Choices:
         self.agents, self.providers, configuration = await asyncio.gather(
             client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), read_configuration(client)
         )
-        self._configured_model = model_named(configuration.get("model"))
+        self._configured_model = parse_model_name(configuration.get("model"))
         self._profile = str(configuration.get(PROFILE) or "")
 
     def save(self, key: str, value: str) -> None:
@@ -139,7 +139,7 @@ class Choices:
         """Return the usable ones of some models (`provider/model`), each with its last effort."""
         variants, models = self.memory.read().variants, list[ModelRef]()
         for name in names:
-            ref = model_named(name)
+            ref = parse_model_name(name)
             if ref is not None and (details := self._find_model(ref)) is not None:
                 variant = variants.get(name)
                 models.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))

@@ -23,7 +23,7 @@ from codeloop.schema.api.session_requests import (
 )
 from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.ids import is_id
-from codeloop.schema.message import ModelRef, Session, UserMessage, model_named
+from codeloop.schema.message import ModelRef, Session, UserMessage, parse_model_name
 from codeloop.schema.operation import (
     AGENT_LIST,
     PATH_GET,
@@ -195,7 +195,7 @@ def model_of(name: str | None) -> ModelRef | None:
     """Return the model that `PROVIDER/MODEL` names. Raises UsageProblem for a name of another form."""
     if name is None:
         return None
-    if (model := model_named(name)) is None:
+    if (model := parse_model_name(name)) is None:
         raise UsageProblem(f"A model is named PROVIDER/MODEL, not {name}. `codeloop models` lists them.")
     return model
 

@@ -16,7 +16,7 @@ from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunLimi
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.api.worktrees import CreateWorktree, WorktreeName
 from codeloop.schema.errors import CodeloopError, UsageProblem
-from codeloop.schema.message import AssistantMessage, ModelRef, Session, model_named
+from codeloop.schema.message import AssistantMessage, ModelRef, Session, parse_model_name
 from codeloop.schema.operation import PROMPT, SESSION_GET, SESSION_SHELL
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.server_operation import WORKTREE_CREATE, WORKTREE_DIFF
@@ -56,7 +56,7 @@ async def compare(
 
     `begin`: makes the session of a work tree. Raises CodeloopError when a work tree can't be made.
     """
-    models = [model_named(name) for name in comparison.models]
+    models = [parse_model_name(name) for name in comparison.models]
     if len(models) < 2 or None in models:
         raise UsageProblem("Name at least two models as PROVIDER/MODEL: -m A/B -m C/D. `codeloop models` lists them.")
     trees = [
