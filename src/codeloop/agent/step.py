@@ -118,7 +118,7 @@ async def _prepare_request(
 ) -> ModelRequest:
     """Build the request of a step, with what the prompt `user` and the extensions add to it."""
     view = engine.store.context_view(info.session_id)
-    if parts := cache.find_worth_dropping(view, model.info, info.time.created):
+    if parts := cache.select_outputs_to_drop(view, model.info, info.time.created):
         engine.store.append(*map(part_updated, parts))
     request = _make_request(engine, info, agent, model, cache)
     if user.system:
@@ -195,7 +195,7 @@ async def _stream(
                     case Finished():
                         draft.close()
                         if event.reason == "stop" and not calls.holds_calls:
-                            calls.start_written_calls()
+                            calls.start_text_tool_calls()
                         return event
         draft.close()  # the service closed the stream without saying why
         usage.take(Finished("stop"))

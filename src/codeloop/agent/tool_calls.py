@@ -117,9 +117,9 @@ class ToolCalls:
         self._engine.store.append(part_updated(part))
         return part.id
 
-    def start_written_calls(self) -> None:
-        """Start the calls of offered tools that the answer, which made none, ends with as text; they leave the text."""
-        if self._toolbox is not self._engine.toolbox:  # a structured answer looks like a written call
+    def start_text_tool_calls(self) -> None:
+        """Start the calls which an answer without calls ends with as text, and remove them from the text."""
+        if self._toolbox is not self._engine.toolbox:  # a structured answer looks like a call written as text
             return
         view = self._engine.store.context_view(self._info.session_id)
         text = next(
@@ -127,7 +127,7 @@ class ToolCalls:
         )
         if text is None or not any(mark in text.text for mark in WRITTEN_CALL_MARKS):
             return
-        from codeloop.agent.answer.written_calls import find_calls
+        from codeloop.agent.answer.text_tool_calls import find_calls
 
         calls, rest = find_calls(text.text, self.offered_tools or frozenset())
         if not calls:

@@ -26,7 +26,7 @@ def turn(steps: int, *, again: bool) -> list[Entry]:
 
 def find(steps: int, prices: Prices, *, again: bool = True) -> list[ToolPart]:
     view = Conversation(SESSION, tuple(turn(steps, again=again)))
-    return RequestCache().find_worth_dropping(view, replace(INFO, prices=prices), 99)
+    return RequestCache().select_outputs_to_drop(view, replace(INFO, prices=prices), 99)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,9 @@ def test_what_left_stays_out_and_the_request_grows_on_from_there() -> None:
         return [piece.output[:12] for each in turns if isinstance(each, ToolModelMessage) for piece in each.content]
 
     assert outputs(8_500) == ["x" * 12] * 8
-    marked = {each.id: each for each in cache.find_worth_dropping(Conversation(SESSION, tuple(entries)), info, 9_000)}
+    marked = {
+        each.id: each for each in cache.select_outputs_to_drop(Conversation(SESSION, tuple(entries)), info, 9_000)
+    }
     entries[:] = [Entry(entry.info, tuple(marked.get(p.id, p) for p in entry.parts)) for entry in entries]
     assert outputs(9_000) == [*["[superseded:"] * 7, "x" * 12]
     entries.append(Entry(replace(step(9_000).info, id="msg_0009"), (part(9, "bash", command="true"),)))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.request.projection import BROKEN_OFF, PENDING, file_piece, make_model_messages, project
+from codeloop.agent.request.projection import INTERRUPTED, NO_RESULT, file_piece, make_model_messages, project
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -144,7 +144,7 @@ def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None
     after = Entry(before.info, (tool(done),))
     told = prefix.messages(Conversation(SESSION, (before,)), BLIND, 1)[1]
     assert isinstance(told, ToolModelMessage)
-    assert told.content[0].output == PENDING
+    assert told.content[0].output == NO_RESULT
     told = prefix.messages(Conversation(SESSION, (after,)), BLIND, 1)[1]
     assert isinstance(told, ToolModelMessage)
     assert told.content[0].output == "ok"
@@ -175,7 +175,7 @@ def test_an_answer_is_sent_back_with_its_thinking_text_calls_and_results() -> No
 def test_a_broken_answer_is_sent_as_text_with_a_mark_and_without_its_thinking(entry: Entry) -> None:
     parts = (ReasoningPart(text="hm", time=Span(start=1), **OF), TextPart(text="half a", **OF))
     (turn,) = make_model_messages(Entry(entry.info, parts), BLIND)
-    assert turn.content == (TextPiece("half a"), TextPiece(BROKEN_OFF))
+    assert turn.content == (TextPiece("half a"), TextPiece(INTERRUPTED))
     assert make_model_messages(Entry(entry.info, parts[:1]), BLIND) == ()
 
 

@@ -21,11 +21,12 @@ ANNOUNCED = (
     "<system-reminder>You ended with a step that you announced, without its call. Make it, or say why you stop."
     "</system-reminder>"
 )
-UNFINISHED = "<system-reminder>You ended, but {what}. Go on, or say why you stop.</system-reminder>"
+UNFINISHED = "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
 _UNFINISHED_START = UNFINISHED.partition("{")[0]
-_REPEATS = 3
-"""How often a turn is told that its last check did not pass."""
-_END = 300  # characters of an answer's end that are looked at
+_MAX_CHECK_REMINDERS = 3
+"""The most reminders about checks in one turn."""
+_ANSWER_END_CHARS = 300
+"""The length of the end of an answer in which an announcement is searched for."""
 _ANNOUNCED = re.compile(
     r"(?:^|[.!:\n]\s*)(?:(?:first|next|now|then|so)\b[, ]*)?"
     r"(?:i['\u2019]?ll|i will|i['\u2019]m going to|i am going to|let me)\s+"
@@ -33,43 +34,44 @@ _ANNOUNCED = re.compile(
     r"[a-z][^.!?\n]*[.:!\u2026]*\s*$",
     re.IGNORECASE,
 )
-"""A last sentence that announces a next step which does not follow: weak models end so."""
-_NAMED = 100  # characters of a todo or a command
+"""Matches a last sentence that announces a next step ("Now I'll run the tests."). Weak models end with one."""
+_EXCERPT_CHARS = 100
+"""The length to which a todo or a command is cut in a reminder."""
 
 
 def remind(engine: Engine, session_id: str) -> bool:
-    """Remind the model to continue where its turn ended too early; return whether it was reminded."""
+    """Store a reminder to continue if the turn ended too early; return whether one was stored."""
     view = engine.store.context_view(session_id)
-    words = find_reminder(view.entries, engine.store.todos(session_id), is_attended=engine.policy.attended)
-    if words is None:
+    reminder = find_reminder(view.entries, engine.store.todos(session_id), is_attended=engine.policy.attended)
+    if reminder is None:
         return False
-    store_reminder(engine, session_id, words)
+    store_reminder(engine, session_id, reminder)
     return True
 
 
-def store_reminder(engine: Engine, session_id: str, words: str) -> None:
-    """Store a prompt of our own, which the model reads next."""
+def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
+    """Store a reminder as a prompt, which the model reads in its next step."""
     message = next_prompt(engine.store.context_view(session_id))
     part = TextPart(
         id=new_id("prt"),
         session_id=session_id,
         message_id=message.id,
-        text=words,
+        text=reminder,
         synthetic=True,
-        metadata={REMINDER: words},
+        metadata={REMINDER: reminder},
     )
     engine.store.append(message_updated(message), part_updated(part))
 
 
 def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attended: bool) -> str | None:
-    """Return the reminder for the model after its last answer; None: nothing is left, or it was reminded already.
+    """Return the reminder that follows the last answer; None if nothing is unfinished, or a reminder said so already.
 
-    Of a check that did not pass it is reminded again where it made calls since, at most 3 times.
+    A check that did not pass is the exception: its reminder comes again after new calls, at most 3 times in a turn.
     """
     last = entries[-1]
     if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":
         return None
-    turn, reminders = _turn(entries)
+    turn, reminders = _split_turn(entries)
     if not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in last.parts):
         return EMPTY if EMPTY not in reminders else None
     if is_attended:
@@ -77,22 +79,22 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attende
     text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
     if ANNOUNCED not in reminders and announces_step(text):
         return ANNOUNCED
-    others = [each for each in reminders if each not in {EMPTY, ANNOUNCED}]
-    is_ours = all(each.startswith(_UNFINISHED_START) for each in others)
-    if others and (not is_ours or len(others) >= _REPEATS or not _has_new_calls(turn)):
+    earlier = [each for each in reminders if each not in {EMPTY, ANNOUNCED}]
+    are_unfinished = all(each.startswith(_UNFINISHED_START) for each in earlier)
+    if earlier and (not are_unfinished or len(earlier) >= _MAX_CHECK_REMINDERS or not _has_new_calls(turn)):
         return None
-    remaining = _list_left(turn, [] if others else todos, text, reminders)
-    return UNFINISHED.format(what="; ".join(remaining)) if remaining else None
+    remaining = _list_unfinished(turn, [] if earlier else todos, text, reminders)
+    return UNFINISHED.format(problem="; ".join(remaining)) if remaining else None
 
 
-def _turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
-    """Return the entries since the last prompt that is no reminder, and the reminders among them."""
+def _split_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
+    """Return the entries of the turn, from the user's last prompt on, and the texts of the reminders among them."""
     turn: list[Entry] = []
     reminders: list[str] = []
     for entry in reversed(entries):
         turn.insert(0, entry)
         if isinstance(entry.info, UserMessage):
-            texts = [str(words) for part in entry.parts if (words := reminder_in(part)) is not None]
+            texts = [str(reminder) for part in entry.parts if (reminder := reminder_in(part)) is not None]
             if not texts:
                 break
             reminders += texts
@@ -106,38 +108,38 @@ def _has_new_calls(turn: Sequence[Entry]) -> bool:
 
 
 def reminder_in(part: object) -> object:
-    """Return the text of a part that is a reminder; None for any other."""
+    """Return the reminder that a part holds; None for other parts."""
     return (part.metadata or {}).get(REMINDER) if isinstance(part, TextPart) else None
 
 
 def announces_step(text: str) -> bool:
     """Return whether a text ends with a sentence that announces a next step."""
-    return _ANNOUNCED.search(text[-_END:]) is not None
+    return _ANNOUNCED.search(text[-_ANSWER_END_CHARS:]) is not None
 
 
-def _list_left(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, reminders: Sequence[str]) -> list[str]:
-    """Return the open todos, and why the checks of a turn do not count, a phrase each; nothing where `answer` says so.
+def _list_unfinished(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, reminders: Sequence[str]) -> list[str]:
+    """Return what a turn left unfinished, a phrase each: open todos, and the reason why its last check does not count.
 
-    That tests changed is said once.
+    The list is empty if `answer` admits the failure. Changed tests are mentioned in one reminder of a turn only.
     """
     if admits_failure(answer):
         return []
     parts = [part for entry in turn for part in entry.parts]
     wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
-    is_open = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
+    open_todos = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
     checks = list_checks(parts)
     remaining: list[str] = []
-    if is_open:
-        more = f" and {len(is_open) - 1} more" if len(is_open) > 1 else ""
-        remaining.append(f"a todo is open ({is_open[0][:_NAMED]}{more})")
+    if open_todos:
+        more = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""
+        remaining.append(f"a todo is open ({open_todos[0][:_EXCERPT_CHARS]}{more})")
     if checks and not checks[-1].after_last_edit:
-        remaining.append(f"files changed after the last check ({checks[-1].command[:_NAMED]})")
+        remaining.append(f"files changed after the last check ({checks[-1].command[:_EXCERPT_CHARS]})")
     elif (problem := describe_problem(checks)) is not None:
-        what, detail = problem
-        if what == TESTS_CHANGED and (names_test_changes(answer) or any(what in each for each in reminders)):
+        reason, detail = problem
+        if reason == TESTS_CHANGED and (names_test_changes(answer) or any(reason in each for each in reminders)):
             return remaining
-        if what == FAILED_BEFORE and names_unrun_checks(answer):
-            return remaining  # a part of it passed, and the answer says that it is a part
-        advice = ": run it so that its exit code counts" if what == NOT_SHOWN else ""
-        remaining.append(f"{what} ({detail[: _NAMED * (2 if what == TESTS_CHANGED else 1)]}){advice}")
+        if reason == FAILED_BEFORE and names_unrun_checks(answer):
+            return remaining  # some of the tests passed, and the answer says that others were not run
+        advice = ": run it so that its exit code counts" if reason == NOT_SHOWN else ""
+        remaining.append(f"{reason} ({detail[: _EXCERPT_CHARS * (2 if reason == TESTS_CHANGED else 1)]}){advice}")
     return remaining

@@ -30,28 +30,28 @@ from codeloop.tool.truncate import truncate
 
 NOTE = "codeloop ran the checks of the goal itself; the results below are what they printed."
 
-_CHECKS = ".checks"
-"""Added to a session's id for the shell of its checks."""
+_SHELL_SUFFIX = ".checks"
+"""Added to a session's id to name the shell in which its checks run."""
 
 
 class CheckContext(CallContext):
-    """The context of a check. Nobody is asked about a command that the user gave; one of the model's has to be allowed.
+    """The context of a check. A command from the user runs without a question; one from the model has to be allowed.
 
-    Its shell is separate from the session's, whose directory and variables the model may have set.
+    The check runs in a shell of its own, because the model may have set directory and variables of the session's shell.
     """
 
     is_stored = True
-    is_given = True
+    is_from_user = True
 
     async def ask(self, *needs: Need) -> bool:
         """Return whether somebody was asked. Raises Denied, Rejected."""
-        if self.is_given:
+        if self.is_from_user:
             return False
-        shell, self.session_id = self.session_id, self.session_id.removesuffix(_CHECKS)
+        shell_session_id, self.session_id = self.session_id, self.session_id.removesuffix(_SHELL_SUFFIX)
         try:
             return await super().ask(*needs)
         finally:
-            self.session_id = shell
+            self.session_id = shell_session_id
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress, unless nothing of the run is stored."""
@@ -60,15 +60,17 @@ class CheckContext(CallContext):
 
 
 async def run_without_storing(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
-    """Run checks before the work begins, without storing them."""
+    """Run checks before the first round, without storing them; return one completed or failed part for each."""
     parts = [_make_part(session_id, new_id("msg"), command) for command in commands]
     return [await _run(engine, agent, part, is_stored=False) for part in parts]
 
 
-async def run_and_store(engine: Engine, session_id: str, commands: Sequence[str], *, is_given: bool) -> list[ToolPart]:
-    """Run checks, and store them in an answer of their own that the model sees; a cancel leaves it completed.
+async def run_and_store(
+    engine: Engine, session_id: str, commands: Sequence[str], *, is_from_user: bool
+) -> list[ToolPart]:
+    """Run checks, store them in an answer of their own, which the model reads, and return their parts.
 
-    `is_given`: the user gave the commands.
+    A cancelled run completes that answer too. `is_from_user`: the commands come from the user, not from the model.
     """
     message = next_prompt(engine.store.context_view(session_id))
     note = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=NOTE, synthetic=True)
@@ -81,7 +83,7 @@ async def run_and_store(engine: Engine, session_id: str, commands: Sequence[str]
             part = _make_part(session_id, info.id, command)
             engine.store.append(part_updated(part))
             try:
-                part = await _run(engine, info.agent, part, is_given=is_given)
+                part = await _run(engine, info.agent, part, is_from_user=is_from_user)
             except asyncio.CancelledError:
                 engine.store.append(part_updated(_complete(part, "", {"exit": None, "interrupted": True})))
                 raise
@@ -104,31 +106,31 @@ def _make_part(session_id: str, message_id: str, command: str) -> ToolPart:
 
 
 async def _run(
-    engine: Engine, agent: str, part: ToolPart, *, is_stored: bool = True, is_given: bool = True
+    engine: Engine, agent: str, part: ToolPart, *, is_stored: bool = True, is_from_user: bool = True
 ) -> ToolPart:
     context = CheckContext(engine, engine.agent(agent), part)
-    context.is_stored, context.is_given = is_stored, is_given
-    context.session_id = f"{part.session_id}{_CHECKS}"
-    work = engine.workspace
+    context.is_stored, context.is_from_user = is_stored, is_from_user
+    context.session_id = f"{part.session_id}{_SHELL_SUFFIX}"
+    workspace = engine.workspace
     command = str(part.state.input["command"])
-    params = BashParams(command=command, timeout=SHELL_TIMEOUT_MAX.value, reset=True, workdir=str(work.directory))
+    params = BashParams(command=command, timeout=SHELL_TIMEOUT_MAX.value, reset=True, workdir=str(workspace.directory))
     try:
         result = await bash.run(params, context)
     except (ToolFailure, Denied, Rejected) as error:
-        time = ToolTime(start=_read_start(part), end=max(now_ms(), _read_start(part)))
+        time = ToolTime(start=_start_time(part), end=max(now_ms(), _start_time(part)))
         return replace(part, state=ToolStateError(input=part.state.input, error=str(error), time=time))
     finally:
         context.close()
-    result = truncate(result, work.scratch, "tail", lines=engine.output.lines, size=engine.output.bytes)
+    result = truncate(result, workspace.scratch, "tail", lines=engine.output.lines, size=engine.output.bytes)
     return _complete(part, result.output, result.metadata)
 
 
 def _complete(part: ToolPart, output: str, metadata: JSON) -> ToolPart:
-    time = ToolTime(start=_read_start(part), end=max(now_ms(), _read_start(part)))
+    time = ToolTime(start=_start_time(part), end=max(now_ms(), _start_time(part)))
     metadata = {**metadata, CHECK: True}
     state = ToolStateCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)
     return replace(part, state=state)
 
 
-def _read_start(part: ToolPart) -> int:
+def _start_time(part: ToolPart) -> int:
     return part.state.time.start if isinstance(part.state, ToolStateRunning) else now_ms()

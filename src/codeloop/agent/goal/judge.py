@@ -1,4 +1,4 @@
-"""A small model judges whether a goal without checks is reached, from what codeloop recorded, not from claims."""
+"""Has a small model judge whether a goal without checks by the user is reached. It sees the recorded check runs."""
 
 from collections.abc import Sequence
 
@@ -19,30 +19,31 @@ A run that does not test what the goal asks for proves nothing; if a part of the
 Goal: {goal}
 
 Event: {evidence}"""
-_FILES = 200
+_MAX_FILES = 200
 
 
 async def judge_goal(
     engine: Engine, session_id: str, goal: str, runs: Sequence[ToolPart], entries: Sequence[Entry]
 ) -> str:
-    """Return the missing rest of a goal, according to the small model that goes with the session's; "" if nothing.
+    """Return what is missing from a goal, as a small model judges; "" if the goal is reached.
 
-    `runs`: checks that codeloop ran; `entries`: those of the turn, of which only the changed files are shown.
+    The judge is the small model that belongs to the session's model, or that model itself where it has none.
+    `runs`: the checks that codeloop ran. `entries`: the turn; the judge is shown the files that it changed.
     """
     user = next(entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage))
-    own = model_ref(user.model)
-    small = engine.models.small_model(own) or own
+    session_model = model_ref(user.model)
+    judge_model = engine.models.small_model(session_model) or session_model
     patches = [part for entry in entries for part in entry.parts if isinstance(part, PatchPart)]
     files = sorted({file for patch in patches for file in patch.files})
-    messages = [
+    run_records = [
         {"command": part.state.input["command"], "exit": part.state.metadata.get("exit"), "output": _cut_output(part)}
         for part in runs
         if isinstance(part.state, ToolStateCompleted)
     ]
-    evidence = msgspec.json.encode({"runs": messages, "changedFiles": files[:_FILES]}).decode()
+    evidence = msgspec.json.encode({"runs": run_records, "changedFiles": files[:_MAX_FILES]}).decode()
     prompt = CONDITION.format(goal=goal, evidence=evidence)
     try:
-        verdict = await ask_verdict(engine, session_id, engine.models.open(small), prompt)
+        verdict = await ask_verdict(engine, session_id, engine.models.open(judge_model), prompt)
     except (HookFailed, CodeloopError) as error:
         return f"the judge gave no verdict: {error}"
     return "" if verdict.ok else verdict.reason or "the judge says that it is not reached"

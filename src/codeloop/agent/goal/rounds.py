@@ -204,8 +204,8 @@ class GoalRounds:
         """Run the checks; return what each gave, and what is left."""
         changes = list_changes(self._files, await self._hash(engine))
         commands = self.goal.checks or self._find_own_checks(engine, session_id)
-        is_given = bool(self.goal.checks)
-        parts = await run_and_store(engine, session_id, commands, is_given=is_given) if commands else []
+        is_from_user = bool(self.goal.checks)
+        parts = await run_and_store(engine, session_id, commands, is_from_user=is_from_user) if commands else []
         if not changes:  # a check, too, may have changed them
             changes = list_changes(self._files, await self._hash(engine))
         checks = [self._judge(part) for part in parts]

@@ -77,14 +77,14 @@ class RequestCache:
             self._tool_specs = toolbox.fit(allowed, info.limits.context)
         return self._tool_specs
 
-    def find_worth_dropping(self, view: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:
-        """Return the tool parts whose output is better left out of this request already, marked so."""
+    def select_outputs_to_drop(self, view: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:
+        """Return the tool parts whose outputs requests omit from now on; `now` is set as their time of compaction."""
         if len(view.entries) <= _SHORT:
             return []
-        from codeloop.agent.request.early_drop import find_worth_dropping
+        from codeloop.agent.request.early_drop import select_outputs_to_drop
 
         start = find_context_start(view.entries)
-        return find_worth_dropping(view.entries[start:], self._superseded.notes, info.prices, now)
+        return select_outputs_to_drop(view.entries[start:], self._superseded.notes, info.prices, now)
 
     def messages(self, view: Conversation, info: ModelInfo, now: int) -> tuple[ModelMessage, ...]:
         """Return the messages of a conversation, the same objects as before for the entries that are still the same.

@@ -1,8 +1,8 @@
-"""Whether superseded outputs leave a request while the service still has it in its cache, at the model's prices. Pure.
+"""Decides whether dropping superseded tool outputs is worth breaking the prompt cache, given the model's prices. Pure.
 
-What is left out changes the request from there on: the rest is sent anew once, at the price of writing, and each later
-step sends less, at the price of what is read from the cache. It has to pay within a quarter of the steps that the turn
-has taken: many turns end before they have taken as many again.
+Dropping an output changes the request from there on: the rest is written to the cache again once, and every later step
+reads less from it. The saving must pay for the rewrite within a quarter of the steps taken so far in this turn, because
+many turns end soon after.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,40 +15,45 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.tool.superseded_outputs import find_superseded
 
-_SOON = 4
-"""The part of the steps so far within which it has to pay."""
-_EVERY = 8
-"""Steps of a turn after which it is looked at, and after which again: each look goes through all entries."""
+_PAYBACK_DIVISOR = 4
+"""The rewrite must pay within the steps taken so far, divided by this."""
+_CHECK_INTERVAL = 8
+"""The check is made once in this number of steps, because it goes through all entries."""
 
 
-def find_worth_dropping(entries: Sequence[Entry], dropped: Collection[str], prices: Prices, now: int) -> list[ToolPart]:
-    """Return the tool parts to leave out from now on, marked so (`now`: ms since the epoch); [] where it does not pay.
+def select_outputs_to_drop(
+    entries: Sequence[Entry], dropped: Collection[str], prices: Prices, now: int
+) -> list[ToolPart]:
+    """Return the tool parts whose outputs requests omit from now on, each with `now` as its time of compaction.
 
-    `dropped`: the ids of those that requests leave out already.
+    The list is empty where dropping them does not pay. `dropped`: the ids of parts whose outputs are omitted already.
+    `now`: ms since the epoch.
     """
     steps = _count_steps(entries)
-    if not steps or steps % _EVERY or not prices.is_known:
+    if not steps or steps % _CHECK_INTERVAL or not prices.is_known:
         return []
     ids = find_superseded(entries).keys() - set(dropped)
-    places = [index for index, entry in enumerate(entries) if any(part.id in ids for part in entry.parts)]
-    if not places:
+    indices = [index for index, entry in enumerate(entries) if any(part.id in ids for part in entry.parts)]
+    if not indices:
         return []
-    parts = [part for index in places for part in entries[index].parts if isinstance(part, ToolPart) and part.id in ids]
+    parts = [
+        part for index in indices for part in entries[index].parts if isinstance(part, ToolPart) and part.id in ids
+    ]
     states = [
         (part, part.state)
         for part in parts
         if isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is None
     ]
     saved = sum(len(state.output) for _, state in states)
-    rest = sum(map(size_of, entries[places[0] :])) - saved
+    rewritten_size = sum(map(size_of, entries[indices[0] :])) - saved
     write = prices.cache_write or prices.input
-    if rest * (write - prices.cache_read) >= saved * prices.cache_read * steps / _SOON:
+    if rewritten_size * (write - prices.cache_read) >= saved * prices.cache_read * steps / _PAYBACK_DIVISOR:
         return []
     return [replace(part, state=replace(state, time=replace(state.time, compacted=now))) for part, state in states]
 
 
 def _count_steps(entries: Sequence[Entry]) -> int:
-    """Return how many steps the present turn has taken."""
+    """Return the number of steps taken so far in the current turn."""
     count = 0
     for entry in reversed(entries):
         if isinstance(entry.info, UserMessage):

@@ -1,7 +1,8 @@
-"""The only place where our parts become model messages. Pure; repairs; an entry always yields the same messages.
+"""Makes the messages of a request from the stored parts. Pure; an entry always yields the same messages.
 
-It guarantees: every call has exactly one result, right after the message that made it; no message is empty; arguments
-are whole JSON objects; thinking is sent back only when it is complete; what a model can't read is named in its place.
+Broken histories are repaired: every call has exactly one result, right after the message that made it; no message is
+empty; arguments are whole JSON objects; thinking is sent back only if complete. A line names each attachment that the
+model can't read.
 """
 
 import base64
@@ -38,10 +39,10 @@ from codeloop.schema.part import (
 )
 from codeloop.store.conversation import Entry
 
-PENDING = "Interrupted: this call has no result."
-LEFT_OUT = "[The output was left out to save room. Make the call again if you need it.]"
-BROKEN_OFF = "[interrupted]"
-"""Marks an incomplete answer."""
+NO_RESULT = "Interrupted: this call has no result."
+OUTPUT_DROPPED = "[The output was left out to save room. Make the call again if you need it.]"
+INTERRUPTED = "[interrupted]"
+"""Ends an incomplete answer."""
 ATTACHED = "Attached by the tool {name}:"
 
 
@@ -50,17 +51,17 @@ CHANGED_FILES = "changedFiles"
 CHANGED = (
     "<system-reminder>Changed since you read them, not by you: {names}. Read again what you need.</system-reminder>"
 )
-_NAMED = 20
-NONE: Mapping[str, str] = MappingProxyType({})
+_MAX_NAMED_FILES = 20
+NO_NOTES: Mapping[str, str] = MappingProxyType({})
 
 
-def project(entries: Sequence[Entry], info: ModelInfo, notes: Mapping[str, str] = NONE) -> tuple[ModelMessage, ...]:
+def project(entries: Sequence[Entry], info: ModelInfo, notes: Mapping[str, str] = NO_NOTES) -> tuple[ModelMessage, ...]:
     """Return the messages of a conversation for a model, oldest first."""
     return tuple(message for entry in entries for message in make_model_messages(entry, info, notes))
 
 
-def make_model_messages(entry: Entry, info: ModelInfo, notes: Mapping[str, str] = NONE) -> tuple[ModelMessage, ...]:
-    """Return the messages of one entry: a user's one, or an assistant's with the results of its calls.
+def make_model_messages(entry: Entry, info: ModelInfo, notes: Mapping[str, str] = NO_NOTES) -> tuple[ModelMessage, ...]:
+    """Return the messages of one entry: the user's, or the assistant's and the results of its calls.
 
     `notes`: by the id of a tool part, the line that replaces its output.
     """
@@ -75,18 +76,22 @@ def make_model_messages(entry: Entry, info: ModelInfo, notes: Mapping[str, str] 
 def _make_assistant_messages(
     message: AssistantMessage, entry: Entry, info: ModelInfo, notes: Mapping[str, str]
 ) -> tuple[ModelMessage, ...]:
-    broken = is_open(entry) or message.error is not None
+    is_interrupted = is_open(entry) or message.error is not None
     calls = _distinct([part for part in entry.parts if isinstance(part, ToolPart)])
-    waiting = iter(calls)
+    remaining_calls = iter(calls)
     # Services check that thinking, text and calls come back in the order in which they came.
-    pieces = tuple(piece for part in entry.parts for piece in _assistant_pieces(part, waiting, broken=broken))
+    pieces = tuple(
+        piece
+        for part in entry.parts
+        for piece in _assistant_pieces(part, remaining_calls, is_interrupted=is_interrupted)
+    )
     file_notes = tuple(
         note for part in entry.parts if isinstance(part, TextPart) for note in describe_changed_files(part)
     )
     if not calls and not any(isinstance(piece, TextPiece) for piece in pieces):
         return file_notes
-    if broken and not calls:
-        pieces = (*pieces, TextPiece(BROKEN_OFF))
+    if is_interrupted and not calls:
+        pieces = (*pieces, TextPiece(INTERRUPTED))
     messages: list[ModelMessage] = [
         *file_notes,
         AssistantModelMessage(pieces, f"{message.provider_id}/{message.model_id}"),
@@ -100,14 +105,15 @@ def _make_assistant_messages(
 
 
 def describe_changed_files(part: TextPart) -> tuple[UserModelMessage, ...]:
-    """Return a line naming files that were read and have changed, to be put before an answer; () for none.
+    """Return a message that names the files which changed since they were read; () if there are none.
 
-    It derives from a stored part, so each later request has it at the same place.
+    The message precedes an answer. The names are stored in a part, so each later request has them at the same place.
     """
     names: list[str] = (part.metadata or {}).get(CHANGED_FILES, [])
     if not names:
         return ()
-    text = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    remaining_count = len(names) - _MAX_NAMED_FILES
+    text = ", ".join(names[:_MAX_NAMED_FILES]) + (f" and {remaining_count} more" if remaining_count > 0 else "")
     return (UserModelMessage((TextPiece(CHANGED.format(names=text)),)),)
 
 
@@ -124,21 +130,21 @@ def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, .
 
 
 def _assistant_pieces(
-    part: Part, calls: Iterator[ToolPart], *, broken: bool
+    part: Part, calls: Iterator[ToolPart], *, is_interrupted: bool
 ) -> tuple[TextPiece | ReasoningPiece | CallPiece, ...]:
     match part:
         case ToolPart():
             return (_call(next(calls)),)
         case TextPart(text=text, metadata=metadata) if text.strip():
             return (TextPiece(text, metadata or {}),)
-        case ReasoningPart(text=text, metadata=metadata) if not broken and (text or metadata):
+        case ReasoningPart(text=text, metadata=metadata) if not is_interrupted and (text or metadata):
             return (ReasoningPiece(text, metadata or {}),)
         case _:
             return ()
 
 
 def _distinct(calls: list[ToolPart]) -> list[ToolPart]:
-    """Return the calls with ids that differ: services refuse a history with two calls of one id in a message."""
+    """Return the calls with unique ids: services refuse a message in which two calls have one id."""
     seen: set[str] = set()
     distinct: list[ToolPart] = []
     for number, call in enumerate(calls):
@@ -159,7 +165,7 @@ def _result(call: ToolPart, note: str | None) -> ResultPiece:
         case ToolStateCompleted() if note is not None:
             return ResultPiece(call.call_id, call.tool, note)
         case ToolStateCompleted(time=time) if time.compacted is not None:
-            return ResultPiece(call.call_id, call.tool, LEFT_OUT)
+            return ResultPiece(call.call_id, call.tool, OUTPUT_DROPPED)
         case ToolStateCompleted(output=output):
             return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
         case ToolStateError(for_model=error, metadata=metadata):
@@ -167,7 +173,7 @@ def _result(call: ToolPart, note: str | None) -> ResultPiece:
             text = f"{error}\nOutput until then:\n{to_plain_text(so_far).text}" if so_far else error
             return ResultPiece(call.call_id, call.tool, text, error=True)
         case _:
-            return ResultPiece(call.call_id, call.tool, PENDING, error=True)
+            return ResultPiece(call.call_id, call.tool, NO_RESULT, error=True)
 
 
 def _project_attachments(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
@@ -180,7 +186,7 @@ def _project_attachments(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPi
 
 
 def file_piece(part: FilePart, info: ModelInfo) -> TextPiece | ImagePiece:
-    """Return an attachment as the model can read it: image or PDF as such, text as text, else a line that names it."""
+    """Return an attachment: an image or PDF if the model reads it, the content of a text, or a line with its name."""
     name = part.filename or "attachment"
     if not part.url.startswith("data:"):
         return TextPiece(f"[{name}: {part.mime}, see {part.url}]")
@@ -196,7 +202,7 @@ def file_piece(part: FilePart, info: ModelInfo) -> TextPiece | ImagePiece:
 
 
 def _data(url: str) -> bytes | None:
-    """Return the bytes of a `data:` URL, or None when they are no base64."""
+    """Return the bytes of a `data:` URL, or None if its base64 is invalid."""
     header, _, data = url.partition(",")
     if not header.endswith(";base64"):
         return unquote_to_bytes(data)

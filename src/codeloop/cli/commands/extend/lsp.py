@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from codeloop.app.language.servers import choose_servers, install_folder, log_of, restart_file
-from codeloop.app.language.trial import Trial, try_servers
+from codeloop.app.language.start_check import StartCheck, check_servers
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installing import run_visibly
 from codeloop.cli.exit_codes import UsageProblem
@@ -49,8 +49,8 @@ def list_servers(*, as_json: bool, is_quick: bool) -> None:
     settings = redact_settings()
     servers = choose_servers(settings)
     present_servers = [each for each in servers if each.state == "found"]
-    trials = asyncio.run(try_servers(settings, present_servers)) if present_servers and not is_quick else {}
-    rows = [_row(each, trials.get(each.row.name)) for each in servers]
+    start_checks = asyncio.run(check_servers(settings, present_servers)) if present_servers and not is_quick else {}
+    rows = [_row(each, start_checks.get(each.row.name)) for each in servers]
     order = list(_WORDS.values())
     rows.sort(key=lambda row: order.index(row["state"]))
     if as_json:
@@ -68,12 +68,12 @@ def list_servers(*, as_json: bool, is_quick: bool) -> None:
     click.echo(columns([("name", "state", "files", "program, or how to get it"), *cells]))
 
 
-def _row(server: ServerChoice, trial: Trial | None) -> JSON:
-    row, state = server.row, "failed" if trial is not None and trial.problem else server.state
+def _row(server: ServerChoice, start_check: StartCheck | None) -> JSON:
+    row, state = server.row, "failed" if start_check is not None and start_check.problem else server.state
     how = " ".join(server.command)
-    is_free = state == "found" and (row.sandbox is False if trial is None else not trial.is_boxed)
-    if trial is not None and trial.problem:
-        how = f"{trial.problem} ({how})"
+    is_free = state == "found" and (row.sandbox is False if start_check is None else not start_check.is_sandboxed)
+    if start_check is not None and start_check.problem:
+        how = f"{start_check.problem} ({how})"
     elif server.state == "untrusted":
         how = "it would run code of this project: codeloop trust"
     elif server.state == "missing":

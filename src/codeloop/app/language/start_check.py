@@ -17,44 +17,48 @@ from codeloop.workspace.process.running_program import RunningProgram
 from codeloop.workspace.process.sandboxed_program import enter_sandbox
 from codeloop.workspace.workspace import Workspace
 
-_AT_ONCE = 4
-_STDERR = 4_000  # bytes
-_WIDTH = 200
+_MAX_PARALLEL = 4
+_STDERR_BYTES = 4_000
+_MAX_PROBLEM_CHARS = 200
 
 
-class Trial(Struct, frozen=True):
-    """What came of starting a server. `problem`: why it can't be started, "" when it can; `is_boxed`: in a sandbox."""
+class StartCheck(Struct, frozen=True):
+    """The result of a test start.
+
+    `problem`: the reason why the server can't start, or "". `is_sandboxed`: the server runs in a sandbox.
+    """
 
     problem: str
-    is_boxed: bool
+    is_sandboxed: bool
 
 
-async def try_servers(settings: ProjectSettings, servers: Sequence[ServerChoice]) -> dict[str, Trial]:
-    """Start servers that were found, greet each and end it again; return what came of it by their names."""
-    place = settings.project_root
+async def check_servers(settings: ProjectSettings, servers: Sequence[ServerChoice]) -> dict[str, StartCheck]:
+    """Start, initialize and stop each of the servers; return the results by the servers' names."""
+    project_root = settings.project_root
     workspace = Workspace(
-        place.root,
-        place.directory,
-        place.scratch(settings.home),
+        project_root.root,
+        project_root.directory,
+        project_root.scratch(settings.home),
         dict(settings.environment),
         settings.config.sandbox,
         settings.paths.own,
     )
-    turns = asyncio.Semaphore(_AT_ONCE)
+    semaphore = asyncio.Semaphore(_MAX_PARALLEL)
 
-    async def one(chosen_server: ServerChoice) -> Trial:
-        async with turns:
-            problem = await _try(settings, workspace, chosen_server)
-        return Trial(problem, chosen_server.row.sandbox is not False and is_boxed)
+    async def check(chosen_server: ServerChoice) -> StartCheck:
+        async with semaphore:
+            problem = await _start_once(settings, workspace, chosen_server)
+        return StartCheck(problem, chosen_server.row.sandbox is not False and is_sandboxed)
 
     try:
-        is_boxed = await enter_sandbox(workspace) is not None
-        return dict(zip((each.row.name for each in servers), await asyncio.gather(*map(one, servers)), strict=True))
+        is_sandboxed = await enter_sandbox(workspace) is not None
+        return dict(zip((each.row.name for each in servers), await asyncio.gather(*map(check, servers)), strict=True))
     finally:
         await workspace.close()
 
 
-async def _try(settings: ProjectSettings, workspace: Workspace, chosen_server: ServerChoice) -> str:
+async def _start_once(settings: ProjectSettings, workspace: Workspace, chosen_server: ServerChoice) -> str:
+    """Start a server and stop it again; return the reason why it can't start, or ""."""
     output = bytearray()
 
     async def start(chosen: ServerChoice, root: Path) -> RunningProgram:
@@ -67,18 +71,20 @@ async def _try(settings: ProjectSettings, workspace: Workspace, chosen_server: S
     except TimeoutError:
         return f"it did not answer within {LSP_TRIAL.seconds:.0f} s"
     except ServerUnavailable:
-        lines = [line.strip() for line in output[-_STDERR:].decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [
+            line.strip() for line in output[-_STDERR_BYTES:].decode("utf-8", "replace").splitlines() if line.strip()
+        ]
         cause = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
-        return one_line(": ".join(each for each in (server.reason, cause) if each), _WIDTH)
+        return one_line(": ".join(each for each in (server.reason, cause) if each), _MAX_PROBLEM_CHARS)
     finally:
         await server.stop()
     return ""
 
 
 def _make_callbacks(start: StartServer) -> ServerCallbacks:
-    """Return callbacks that do nothing: nobody follows this server."""
+    """Return callbacks that do nothing: a test start needs no events."""
 
-    async def users(_path: Path, _row: ServerRow) -> list[Path] | None:
+    async def find_no_dependents(_path: Path, _row: ServerRow) -> list[Path] | None:
         return []
 
     return ServerCallbacks(
@@ -88,5 +94,5 @@ def _make_callbacks(start: StartServer) -> ServerCallbacks:
         on_report=lambda _name, _path: None,
         warn=lambda _text: None,
         watch=lambda _is_wanted: None,
-        find_users=users,
+        find_users=find_no_dependents,
     )

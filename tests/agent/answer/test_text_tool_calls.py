@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from codeloop.agent.answer.written_calls import find_calls
+from codeloop.agent.answer.text_tool_calls import find_calls
 
 TOOLS = frozenset({"read", "bash"})
 READ = {"filePath": "a.py"}

@@ -12,7 +12,8 @@ from codeloop.schema.wire import JSON
 _HINT = re.compile(
     r"<\W{0,3}(?:DSML\W)?(?:tool|function|invoke)|TOOL_CALLS|python_tag|to=functions\.|```|\A\s*[\[{]", re.IGNORECASE
 )
-"""Every format contains one of these: most answers end here."""
+"""Matches the marker that each format contains. An answer without one needs no further search."""
+# Matches what precedes one JSON object, or a list of objects, that holds both name and arguments.
 _JSON_FORMS = re.compile(
     r"<tool_call>\s*(?=\{)"  # Hermes, Qwen
     r"|<function_call>\s*(?=\{)"
@@ -21,6 +22,7 @@ _JSON_FORMS = re.compile(
     r"|```(?:json|tool_call|tool_code)?\s*\n\s*(?=[\[{])"
     r"|\A\s*(?=[\[{])"  # the whole answer
 )
+# Matches a call's name; the arguments follow as a JSON object. A group is named after the model family.
 _NAMED_FORMS = re.compile(
     r"<function=(?P<llama>[\w.-]+)>\s*(?=\{)"
     r"|\[TOOL_CALLS\]\s*(?P<mistral>[\w.-]+)\s*(?:\[CALL_ID\]\w+)?\[ARGS\]\s*(?=\{)"
@@ -30,28 +32,31 @@ _NAMED_FORMS = re.compile(
     r"|(?:<\|start\|>assistant)?(?:<\|channel\|>)?(?:commentary|analysis)?\s*"  # gpt-oss
     r"to=functions\.(?P<harmony>[\w.-]+)[^{\n]*?(?:<\|message\|>|\s)\s*(?=\{)"
 )
+# Matches a call whose arguments are tags: a group for the name, and one for the tags.
 _TAG_FORMS = re.compile(
     r"<function=(?P<qwen>[\w.-]+)>\s*(?P<qwen_body><parameter=.*?)</function>"  # Qwen's coders
     r"|<tool_call>\s*(?P<glm>[\w.-]+)\s*(?P<glm_body><arg_key>.*?)</tool_call>"
     r"|<(?:\W?DSML\W?)?invoke name=\"(?P<invoke>[\w.-]+)\">(?P<invoke_body>.*?)</(?:\W?DSML\W?)?invoke>",
     re.DOTALL,
 )
+# Matches one argument: its name and value are the two groups that match.
 _TAGS = re.compile(
     r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>"
     r"|<arg_key>\s*([\w.-]+)\s*</arg_key>\s*<arg_value>\n?(.*?)\n?</arg_value>"
     r"|<(?:\W?DSML\W?)?parameter name=\"([\w.-]+)\"[^>]*>(.*?)</(?:\W?DSML\W?)?parameter>",
     re.DOTALL,
 )
+# Matches the markers around calls, which are removed with them.
 _LEFTOVER = re.compile(
     r"</?(?:\W?DSML\W?)?(?:tool_calls?|function_calls?|function)>|<\W?tool\Wcalls?\W\w+\W?>"
     r"|<\|(?:tool_calls?_\w+|call|channel|start|end|message|constrain)\|>|\[/?TOOL_CALLS\]|```\w*"
 )
 _NAMES, _ARGUMENTS = ("name", "tool", "tool_name", "function"), ("arguments", "parameters", "args", "input")
-_MOST = 25
+_MAX_CALLS = 25
 
 
-class WrittenCalls(NamedTuple):
-    """Consecutive calls in a text: names, and arguments as JSON text."""
+class TextToolCalls(NamedTuple):
+    """Consecutive calls in a text, each a name and its arguments as JSON; `start` and `end` are offsets in the text."""
 
     start: int
     end: int
@@ -59,49 +64,49 @@ class WrittenCalls(NamedTuple):
 
 
 def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
-    """Return the calls of `tools` that a text ends with (names, and arguments as JSON), and the text before them.
+    """Return the calls of `tools` at the end of a text (names, and arguments as JSON), and the text before them.
 
-    A call followed by other text counts as an example: then none is returned.
+    A call that other text follows counts as an example, and is not returned.
     """
     if not _HINT.search(text):
         return [], text
-    groups: list[WrittenCalls] = []
-    for written_calls in sorted(_find_all(text)):
-        if {name for name, _ in written_calls.calls} <= tools and (not groups or written_calls.start >= groups[-1].end):
-            groups.append(written_calls)
+    groups: list[TextToolCalls] = []
+    for tool_calls in sorted(_find_all(text)):
+        if {name for name, _ in tool_calls.calls} <= tools and (not groups or tool_calls.start >= groups[-1].end):
+            groups.append(tool_calls)
     end = len(text)
-    last: list[WrittenCalls] = []
+    last: list[TextToolCalls] = []
     while groups and not _LEFTOVER.sub("", text[groups[-1].end : end]).strip():
         last.insert(0, groups.pop())
         end = last[0].start
     calls = [call for group in last for call in group.calls]
-    return (calls[:_MOST], _LEFTOVER.sub("", text[:end]).rstrip()) if calls else ([], text)
+    return (calls[:_MAX_CALLS], _LEFTOVER.sub("", text[:end]).rstrip()) if calls else ([], text)
 
 
-def _find_all(text: str) -> Iterator[WrittenCalls]:
+def _find_all(text: str) -> Iterator[TextToolCalls]:
     for match in _TAG_FORMS.finditer(text):
         form = next(group for group in ("qwen", "glm", "invoke") if match[group])
         groups = (
             [each for each in match.groups() if each is not None] for match in _TAGS.finditer(match[f"{form}_body"])
         )
         arguments = {pair[0]: pair[1] for pair in groups}
-        yield WrittenCalls(match.start(), match.end(), ((match[form], msgspec.json.encode(arguments).decode()),))
+        yield TextToolCalls(match.start(), match.end(), ((match[form], msgspec.json.encode(arguments).decode()),))
     for match in _NAMED_FORMS.finditer(text):
         json = _read_json(text, match.end())
         if json is not None and isinstance(json[0], dict):
             name = next(filter(None, match.groups()))
-            yield WrittenCalls(match.start(), json[1], ((name, text[match.end() : json[1]]),))
+            yield TextToolCalls(match.start(), json[1], ((name, text[match.end() : json[1]]),))
     for match in _JSON_FORMS.finditer(text):
         json = _read_json(text, match.end())
         if json is not None:
             rows = cast("list[Any]", json[0]) if isinstance(json[0], list) else [json[0]]
             calls = [call for row in rows if (call := _as_call(row)) is not None]
             if calls and len(calls) == len(rows):
-                yield WrittenCalls(match.start(), json[1], tuple(calls))
+                yield TextToolCalls(match.start(), json[1], tuple(calls))
 
 
 def _read_json(text: str, start: int) -> tuple[Any, int] | None:
-    """Return the JSON value that begins at `start`, and where it ends; None: there is none."""
+    """Return the JSON value that begins at `start`, and the offset of its end; None if the JSON is invalid."""
     import json
 
     with suppress(ValueError, RecursionError):
@@ -110,7 +115,7 @@ def _read_json(text: str, start: int) -> tuple[Any, int] | None:
 
 
 def _as_call(value: Any) -> tuple[str, str] | None:
-    """Return a name and arguments as JSON text, if a value consists of these two and little else."""
+    """Return the name and the arguments (as JSON) of a call; None if the value is not a call."""
     if not isinstance(value, dict):
         return None
     row = cast("JSON", value)
