@@ -331,7 +331,7 @@ from codeloop.permission.gate import Gate
 from codeloop.schema.event import PermissionAnswer
 from codeloop.schema.wire import replace
 from codeloop.store import permission_records
-from codeloop.store.permission_records import PLACE
+from codeloop.store.permission_records import WORKDIR
 from codeloop.store.store import Store
 
 store = Store(Path(sys.argv[1]))

@@ -200,7 +200,7 @@ def test_the_report_says_that_it_was_not_tried_on_a_mac(monkeypatch: pytest.Monk
     async def found(*_: object) -> SandboxReport:
         return SandboxReport("auto", "sandbox-exec", {}, "off", [], [], [], [], [], [])
 
-    monkeypatch.setattr(command, "report_on", found)
+    monkeypatch.setattr(command, "make_report", found)
     assert "not tried on a Mac" in CliRunner().invoke(command.debug_sandbox, []).output
 
 
