@@ -1,4 +1,4 @@
-"""The client of a server: the same two methods, over HTTP."""
+"""A `Client` that reaches a codeloop server over HTTP."""
 
 import asyncio
 import re
@@ -46,19 +46,19 @@ if TYPE_CHECKING:
 
 HEARTBEAT = "x-codeloop-heartbeat"
 ENDLESS = frozenset({PROMPT.id, COMMAND.id, SUMMARIZE.id, SESSION_SHELL.id, SESSION_INIT.id, TOOL_ASK.id})
-"""Operations that are answered when a turn ends or the user answers: it may take days."""
+"""Operations without a timeout: the server answers when a turn ends or the user answers, which may take days."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-class _Again(Exception):
-    """The request is to be sent again at once: there is another credential now, or another connection."""
+class _RetryNow(Exception):
+    """Makes the caller send the request again at once, with a new credential or over a new connection."""
 
 
 class HttpClient:
-    """Reaches a directory of a server; without a directory the server's own.
+    """Reaches one directory of a server; without `directory`, the directory that the server was started in.
 
-    What is called after `follow` began to be read is seen by it: the call waits until the stream is open.
+    Calls wait until a stream begun with `follow` is open, so that it shows their events.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class HttpClient:
         credential: Credential | None = None,
         renew: Renew | None = None,
     ) -> None:
-        """Connect to nothing yet. `renew` finds address and credential again when the server is gone or refuses.
+        """Open no connection yet. `renew` returns the new address and credential of a server that is gone or refuses.
 
         Raises CodeloopError when `url` is not the address of a server.
         """
@@ -83,12 +83,12 @@ class HttpClient:
 
     @property
     def link(self) -> Link:
-        """Whether the server answers; its `on_report` may be set."""
+        """The state of the connection; set its `on_report` to hear of changes."""
         return self._remote.link
 
     @property
     def sends_in_clear(self) -> bool:
-        """Return whether the password crosses a network without encryption."""
+        """Whether the password crosses a network without encryption."""
         return self._remote.sends_in_clear
 
     def for_directory(self, directory: str) -> "HttpClient":
@@ -100,24 +100,25 @@ class HttpClient:
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
         """Carry out an operation. Raises CodeloopError when it is refused, ServerLost when nobody answers.
 
-        A server that answered before may go away for `client.gone`: what can't have been carried out twice is sent
-        again, a prompt by its `message_id`. An abort is not, as it would be meant for another turn by then.
+        If a server that answered before goes away, requests that are safe to repeat are retried for up to
+        `client.gone`: reads, unsent requests, and prompts (deduplicated by `message_id`). An abort is never retried:
+        it could hit a later turn.
         """
         if self._opening:
             await asyncio.wait(set(self._opening))
         request = _request(operation, args)
-        is_known = getattr(args, "message_id", None) is not None and operation.id in {PROMPT.id, COMMAND.id}
+        is_deduplicated = getattr(args, "message_id", None) is not None and operation.id in {PROMPT.id, COMMAND.id}
         wait = CLIENT_BACKOFF.seconds
         while True:
             try:
-                asking = self._ask_once(operation, request)
-                status, answer = await (self._until_reopened(asking) if is_known else asking)
+                pending_response = self._ask_once(operation, request)
+                status, answer = await (self._until_reopened(pending_response) if is_deduplicated else pending_response)
                 break
-            except _Again:
+            except _RetryNow:
                 continue
             except ServerLost as error:
-                is_harmless = error.is_unsent or is_known or operation.method == "GET"
-                if not is_harmless or operation.id == ABORT.id:
+                is_safe_to_retry = error.is_unsent or is_deduplicated or operation.method == "GET"
+                if not is_safe_to_retry or operation.id == ABORT.id:
                     raise
                 self._remote.link.report_loss(error, self._remote.url)
             await asyncio.sleep(wait)
@@ -126,19 +127,19 @@ class HttpClient:
         return self._answer(operation, request[0], status, answer)
 
     async def _ask_once(self, operation: AnyOperation, request: tuple[str, bytes | None]) -> tuple[int, bytes]:
-        """Ask once; return status and body. Raises ServerLost."""
+        """Send the request once; return the status and the body of the response. Raises ServerLost."""
         path, body = request
         credential = self._remote.credential
-        silence = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
+        timeout = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
         try:
-            # In all, since a server that sends a byte now and then is never silent.
-            async with asyncio.timeout(silence):
-                async with self._remote.ask(operation.method, path, self._headers(body), body, silence) as response:
+            # A deadline for the whole response: a server that sends a byte now and then never exceeds a read timeout.
+            async with asyncio.timeout(timeout):
+                async with self._remote.ask(operation.method, path, self._headers(body), body, timeout) as response:
                     answer = await self._remote.read(response)
         except TimeoutError:
             raise ServerLost(
                 f"The server at {self._remote.url} did not answer {operation.method} {path.partition('?')[0]} within "
-                f"{CLIENT_PATIENCE.seconds:g} s. Look whether it still runs.",
+                f"{CLIENT_PATIENCE.seconds:g} s. Check whether it is still running.",
                 "it was too slow",
             ) from None
         if response.status_code == 401:
@@ -148,27 +149,27 @@ class HttpClient:
         return response.status_code, answer
 
     def _raise_refusal(self, refusal: CodeloopError, credential: Credential | None) -> None:
-        """Raise _Again when there is another credential by now, ServerLost when a server that restarts may say one.
+        """Raise _RetryNow if there is a new credential; ServerLost if a restarting server may still announce one.
 
-        `credential`: the one that was refused. Another request may have found the new one meanwhile.
+        `credential`: the refused credential. Another request may have renewed the credential meanwhile.
         """
         if self._remote.renew() or self._remote.credential != credential:
-            raise _Again
+            raise _RetryNow
         if self._remote.link.is_down and self._remote.is_renewable:
-            raise ServerLost(str(refusal), "the server wants another password", is_unsent=True)
+            raise ServerLost(str(refusal), "the server rejected the password", is_unsent=True)
 
-    async def _until_reopened(self, asking: Coroutine[Any, Any, tuple[int, bytes]]) -> tuple[int, bytes]:
-        """Wait for a response. Raises ServerLost; _Again when the stream of events was opened again meanwhile.
+    async def _until_reopened(self, pending_response: Coroutine[Any, Any, tuple[int, bytes]]) -> tuple[int, bytes]:
+        """Wait for a response. Raises ServerLost; _RetryNow if the event stream was reopened meanwhile.
 
-        The connection of the request may be as dead as that of the stream was.
+        The stream is reopened after its connection broke; the connection of this request may have broken too.
         """
-        task = asyncio.create_task(asking)
+        task = asyncio.create_task(pending_response)
         reopened = self._remote.link.next_opening()
         try:
             await asyncio.wait((task, reopened), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            raise _Again
+            raise _RetryNow
         finally:
             task.cancel()
 
@@ -180,19 +181,19 @@ class HttpClient:
         try:
             return _decoder(operation.id, operation.gives).decode(answer)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            what = f"{operation.method} {path.partition('?')[0]}"
-            if answer.lstrip().startswith(b"<"):  # the reference answers a route that it hasn't with its page
-                raise OperationError("NotFoundError", f"{self._remote.url} does not offer {what}.") from None
+            route = f"{operation.method} {path.partition('?')[0]}"
+            if answer.lstrip().startswith(b"<"):  # a server of the reference sends its web page for an unknown route
+                raise OperationError("NotFoundError", f"{self._remote.url} does not offer {route}.") from None
             raise CodeloopError(
-                f"The answer of {self._remote.url} to {what} is not understood: {error}. Use a codeloop of its version."
+                f"The answer of {self._remote.url} to {route} is not understood: {error}. Use its codeloop version."
             ) from None
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
         """Yield every stored event of the directory after `after` (None: from now on), then live ones.
 
-        A stream that is lost is opened again and goes on where it was: ServerConnected says so, then comes what was
-        stored between. Raises GapError when the server no longer keeps that, CodeloopError when it refuses, or stays
-        away for `client.gone`.
+        A lost stream is reopened where it ended: it yields ServerConnected, then the events stored meanwhile. Raises
+        GapError when the server no longer keeps these events, CodeloopError when the server refuses the stream or
+        stays away for `client.gone`.
         """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._opening.add(future)
@@ -202,15 +203,15 @@ class HttpClient:
                 try:
                     async with aclosing(self._stream(last)) as events:
                         async for event in events:
-                            is_again = future.done() and isinstance(event.event, ServerConnected)
+                            is_reopened = future.done() and isinstance(event.event, ServerConnected)
                             self._mark_open(future)
                             wait = CLIENT_BACKOFF.seconds
                             last = event.seq if event.seq is not None else last
-                            if is_again:
+                            if is_reopened:
                                 link.report_reopening()
-                            if is_again or not isinstance(event.event, ServerConnected | ServerHeartbeat):
+                            if is_reopened or not isinstance(event.event, ServerConnected | ServerHeartbeat):
                                 yield event
-                except _Again:
+                except _RetryNow:
                     continue
                 except ServerLost as error:
                     link.report_loss(error, self._remote.url)
@@ -226,11 +227,11 @@ class HttpClient:
             self._opening.discard(future)
 
     async def close(self) -> None:
-        """Drop every connection, those of `for_directory` too."""
+        """Close every connection, including those of clients made with `for_directory`."""
         await self._remote.close()
 
     async def _stream(self, after: int | None) -> AsyncGenerator[Stamped, None]:
-        """Yield the events of one connection, greetings and heartbeats too. Raises ServerLost at its end."""
+        """Yield the events of one connection, with ServerConnected and heartbeats. Raises ServerLost at its end."""
         headers = self._headers(None) | {HEARTBEAT: str(CLIENT_HEARTBEAT.value)}
         headers |= {} if after is None else {"last-event-id": str(after)}
         parser, last = SseParser(CLIENT_EVENT.value), -1 if after is None else after
@@ -247,32 +248,32 @@ class HttpClient:
                 try:
                     events = parser.feed_with_ids(chunk)
                 except EventTooLong:
-                    raise CodeloopError(f"An event of {self._remote.url} is too long. It was not read.") from None
+                    raise CodeloopError(f"An event of {self._remote.url} is too long and was not read.") from None
                 for seq, data in events:
-                    event = _event(data)
+                    event = _decode_event(data)
                     if isinstance(event, ServerResync):
                         raise GapError(event.properties.reason)
                     if event is not None and (seq is None or seq > last or isinstance(event, ServerConnected)):
                         last = last if seq is None else max(seq, last)
                         yield Stamped(seq, event)
         raise ServerLost(
-            f"The server at {self._remote.url} ended its stream of events. Look whether it still runs.",
+            f"The server at {self._remote.url} ended its stream of events. Check whether it is still running.",
             "the server closed it",
         )
 
     async def _watch_silence(self, response: "Response") -> AsyncGenerator[bytes, None]:
-        """Yield the pieces of a stream; report silence when the server had promised heartbeats."""
+        """Yield the chunks of a stream; report silence if the server promised heartbeats and sends nothing."""
         link, loop = self._remote.link, asyncio.get_running_loop()
         last_byte_at = loop.time()
 
-        def look() -> None:
+        def check() -> None:
             nonlocal timer
-            rest = last_byte_at + CLIENT_QUIET.seconds - loop.time()
-            if rest <= 0:
+            remaining = last_byte_at + CLIENT_QUIET.seconds - loop.time()
+            if remaining <= 0:
                 link.report_silence(self._remote.url)
-            timer = loop.call_later(rest if rest > 0 else CLIENT_QUIET.seconds, look)
+            timer = loop.call_later(remaining if remaining > 0 else CLIENT_QUIET.seconds, check)
 
-        timer = loop.call_later(CLIENT_QUIET.seconds, look) if HEARTBEAT in response.headers else None
+        timer = loop.call_later(CLIENT_QUIET.seconds, check) if HEARTBEAT in response.headers else None
         try:
             async for chunk in response.aiter_raw():
                 last_byte_at = loop.time()
@@ -290,7 +291,7 @@ class HttpClient:
 
 
 def _request(operation: AnyOperation, args: msgspec.Struct) -> tuple[str, bytes | None]:
-    """Return path with query, and body. Raises OperationError when a field can't be part of the path."""
+    """Return the path with its query, and the body. Raises OperationError when a field can't be part of the path."""
     fields: JSON = msgspec.to_builtins(args)
 
     def fill(match: re.Match[str]) -> str:
@@ -304,48 +305,48 @@ def _request(operation: AnyOperation, args: msgspec.Struct) -> tuple[str, bytes 
         query = {name: _format_value(value) for name, value in fields.items() if value is not None}
         return (f"{path}?{urlencode(query, errors='replace')}" if query else path), None
     if operation.body is not None:
-        return path, _json(msgspec.to_builtins(getattr(args, operation.body)))
-    return path, _json(fields)
+        return path, _encode_json(msgspec.to_builtins(getattr(args, operation.body)))
+    return path, _encode_json(fields)
 
 
 def _format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _json(value: Any) -> bytes:
+def _encode_json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
-    except UnicodeEncodeError:  # words of the command line need not be characters
-        return msgspec.json.encode(_characters(value))
+    except UnicodeEncodeError:  # arguments of the command line may hold bytes that are not UTF-8
+        return msgspec.json.encode(_replace_surrogates(value))
 
 
-def _characters(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()
         case dict():
             entries = cast("dict[str, Any]", value).items()
-            return {_characters(name): _characters(inner) for name, inner in entries}
+            return {_replace_surrogates(name): _replace_surrogates(inner) for name, inner in entries}
         case list():
-            return [_characters(inner) for inner in cast("list[Any]", value)]
+            return [_replace_surrogates(inner) for inner in cast("list[Any]", value)]
         case _:
             return value
 
 
 @cache
 def _decoder(operation_id: str, gives: Any) -> msgspec.json.Decoder[Any]:
-    del operation_id  # one type may be written in two ways that are equal
+    del operation_id  # part of the cache key: result types of two operations may be equal and decode differently
     return msgspec.json.Decoder(gives)
 
 
 @cache
-def _events() -> msgspec.json.Decoder[Any]:
+def _event_decoder() -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(Event)
 
 
-def _event(data: bytes) -> Event | None:
-    """Decode an event; None for one that we do not know."""
+def _decode_event(data: bytes) -> Event | None:
+    """Return the event; None: an event of a newer server, or not an event."""
     try:
-        return _events().decode(data)
+        return _event_decoder().decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None

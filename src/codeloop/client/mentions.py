@@ -57,7 +57,7 @@ async def find_mentions(
 
 
 async def _resources(client: Client, text: str) -> list[FilePartInput]:
-    """Return the resources of servers that there are; whether there is such a resource, the server says."""
+    """Return a part for each mention that names a known MCP server. The server checks whether it has the resource."""
     names = resource_mentions(text)[: COMMAND_FILES.value]
     servers = await client.call(MCP_STATUS, NoArguments()) if names else {}
     mcp_resources = await client.call(RESOURCE_LIST, NoArguments()) if servers else {}

@@ -192,7 +192,7 @@ async def test_what_is_wrong_with_a_call_is_told(tmp_path: Path) -> None:
             ("prompt", {}, "Object missing required field `prompt`"),
             ("prompt", {"prompt": "x", "promt": 1}, "unknown field `promt`"),
             ("status", {"session_id": "ses_none"}, "ses_none"),
-            ("nothing", {}, "There is no tool 'nothing'. There are: prompt, continue, status, stop."),
+            ("nothing", {}, "Unknown tool 'nothing'. Available tools: prompt, continue, status, stop."),
         ]:
             done = await client.call_tool(name, given)
             assert (done.is_error, words in text_of(done)) == (True, True), done
@@ -217,7 +217,7 @@ async def test_a_request_of_a_session_that_is_gone_ends_nothing(tmp_path: Path) 
     async with rig(tmp_path, [WRITES, ScriptedAnswer(text="Done.")], permission=ASKS) as it, turns_of(it) as turns:
         it.project.store.append(PermissionAsked(properties=gone))
         served = await turns.start("Write a.txt", can_ask=True)
-        await until(lambda: bool(served.open))
+        await until(lambda: bool(served.pending_requests))
         await turns.stop(served)
 
 

@@ -1,7 +1,7 @@
 """The protocol side of `codeloop mcp serve`: handles calls, returns reports, passes questions to the client.
 
-Older versions of the protocol ask in a request of ours; the newest one gets a result that says what is asked, and
-calls again with the answer.
+With older protocol versions the server sends the client a request with the question. With the newest version the
+call returns the questions as its result, and the client repeats the call with the answers.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from codeloop.client.mcp_server.tools import (
     StopTool,
     ToolArguments,
     argument_schema,
-    read,
+    read_arguments,
     result_schema,
 )
 from codeloop.client.mcp_server.turns import ServedPrompts, ServedSession, Turns
@@ -50,32 +50,35 @@ if TYPE_CHECKING:
         PaginatedRequestParams,
     )
 
-_ABOUT = (
+_INSTRUCTIONS = (
     "codeloop is a coding agent. `prompt` gives it a task in the project that this server was started in, and reports "
-    "what came of it; `continue` says more in the same session. Both work until the task is done, and tell of their "
-    "progress; with `wait` they return earlier, and `status` waits for the rest."
+    "the result; `continue` adds a prompt to the same session. Both return when the task is done, and report progress "
+    "meanwhile; with `wait` they return earlier, and `status` waits for the end."
 )
 
-_LATEST = 3
-"""How many lines of earlier work the progress begins with."""
+_EARLIER_LINES = 3
+"""How many lines about earlier steps are reported when a call begins to wait."""
 
 
 class ServeLaunch(Struct, frozen=True):
-    """What the flags say: how to open the project, to create and to resume a session, and how to send prompts."""
+    """The flags of `codeloop mcp serve`, as functions that open the project and its sessions, and options of prompts.
+
+    `write_note` shows the user a line.
+    """
 
     open_target: Callable[[], AbstractAsyncContextManager[Target]]
     create_session: Callable[[Client], Awaitable[Session]]
     resume_session: Callable[[Client, str], Awaitable[Session]]
     prompts: ServedPrompts
-    note: Callable[[str], object]
+    write_note: Callable[[str], object]
 
 
 async def serve_standard_streams(launch: ServeLaunch) -> None:
     """Serve over stdin and stdout until stdin ends, or this is cancelled. Raises CodeloopError."""
-    await asyncio.to_thread(_import)
+    await asyncio.to_thread(_preload_mcp)
     async with open_standard_wire() as (inbound, outbound), launch.open_target() as target:
         for note in target.notes:
-            launch.note(note)
+            launch.write_note(note)
         client = target.client
         turns = Turns(
             client, launch.prompts, partial(launch.create_session, client), partial(launch.resume_session, client)
@@ -91,21 +94,21 @@ async def serve_standard_streams(launch: ServeLaunch) -> None:
 
 
 def server_of(calls: "Calls") -> "Server[Any]":
-    """Return the server of the protocol's package."""
+    """Return a server of the `mcp` package that answers with these handlers."""
     from mcp.server import Server
 
     return Server(
         "codeloop",
         version=__version__,
         title="codeloop",
-        instructions=_ABOUT,
+        instructions=_INSTRUCTIONS,
         on_list_tools=calls.list_tools,
         on_call_tool=calls.call_tool,
     )
 
 
 class Calls:
-    """The handlers of the protocol's requests."""
+    """Handles the requests of the MCP client: listing tools and calling one."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
@@ -113,7 +116,7 @@ class Calls:
     async def list_tools(
         self, _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"
     ) -> "ListToolsResult":
-        """Return the tools."""
+        """Return the four tools with the schemas of their arguments and results."""
         from mcp_types import ListToolsResult, Tool, ToolAnnotations
 
         tools = [
@@ -123,7 +126,7 @@ class Calls:
                 description=row.description,
                 input_schema=argument_schema(row),
                 output_schema=result_schema(name),
-                annotations=ToolAnnotations(read_only_hint=row.reads, open_world_hint=not row.reads),
+                annotations=ToolAnnotations(read_only_hint=row.is_read_only, open_world_hint=not row.is_read_only),
             )
             for name, row in TOOLS.items()
         ]
@@ -132,25 +135,25 @@ class Calls:
     async def call_tool(
         self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams"
     ) -> "CallToolResult | InputRequiredResult":
-        """Carry out a call. An error is a result, too: the model reads it."""
+        """Carry out a call. Errors are returned as results, so that the calling model reads them."""
         if params.name not in TOOLS:
-            return _fail(f"There is no tool {params.name!r}. There are: {', '.join(TOOLS)}.")
+            return _fail(f"Unknown tool {params.name!r}. Available tools: {', '.join(TOOLS)}.")
         try:
-            arguments = read(params.name, params.arguments or {})
-            return await self._do(context, params, arguments)
+            arguments = read_arguments(params.name, params.arguments or {})
+            return await self._carry_out(context, params, arguments)
         except msgspec.ValidationError as error:
-            return _fail(f"The arguments of {params.name} don't fit: {error}.")
+            return _fail(f"Invalid arguments for {params.name}: {error}.")
         except CodeloopError as error:
             return _fail(str(error))
 
-    async def _do(
+    async def _carry_out(
         self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", arguments: ToolArguments
     ) -> "CallToolResult | InputRequiredResult":
         turns, can_ask = self._turns, _can_ask(context)
-        if params.request_state is not None:  # the same call again, with answers
+        if params.request_state is not None:  # the client repeats the call with the answers
             served_session = await turns.find(params.request_state)
             for name, response in (params.input_responses or {}).items():
-                if (request := served_session.open.pop(name, None)) is not None:
+                if (request := served_session.pending_requests.pop(name, None)) is not None:
                     await turns.answer(request, _content(response))
             return await self._wait(context, served_session, arguments)
         match arguments:
@@ -170,7 +173,7 @@ class Calls:
     async def _wait(
         self, context: "ServerRequestContext[Any]", served_session: ServedSession, arguments: ToolArguments
     ) -> "CallToolResult | InputRequiredResult":
-        """Wait for the end of the work, for as long as the caller asked; a cancelled call stops what it began."""
+        """Follow the session for as long as the caller asked. A cancelled call stops the turn that it started."""
         try:
             return await self._follow(
                 context, served_session, None if isinstance(arguments, StopTool) else arguments.wait
@@ -183,44 +186,67 @@ class Calls:
     async def _follow(
         self, context: "ServerRequestContext[Any]", served_session: ServedSession, wait: float | None
     ) -> "CallToolResult | InputRequiredResult":
+        """Report progress and ask the session's questions until it is idle, at most `wait` seconds (None: no limit).
+
+        An open question is waited for even after `wait`. A client that takes no requests gets the questions at once.
+        """
         loop = asyncio.get_running_loop()
-        start, report_count, last_report, next_line = loop.time(), 0, 0.0, max(len(served_session.lines) - _LATEST, 0)
-        asking: asyncio.Task[None] | None = None
+        start, report_count, last_report = loop.time(), 0, 0.0
+        next_line = max(len(served_session.lines) - _EARLIER_LINES, 0)
+        question_task: asyncio.Task[None] | None = None
         try:
             while served_session.is_working:
                 change = served_session.change
-                waiting = list(served_session.open.values())
-                if waiting and not context.session.can_send_request:
-                    return await self._require_input(served_session, waiting)
-                if asking is not None and served_session.asked_id not in served_session.open:
-                    asking.cancel()  # it was answered elsewhere, or withdrawn
-                elif waiting and asking is None and served_session.asked_id not in served_session.open:
-                    served_session.asked_id = waiting[0].id
-                    asking = asyncio.create_task(self._ask(context, served_session, waiting[0]))
-                    asking.add_done_callback(lambda _: served_session.touch())
-                if asking is not None and asking.done():
-                    asking = None
+                if served_session.pending_requests and not context.session.can_send_request:
+                    return await self._require_input(served_session)
+                question_task = self._update_question_task(context, served_session, question_task)
+                if question_task is not None and question_task.done():
+                    question_task = None
                     continue
                 seconds = loop.time() - start
-                if wait is not None and seconds >= wait and asking is None:
+                if wait is not None and seconds >= wait and question_task is None:
                     break
-                silent = seconds - last_report >= MCP_ALIVE.seconds
-                for line in served_session.lines[next_line:] or ([f"works, {seconds:.0f} s"] if silent else []):
+                is_sign_of_life_due = seconds - last_report >= MCP_ALIVE.seconds
+                sign_of_life = [f"works, {seconds:.0f} s"] if is_sign_of_life_due else []
+                for line in served_session.lines[next_line:] or sign_of_life:
                     report_count, last_report = report_count + 1, seconds
                     await context.session.report_progress(report_count, None, line)
                 next_line = len(served_session.lines)
-                wait_seconds = MCP_ALIVE.seconds if wait is None or asking else min(MCP_ALIVE.seconds, wait - seconds)
+                timeout = MCP_ALIVE.seconds
+                if wait is not None and question_task is None:
+                    timeout = min(timeout, wait - seconds)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(wait_seconds):
+                    async with asyncio.timeout(timeout):
                         await change.wait()
         finally:
-            if asking is not None:
-                asking.cancel()
+            if question_task is not None:
+                question_task.cancel()
                 served_session.asked_id = ""
         return _result(await self._turns.report(served_session))
 
+    def _update_question_task(
+        self,
+        context: "ServerRequestContext[Any]",
+        served_session: ServedSession,
+        question_task: asyncio.Task[None] | None,
+    ) -> asyncio.Task[None] | None:
+        """Return the task that asks the user: the given one, or a new one that asks the oldest pending request.
+
+        A request that another call already asks is left to that call. The given task is cancelled when its request
+        was answered elsewhere or withdrawn.
+        """
+        if served_session.asked_id in served_session.pending_requests:
+            return question_task
+        if question_task is not None:
+            question_task.cancel()
+        elif request := next(iter(served_session.pending_requests.values()), None):
+            served_session.asked_id = request.id
+            question_task = asyncio.create_task(self._ask(context, served_session, request))
+            question_task.add_done_callback(lambda _: served_session.touch())
+        return question_task
+
     async def _ask(self, context: "ServerRequestContext[Any]", served_session: ServedSession, request: Request) -> None:
-        """Ask the client's user; a client that fails to show the form is taken for one that can't ask."""
+        """Ask the client's user. If the client fails to show the form, refuse the request: nobody can be asked."""
         from mcp import MCPError
         from pydantic import ValidationError
 
@@ -233,12 +259,14 @@ class Calls:
             await self._turns.refuse(served_session, request, NOBODY)
         else:
             await self._turns.answer(request, _content(answer))
-        served_session.open.pop(request.id, None)
+        served_session.pending_requests.pop(request.id, None)
 
-    async def _require_input(self, served_session: ServedSession, waiting: list[Request]) -> "InputRequiredResult":
+    async def _require_input(self, served_session: ServedSession) -> "InputRequiredResult":
+        """Return the result that asks all pending requests; the client repeats the call with the answers."""
         from mcp_types import InputRequiredResult
 
-        requests: dict[str, Any] = {each.id: await self._elicitation(each) for each in waiting}
+        pending = list(served_session.pending_requests.values())
+        requests: dict[str, Any] = {each.id: await self._elicitation(each) for each in pending}
         return InputRequiredResult(input_requests=requests, request_state=served_session.session.id)
 
     async def _elicitation(self, request: Request) -> "ElicitRequest":
@@ -246,19 +274,19 @@ class Calls:
 
         form = await self._turns.form(request)
         if form is None:
-            raise CodeloopError("A secret is not asked for.")
+            raise CodeloopError("Secrets can't be asked for through an MCP client.")
         return ElicitRequest(params=ElicitRequestFormParams(message=form.message, requested_schema=form.schema))
 
 
 def _can_ask(context: "ServerRequestContext[Any]") -> bool:
-    """Return whether the client shows forms; one that only names elicitation does."""
+    """Return whether the client shows forms. `elicitation` without a mode counts: it means forms."""
     capabilities = context.session.client_capabilities
     forms = capabilities.elicitation if capabilities is not None else None
     return forms is not None and (forms.form is not None or forms.url is None)
 
 
 def _content(response: Any) -> JSON | None:
-    """Return the values of a filled-in form; None: it was not filled in."""
+    """Return the values of a filled-in form; None: the user declined or cancelled."""
     answer: ElicitResult = response
     if getattr(answer, "action", "decline") != "accept":
         return None
@@ -281,14 +309,14 @@ def _join_reports(reports: list[Report]) -> "CallToolResult":
 
 
 def _value(report: Report) -> JSON:
-    """Return a report as a structured result: without what is empty, but always with its session and status."""
+    """Return a report as a structured result: its session, its status, and its other fields that are not empty."""
     return {"session_id": report.session_id, "status": report.status, **msgspec.to_builtins(report)}
 
 
 def _text(report: Report) -> str:
-    """Return a report as clients without structured results read it."""
-    sums = f"{report.steps} step{'' if report.steps == 1 else 's'}, ${report.cost:.4f}"
-    lines = [f"[session_id {report.session_id}: {report.status}; {sums}]"]
+    """Return a report as text, for clients that do not read structured results."""
+    totals = f"{report.steps} step{'' if report.steps == 1 else 's'}, ${report.cost:.4f}"
+    lines = [f"[session_id {report.session_id}: {report.status}; {totals}]"]
     lines += [f"It asks: {report.asks}"] if report.asks else []
     lines += [report.message] if report.message else []
     lines += [f"Changed: {', '.join(report.changed)}"] if report.changed else []
@@ -301,8 +329,8 @@ def _fail(text: str) -> "CallToolResult":
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def _import() -> None:
-    """Import the protocol's package: it takes so long that this is done in a thread."""
+def _preload_mcp() -> None:
+    """Import the `mcp` package. The import is slow: call this in a thread."""
     from mcp.server import Server
 
     del Server

@@ -59,7 +59,7 @@ class StopTool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
-    """The state or the result of a session. `asks`: the question that it waits with; `changed`: files that it wrote."""
+    """The state or the result of a session. `asks`: its pending question; `changed`: the files that it wrote."""
 
     session_id: str = ""
     status: Status = "idle"
@@ -75,12 +75,12 @@ ToolArguments = PromptTool | ContinueTool | StatusTool | StopTool
 
 
 class ToolRow(Struct, frozen=True):
-    """One tool. `takes`: the type of its arguments; `reads`: it changes nothing."""
+    """One tool. `arguments_type`: the type of its arguments; `is_read_only`: the tool changes nothing."""
 
-    takes: Callable[..., ToolArguments]
+    arguments_type: Callable[..., ToolArguments]
     title: str
     description: str
-    reads: bool = False
+    is_read_only: bool = False
 
 
 TOOLS: dict[str, ToolRow] = {
@@ -102,7 +102,7 @@ TOOLS: dict[str, ToolRow] = {
         "Look at sessions",
         "Report what a session of codeloop is doing or came to, or wait for it. A question that it waits with "
         "is asked now.",
-        reads=True,
+        is_read_only=True,
     ),
     "stop": ToolRow(
         StopTool,
@@ -129,21 +129,21 @@ _REPORT: dict[str, JSON] = {
 
 
 def argument_schema(row: ToolRow) -> JSON:
-    """Return the schema of what a tool takes."""
-    schema: JSON = msgspec.json.schema(row.takes)
+    """Return the JSON schema of a tool's arguments."""
+    schema: JSON = msgspec.json.schema(row.arguments_type)
     name = str(schema["$ref"]).rpartition("/")[2]
     return {key: value for key, value in schema["$defs"][name].items() if key not in {"title", "description"}}
 
 
 def result_schema(name: str) -> JSON:
-    """Return the schema of a tool's result: a report; several for `status` without a session."""
+    """Return the JSON schema of a tool's result: a report; `status` without a session returns several."""
     report: JSON = {"type": "object", "properties": _REPORT, "required": ["session_id", "status"]}
     if name != "status":
         return report
     return {"type": "object", "properties": {**_REPORT, "sessions": {"type": "array", "items": report}}}
 
 
-def read(name: str, arguments: JSON) -> ToolArguments:
+def read_arguments(name: str, arguments: JSON) -> ToolArguments:
     """Decode a tool's arguments. Raises msgspec.ValidationError."""
-    value: Any = msgspec.convert(arguments, TOOLS[name].takes, strict=False)
+    value: Any = msgspec.convert(arguments, TOOLS[name].arguments_type, strict=False)
     return value

@@ -55,8 +55,9 @@ from codeloop.schema.part import PatchPart, StepStartPart, TextPart, ToolPart, T
 from codeloop.schema.permission import AUTO, NOBODY, PermissionRequest
 from codeloop.schema.wire import JSON, replace
 
-_LINE, _REQUEST = 120, 400
+_LINE_CHARS, _REQUEST_CHARS = 120, 400
 _SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
+"""Arguments that say what a call is about; the first that is present is shown."""
 _NO_SECRETS = "A secret is not asked for through another program. Say in your answer what is missing."
 _NOBODY_ASKED = (
     "Denied, because the program that uses this server can't ask anybody: {}. Start `codeloop mcp serve` "
@@ -72,7 +73,7 @@ _STATUS: dict[str, Status] = {
 
 
 class ServedPrompts(Struct, frozen=True):
-    """What every prompt of this server is sent with, as its flags say."""
+    """The options of every prompt that this server sends, from its flags."""
 
     agent: str | None = None
     model: ModelRef | None = None
@@ -81,35 +82,36 @@ class ServedPrompts(Struct, frozen=True):
 
 
 class ServedSession:
-    """One session. `lines`: what it did, a line each.
+    """One session. `lines`: its steps and calls, one line each.
 
-    `open`: its requests that wait, by id, the oldest first; `asked_id`: that of the one that the user is being asked.
+    `pending_requests`: permission requests and questions without an answer, by id, oldest first.
+    `asked_id`: the id of the request that the user is being asked; empty: none.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.lines: list[str] = []
-        self.open: dict[str, Request] = {}
+        self.pending_requests: dict[str, Request] = {}
         self.asked_id = ""
         self.can_ask = False
         self.report = Report(session_id=session.id)
         self.tasks: set[asyncio.Task[MessageWithParts]] = set()
-        """The prompts that are not answered yet."""
+        """One task for each prompt without an answer."""
         self.change = asyncio.Event()
-        """Set with the next change."""
+        """Set at the next change, then replaced."""
 
     @property
     def is_working(self) -> bool:
-        """Return whether a prompt is not answered yet."""
+        """Whether a prompt has no answer yet."""
         return bool(self.tasks)
 
     def touch(self) -> None:
-        """Wake who waits for a change."""
+        """Wake the tasks that wait for a change."""
         self.change.set()
         self.change = asyncio.Event()
 
-    def take(self, event: Event) -> None:
-        """Take in what the session did."""
+    def handle(self, event: Event) -> None:
+        """Add the event to the report and to the lines."""
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, StepStartPart):
                 self.report = replace(self.report, steps=self.report.steps + 1)
@@ -128,7 +130,7 @@ class ServedSession:
 
 
 class Turns:
-    """Prompts sessions and keeps their state. `run` follows the events, from which every other method learns."""
+    """Prompts sessions and keeps their state, which `run` updates from the events of the project."""
 
     def __init__(
         self,
@@ -149,8 +151,8 @@ class Turns:
         while True:
             with suppress(GapError):
                 async for event in self._client.follow():
-                    with suppress(OperationError):  # what asked is gone
-                        await self._take(event.event)
+                    with suppress(OperationError):  # the session that asked was deleted
+                        await self._handle(event.event)
 
     async def start(self, text: str, *, can_ask: bool) -> ServedSession:
         """Prompt a new session. Raises CodeloopError."""
@@ -159,34 +161,32 @@ class Turns:
         return served_session
 
     async def go_on(self, session_id: str, text: str, *, can_ask: bool) -> ServedSession:
-        """Prompt a session that there is. Raises CodeloopError."""
+        """Prompt an existing session. Raises CodeloopError."""
         served_session = await self.find(session_id)
         await self._send(served_session, text, can_ask=can_ask)
         return served_session
 
     async def find(self, session_id: str) -> ServedSession:
-        """Return a session by its id, or by the start of it. Raises CodeloopError."""
+        """Return a session by its id or the beginning of its id. Raises CodeloopError."""
         return self.sessions.get(session_id) or self._serve(await self._resume_session(session_id))
 
     async def stop(self, served_session: ServedSession) -> None:
-        """Stop what it does, and wait until that is stored."""
-        while served_session.is_working:
+        """Stop the session's turn, and wait until the end is stored."""
+        while served_session.is_working:  # again and again: while a prompt is being stored there is no turn to abort
             await self._client.call(ABORT, SessionId(session_id=served_session.session.id))
-            await asyncio.wait(
-                {*served_session.tasks}, timeout=0.01
-            )  # while a prompt is being stored there is no turn yet
+            await asyncio.wait({*served_session.tasks}, timeout=0.01)
 
     def stop_soon(self, served_session: ServedSession) -> None:
-        """Stop what it does, without waiting."""
+        """Stop the session's turn, without waiting for its end."""
         self._start_in_background(self.stop(served_session))
 
     async def form(self, request: Request) -> ElicitedForm | None:
-        """Return the form for a request; None when it asks for a secret."""
+        """Return the form for a request; None: the request asks for a secret."""
         return form_of(request, await origin(self._client, request))
 
     async def answer(self, request: Request, content: JSON | None) -> None:
-        """Answer a request with what was filled in; None: it was declined."""
-        with suppress(OperationError):  # it was answered elsewhere, or withdrawn
+        """Answer a request with the values of its form; None: the user declined."""
+        with suppress(OperationError):  # the request was answered elsewhere or withdrawn
             if isinstance(request, PermissionRequest):
                 form_reply = permission_answer(content)
                 await self._client.call(
@@ -198,26 +198,28 @@ class Turns:
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))
 
-    async def refuse(self, served_session: ServedSession, request: Request, why: str) -> None:
-        """Refuse a request in words that the model reads; the turn goes on."""
+    async def refuse(self, served_session: ServedSession, request: Request, reason: str) -> None:
+        """Refuse a request; the model reads the reason, and the turn goes on."""
         with suppress(OperationError):
             if isinstance(request, PermissionRequest):
-                refusal = AnswerPermission(request_id=request.id, reply="reject", message=why)
+                refusal = AnswerPermission(request_id=request.id, reply="reject", message=reason)
                 await self._client.call(PERMISSION_REPLY, refusal)
             else:
-                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=why))
-        if why == NOBODY:
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=reason))
+        if reason == NOBODY:
             served_session.report = replace(served_session.report, message=_NOBODY_ASKED.format(_name_request(request)))
 
     async def report(self, served_session: ServedSession) -> Report:
-        """Report the state of a session, with its answer when it is done."""
+        """Return the report of a session, with the answer when the turn has ended."""
         with suppress(CodeloopError):
             served_session.session = await self._client.call(
                 SESSION_GET, SessionId(session_id=served_session.session.id)
             )
         report = replace(served_session.report, cost=round(served_session.session.cost or 0.0, 6))
-        if served_session.open:
-            return replace(report, status="asking", asks=_name_request(next(iter(served_session.open.values()))))
+        if served_session.pending_requests:
+            return replace(
+                report, status="asking", asks=_name_request(next(iter(served_session.pending_requests.values())))
+            )
         if served_session.is_working:
             return replace(report, status="working", answer="")
         return replace(report, answer=await self._read_last_text(served_session)) if report.status == "idle" else report
@@ -249,10 +251,10 @@ class Turns:
         )
         task = asyncio.create_task(self._client.call(PROMPT, prompt))
         served_session.tasks.add(task)
-        task.add_done_callback(lambda task: self._take_end(served_session, task))
+        task.add_done_callback(lambda task: self._record_end(served_session, task))
 
-    def _take_end(self, served_session: ServedSession, task: asyncio.Task[MessageWithParts]) -> None:
-        """Note in the report how a prompt ended."""
+    def _record_end(self, served_session: ServedSession, task: asyncio.Task[MessageWithParts]) -> None:
+        """Record in the report how a prompt ended."""
         served_session.tasks.discard(task)
         if task.cancelled():
             served_session.report = replace(served_session.report, status="stopped")
@@ -262,13 +264,13 @@ class Turns:
                 self._start_in_background(self._forget_empty(served_session))
         else:
             answer = task.result()
-            end = answer.stop
-            status = _STATUS.get(end.reason, "failed") if end is not None else "done"
+            stop = answer.stop
+            status = _STATUS.get(stop.reason, "failed") if stop is not None else "done"
             text = "\n".join(part.text for part in answer.parts if isinstance(part, TextPart) and not part.synthetic)
-            why = end.message if end is not None and status not in {"done", "stopped"} else ""
-            message = " ".join(filter(None, (served_session.report.message, why)))
+            explanation = stop.message if stop is not None and status not in {"done", "stopped"} else ""
+            message = " ".join(filter(None, (served_session.report.message, explanation)))
             served_session.report = replace(served_session.report, status=status, answer=text.strip(), message=message)
-        served_session.open.clear()
+        served_session.pending_requests.clear()
         served_session.touch()
 
     async def _forget_empty(self, served_session: ServedSession) -> None:
@@ -289,21 +291,21 @@ class Turns:
         )
         return next(filter(None, texts), "")
 
-    async def _take(self, event: Event) -> None:
+    async def _handle(self, event: Event) -> None:
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
-                await self._take_request(request)
+                await self._handle_request(request)
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
                 for served_session in self.sessions.values():
-                    if served_session.open.pop(p.request_id, None) is not None:
+                    if served_session.pending_requests.pop(p.request_id, None) is not None:
                         served_session.touch()
             case _:
                 served_session = self.sessions.get(session_of(event) or "")
                 if served_session is not None:
-                    served_session.take(event)
+                    served_session.handle(event)
 
-    async def _take_request(self, request: Request) -> None:
-        """Take up a request of a session, or of a subagent of it."""
+    async def _handle_request(self, request: Request) -> None:
+        """Answer, refuse or keep a request of a session or of one of its subagents."""
         session_id: str | None = request.session_id
         while session_id is not None and session_id not in self.sessions:
             session_id = (await self._client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
@@ -319,12 +321,12 @@ class Turns:
         elif await self.form(request) is None:
             await self.refuse(served_session, request, _NO_SECRETS)
         else:
-            served_session.open[request.id] = request
+            served_session.pending_requests[request.id] = request
             served_session.touch()
 
-    def _start_in_background(self, work: "Awaitable[None]") -> None:
+    def _start_in_background(self, awaitable: "Awaitable[None]") -> None:
         async def finish() -> None:
-            await work
+            await awaitable
 
         task = asyncio.create_task(finish())
         self._background.add(task)
@@ -332,12 +334,14 @@ class Turns:
 
 
 def _line(part: ToolPart) -> str:
+    """Return the tool and the subject of a call, in one line."""
     arguments = part.state.input
     subject = next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
-    return one_line(f"{part.tool} {subject}", _LINE)
+    return one_line(f"{part.tool} {subject}", _LINE_CHARS)
 
 
 def _name_request(request: Request) -> str:
+    """Return what a request is about, in one line."""
     if isinstance(request, PermissionRequest):
-        return one_line(f"{request.permission} {', '.join(request.patterns)}", _REQUEST)
-    return one_line(escape_controls(request.questions[0].question), _REQUEST)
+        return one_line(f"{request.permission} {', '.join(request.patterns)}", _REQUEST_CHARS)
+    return one_line(escape_controls(request.questions[0].question), _REQUEST_CHARS)

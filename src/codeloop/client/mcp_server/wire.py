@@ -1,4 +1,4 @@
-"""Our stdin and stdout as the streams that the protocol's package reads and writes."""
+"""The streams of messages that the `mcp` package reads from stdin and writes to stdout."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_standard_wire() -> "AsyncGenerator[Streams]":
-    """Yield the streams of stdin and stdout."""
+    """Yield a stream of messages from stdin and a stream of messages to stdout."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
@@ -25,7 +25,7 @@ async def open_standard_wire() -> "AsyncGenerator[Streams]":
     incoming, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outbound, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
 
-    async def take(line: bytes | None) -> None:
+    async def receive(line: bytes | None) -> None:
         if line is None:
             incoming.close()
             return
@@ -45,7 +45,7 @@ async def open_standard_wire() -> "AsyncGenerator[Streams]":
                 lines.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
         sending = asyncio.create_task(send())
-        lines.start(take)
+        lines.start(receive)
         try:
             yield inbound, outbound
         finally:

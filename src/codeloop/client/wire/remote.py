@@ -86,11 +86,11 @@ class Remote:
             ) from None
         except httpx2.TimeoutException:
             raise ServerLost(
-                f"The server at {self.url} was silent for too long. Look whether it still runs.", "it was silent"
+                f"The server at {self.url} was silent for too long. Check whether it is still running.", "it was silent"
             ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ServerLost(
-                f"The connection to {self.url} was lost: {_reason(error)}. Look whether the server still runs.",
+                f"The connection to {self.url} was lost: {_reason(error)}. Check whether the server is still running.",
                 "the server closed it" if isinstance(error, httpx2.RemoteProtocolError) else _reason(error),
             ) from None
 

@@ -1,4 +1,4 @@
-"""Converts values of version 1 to those of version 2. Pure."""
+"""Converts API version 1 values to the JSON of the version 2 preview API. Pure."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -32,9 +32,9 @@ from codeloop.schema.wire import JSON
 
 
 def show_session(session: Session) -> JSON:
-    """Return a session."""
+    """Return a session in version 2's form."""
     time = {"created": session.time.created, "updated": session.time.updated, "archived": session.time.archived}
-    return _present(
+    return _without_none(
         id=session.id,
         parentID=session.parent_id,
         projectID=session.project_id,
@@ -42,7 +42,7 @@ def show_session(session: Session) -> JSON:
         model=None if session.model is None else msgspec.to_builtins(session.model),
         cost=session.cost or 0,
         tokens=_tokens(session.tokens or NO_TOKENS),
-        time=_present(**time),
+        time=_without_none(**time),
         title=session.title,
         location={"directory": session.directory},
         subpath=session.path or None,
@@ -51,14 +51,14 @@ def show_session(session: Session) -> JSON:
 
 
 def show_message(message: MessageWithParts) -> JSON | None:
-    """Return a message; None: version 2 has no such message."""
+    """Return a message in version 2's form; None: version 2 has no such message."""
     if isinstance(message.info, AssistantMessage):
         return _show_answer(message.info, message.parts)
     return _show_prompt(message.info, message.parts)
 
 
 def show_messages(messages: Iterable[MessageWithParts]) -> list[JSON]:
-    """Return the messages that version 2 has."""
+    """Return the messages in version 2's form, without those that it does not have."""
     return [data for message in messages if (data := show_message(message)) is not None]
 
 
@@ -77,31 +77,31 @@ def _show_prompt(info: UserMessage, parts: Iterable[Part]) -> JSON:
     files = [_file(part) for part in parts if isinstance(part, FilePart)]
     agents = [{"name": part.name} for part in parts if isinstance(part, AgentPart)]
     row = {"id": info.id, "type": "user", "text": "\n".join(visible_texts), "time": time}
-    return _present(**row, files=files or None, agents=agents or None)
+    return _without_none(**row, files=files or None, agents=agents or None)
 
 
 def _file(part: FilePart) -> JSON:
-    return _present(uri=part.url, mime=part.mime, name=part.filename)
+    return _without_none(uri=part.url, mime=part.mime, name=part.filename)
 
 
 def _show_answer(info: AssistantMessage, parts: Iterable[Part]) -> JSON:
     parts = list(parts)
     starts = [part.snapshot for part in parts if isinstance(part, StepStartPart) and part.snapshot]
     ends = [part.snapshot for part in parts if isinstance(part, StepFinishPart) and part.snapshot]
-    snapshot = _present(start=starts[0] if starts else None, end=ends[-1] if ends else None)
+    snapshot = _without_none(start=starts[0] if starts else None, end=ends[-1] if ends else None)
     error = None if info.error is None else {"type": "unknown", "message": error_message(info.error)}
-    return _present(
+    return _without_none(
         id=info.id,
         type="assistant",
         agent=info.agent,
-        model=_present(id=info.model_id, providerID=info.provider_id, variant=info.variant),
+        model=_without_none(id=info.model_id, providerID=info.provider_id, variant=info.variant),
         content=[data for part in parts if (data := _show_content(part)) is not None],
         snapshot=snapshot or None,
         finish=info.finish,
         cost=info.cost,
         tokens=_tokens(info.tokens),
         error=error,
-        time=_present(created=info.time.created, completed=info.time.completed),
+        time=_without_none(created=info.time.created, completed=info.time.completed),
     )
 
 
@@ -110,7 +110,7 @@ def _show_content(part: Part) -> JSON | None:
         case TextPart():
             return {"type": "text", "id": part.id, "text": part.text}
         case ReasoningPart():
-            time = _present(created=part.time.start, completed=part.time.end)
+            time = _without_none(created=part.time.start, completed=part.time.end)
             return {"type": "reasoning", "id": part.id, "text": part.text, "time": time}
         case ToolPart():
             return {
@@ -134,7 +134,7 @@ def _show_state(state: ToolState) -> JSON:
             content = [{"type": "text", "text": state.output}]
             row = {"status": "completed", "input": state.input, "structured": state.metadata, "content": content}
             files = [_file(each) for each in state.attachments or ()]
-            return _present(**row, attachments=files or None)
+            return _without_none(**row, attachments=files or None)
         case ToolStateError():
             error = {"type": "unknown", "message": state.error}
             structured = state.metadata or {}
@@ -152,13 +152,14 @@ def _tool_time(state: ToolState) -> JSON:
 
 
 def show_agent(agent: Agent) -> JSON:
-    """Return an agent."""
-    model = agent.model
-    data = None if model is None else _present(id=model.model_id, providerID=model.provider_id, variant=agent.variant)
+    """Return an agent in version 2's form."""
+    model = None
+    if agent.model is not None:
+        model = _without_none(id=agent.model.model_id, providerID=agent.model.provider_id, variant=agent.variant)
     rules = [{"action": each.permission, "resource": each.pattern, "effect": each.action} for each in agent.permission]
-    return _present(
+    return _without_none(
         id=agent.name,
-        model=data,
+        model=model,
         request={"headers": {}, "body": agent.options},
         system=agent.prompt,
         description=agent.description,
@@ -171,33 +172,33 @@ def show_agent(agent: Agent) -> JSON:
 
 
 def show_command(command: Command) -> JSON:
-    """Return a command."""
+    """Return a command in version 2's form."""
     provider, _, model = (command.model or "").partition("/")
-    return _present(
+    return _without_none(
         name=command.name,
         template=command.template,
         description=command.description,
         agent=command.agent,
-        model=_present(id=model, providerID=provider, variant=command.variant) if model else None,
+        model=_without_none(id=model, providerID=provider, variant=command.variant) if model else None,
         subtask=command.subtask,
     )
 
 
 def show_model(model: Model) -> JSON:
-    """Return a model."""
-    can = model.capabilities
+    """Return a model in version 2's form."""
+    capabilities = model.capabilities
     kinds = ("text", "audio", "image", "video", "pdf")
     variants = [{"id": name, "headers": {}, "body": body} for name, body in (model.variants or {}).items()]
-    return _present(
+    return _without_none(
         id=model.id,
         providerID=model.provider_id,
         family=model.family,
         name=model.name,
         api={"id": model.api.id, **_api(model)},
         capabilities={
-            "tools": can.toolcall,
-            "input": [kind for kind in kinds if getattr(can.input, kind)],
-            "output": [kind for kind in kinds if getattr(can.output, kind)],
+            "tools": capabilities.toolcall,
+            "input": [kind for kind in kinds if getattr(capabilities.input, kind)],
+            "output": [kind for kind in kinds if getattr(capabilities.output, kind)],
         },
         request={"headers": {}, "body": model.options},
         variants=variants,
@@ -219,11 +220,11 @@ def _parse_release(date: str) -> int:
 
 
 def _api(model: Model) -> JSON:
-    return _present(type="aisdk", package=model.api.npm, url=model.api.url or None)
+    return _without_none(type="aisdk", package=model.api.npm, url=model.api.url or None)
 
 
 def show_provider(provider: ProviderDetails) -> JSON:
-    """Return a provider, without what it sends."""
+    """Return a provider in version 2's form, without the headers and the body of its requests."""
     first = next(iter(provider.models.values()), None)
     api: JSON = {"type": "native", "settings": {}} if first is None else _api(first)
     request: JSON = {"headers": {}, "body": {}}
@@ -231,9 +232,9 @@ def show_provider(provider: ProviderDetails) -> JSON:
 
 
 def show_permission(request: PermissionRequest) -> JSON:
-    """Return a permission request."""
+    """Return a permission request in version 2's form."""
     source = None if request.tool is None else {"type": "tool", **msgspec.to_builtins(request.tool)}
-    return _present(
+    return _without_none(
         id=request.id,
         sessionID=request.session_id,
         action=request.permission,
@@ -249,5 +250,6 @@ def _tokens(tokens: Tokens) -> JSON:
     return {"input": tokens.input, "output": tokens.output, "reasoning": tokens.reasoning, "cache": cache}
 
 
-def _present(**fields: Any) -> JSON:
+def _without_none(**fields: Any) -> JSON:
+    """Return an object of the fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
