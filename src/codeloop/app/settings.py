@@ -171,7 +171,7 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
         extra = find_pages(project_root, homes, trusted=trusted)
         extended_homes = tuple(home for home in homes if home.has_extensions)
         if extended_homes and not trusted:
-            from codeloop.extend.host.sources import find_ignored_files
+            from codeloop.extend.host.discovery import find_ignored_files
 
             ignored_files = find_ignored_files(extended_homes, project_root.root)
             extra = replace(extra, ignored=(*extra.ignored, *ignored_files))
@@ -205,7 +205,7 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     warnings: tuple[str, ...] = ()
     installed_plugins = find_installed_plugins(paths)
     if extended_homes or loaded.config.plugin or installed_plugins:
-        from codeloop.extend.host.sources import find_extensions
+        from codeloop.extend.host.discovery import find_extensions
 
         extensions, watched_paths, warnings = find_extensions(
             extended_homes, loaded, project_root, paths, installed_plugins, trusted=trusted

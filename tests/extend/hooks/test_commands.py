@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.hooks.commands.decision import HookDecision, decision_of
+from codeloop.extend.hooks.commands.decision import HookDecision, decide_by_output
 from codeloop.extend.hooks.commands.names import format_inputs, is_about, is_matched, names_of, own_input
 from codeloop.extend.hooks.hooks import HookFailed
 
@@ -97,41 +97,41 @@ def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
     [
         (0, "", "", HookDecision()),
         (0, "chatter", "", HookDecision()),
-        (2, "", "no\n", HookDecision(refused="no")),
-        (2, "out", "", HookDecision(refused="out")),
+        (2, "", "no\n", HookDecision(refusal_reason="no")),
+        (2, "out", "", HookDecision(refusal_reason="out")),
         (0, '{"decision": "approve"}', "", HookDecision(permission="allow")),
-        (0, '{"decision": "block", "reason": "r"}', "", HookDecision(refused="r")),
-        (0, '{"continue": false, "stopReason": "s"}', "", HookDecision(refused="s", ends=True)),
-        (0, '{"systemMessage": "m", "suppressOutput": true}', "", HookDecision(told="m")),
+        (0, '{"decision": "block", "reason": "r"}', "", HookDecision(refusal_reason="r")),
+        (0, '{"continue": false, "stopReason": "s"}', "", HookDecision(refusal_reason="s", ends_turn=True)),
+        (0, '{"systemMessage": "m", "suppressOutput": true}', "", HookDecision(user_message="m")),
         (0, '{"unknown": {"a": 1}}', "", HookDecision()),
         (
             0,
             '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "r"}}',
             "",
-            HookDecision(refused="r"),
+            HookDecision(refusal_reason="r"),
         ),
         (0, '{"hookSpecificOutput": {"decision": {"behavior": "allow"}}}', "", HookDecision(permission="allow")),
         (
             0,
             '{"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "m", "interrupt": true}}}',
             "",
-            HookDecision(refused="m", ends=True),
+            HookDecision(refusal_reason="m", ends_turn=True),
         ),
         (
             0,
             '{"hookSpecificOutput": {"permissionDecision": "ask", "updatedInput": {"a": 1}, "additionalContext": "c"}}',
             "",
-            HookDecision(permission="ask", updated={"a": 1}, context="c"),
+            HookDecision(permission="ask", updated_input={"a": 1}, context="c"),
         ),
     ],
 )
 def test_an_exit_code_or_json_is_a_decision(code: int, output: str, errors: str, wanted: HookDecision) -> None:
-    assert decision_of(code, output.encode(), errors, is_context=False) == wanted
+    assert decide_by_output(code, output.encode(), errors, is_context=False) == wanted
 
 
 def test_what_a_hook_prints_is_for_the_model_where_that_is_meant() -> None:
-    assert decision_of(0, b"plain words\n", "", is_context=True).context == "plain words"
-    assert decision_of(0, b"{not json", "", is_context=True).context == "{not json"
+    assert decide_by_output(0, b"plain words\n", "", is_context=True).context == "plain words"
+    assert decide_by_output(0, b"{not json", "", is_context=True).context == "{not json"
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_what_a_hook_prints_is_for_the_model_where_that_is_meant() -> None:
 )
 def test_anything_else_is_a_failure(code: int, output: str, says: str) -> None:
     with pytest.raises(HookFailed, match=says):
-        decision_of(code, output.encode(), "", is_context=False)
+        decide_by_output(code, output.encode(), "", is_context=False)
 
 
 def test_control_characters_of_a_hook_are_left_out() -> None:
-    assert decision_of(2, b"", "\x1b[31mno\x1b[0m", is_context=False).refused == "no"
+    assert decide_by_output(2, b"", "\x1b[31mno\x1b[0m", is_context=False).refusal_reason == "no"

@@ -12,7 +12,7 @@ from codeloop.extend.host.protocol import (
     CallProgress,
     EventBatch,
     HostQuestion,
-    LoadedExtension,
+    LoadSpec,
     OfferedHook,
     OfferedTool,
     line_of,
@@ -350,9 +350,9 @@ async def test_a_file_that_can_not_be_used_says_why(tmp_path: Path, name: str, t
 async def test_what_is_installed_is_imported_by_the_name_of_its_module(tmp_path: Path) -> None:
     async with host_world(tmp_path) as world:
         with pytest.raises(ExtensionRaised, match="No module named 'not_there'"):
-            await world.offer(LoadedExtension("mine", "not_there.plugin", "plugin"))
+            await world.offer(LoadSpec("mine", "not_there.plugin", "plugin"))
         with pytest.raises(HookFailed, match="it needs a function marked"):
-            await world.offer(LoadedExtension("other", "email.message:Message", "plugin"))
+            await world.offer(LoadSpec("other", "email.message:Message", "plugin"))
 
 
 async def test_functions_that_no_model_can_call_are_named_and_left_out(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
-from codeloop.extend.host.protocol import LoadedExtension
+from codeloop.extend.host.protocol import LoadSpec
 from tests.extend.host.world import host_world, until
 
 SCHEMA = '{"description": "Say words.", "parameters": {"type": "object", "properties": {"word": {"type": "string"}}}}'
@@ -25,11 +25,11 @@ esac
 """
 
 
-def written(folder: Path, text: str = PROGRAM) -> LoadedExtension:
+def written(folder: Path, text: str = PROGRAM) -> LoadSpec:
     file = folder / "say.sh"
     file.write_text(text, encoding="utf-8")
     file.chmod(0o755)
-    return LoadedExtension("say.sh", str(file), "tool", None)
+    return LoadSpec("say.sh", str(file), "tool", None)
 
 
 async def test_a_program_is_described_called_and_ended(tmp_path: Path) -> None:

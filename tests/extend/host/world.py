@@ -19,7 +19,7 @@ from codeloop.extend.host.protocol import (
     CallTool,
     ExtensionOffer,
     HostHello,
-    LoadedExtension,
+    LoadSpec,
     OperationCall,
     ToolAnswer,
 )
@@ -47,18 +47,18 @@ class HostWorld:
     """What an operation of our API raises."""
     host: ExtensionHost = field(init=False)
 
-    def write(self, name: str, text: str) -> LoadedExtension:
+    def write(self, name: str, text: str) -> LoadSpec:
         """Write an extension's file: a plugin when its name begins with `plugin`, else tools."""
         file = self.folder / name
         file.write_text(text, encoding="utf-8")
-        return LoadedExtension(name, str(file), "plugin" if name.startswith("plugin") else "tool", {"colour": "red"})
+        return LoadSpec(name, str(file), "plugin" if name.startswith("plugin") else "tool", {"colour": "red"})
 
-    async def offer(self, extension: LoadedExtension) -> ExtensionOffer:
+    async def offer(self, extension: LoadSpec) -> ExtensionOffer:
         return await self.host.load(extension)
 
     async def call(
         self,
-        extension: LoadedExtension,
+        extension: LoadSpec,
         tool: str,
         given: JSON | None = None,
         *,
@@ -69,7 +69,7 @@ class HostWorld:
         made = partial(_call, extension.name, tool, given or {})
         return msgspec.convert(await self.host.ask(extension, made, seconds, listener), ToolAnswer)
 
-    async def hook(self, extension: LoadedExtension, name: str, given: JSON, output: JSON, seconds: float = 20) -> Any:
+    async def hook(self, extension: LoadSpec, name: str, given: JSON, output: JSON, seconds: float = 20) -> Any:
         """Ask an extension at a hook."""
 
         def made(number: int) -> AskHook:

@@ -19,5 +19,5 @@ def take_sign_ins(project: OpenProject, hosts: ExtensionHosts) -> None:
         except msgspec.ValidationError as error:
             project.warn(f"{each.name}: its `auth` is invalid: {error}")
             continue
-        plugins.append(SignInPlugin(offer, hosts.host(hosts.key(each)), each.loaded))
+        plugins.append(SignInPlugin(offer, hosts.host(hosts.key(each)), each.load_spec))
     project.services.plugin_sign_ins.take(plugins)

@@ -13,7 +13,7 @@ from codeloop.app.models.provider_list import ProviderList
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.host.host import ExtensionHost, ExtensionRaised
 from codeloop.extend.host.plugin_fetch import PluginFetch
-from codeloop.extend.host.protocol import AuthStep, LoadedExtension, LoadedSignIn
+from codeloop.extend.host.protocol import AuthStep, LoadedSignIn, LoadSpec
 from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.provider import resolve_url
@@ -39,7 +39,7 @@ class SignInPlugin(Struct, frozen=True):
 
     offer: SignInOffer
     host: ExtensionHost
-    extension: LoadedExtension
+    extension: LoadSpec
 
     async def step(self, step: AuthStep, seconds: float) -> Any:
         """Have it do a step. Raises OperationError: it could not, or would not."""

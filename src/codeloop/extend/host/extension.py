@@ -1,22 +1,23 @@
-"""An extension before it is loaded, and the protocols of its callers."""
+"""Describes an extension before a host loads it, and the protocols by which it is called."""
 
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from codeloop.extend.host.protocol import CallProgress, HostMessage, HostQuestion, LoadedExtension
+from codeloop.extend.host.protocol import CallProgress, HostMessage, HostQuestion, LoadSpec
 from codeloop.schema.wire import JSON
 
 Language = Literal["python", "javascript"]
 
 
 class Extension(Struct, frozen=True):
-    """One extension. `name`: unique in a project, as people read it. `path`: as in LoadedExtension.
+    """One extension. `name`: unique in a project, as shown to people. `path`: see LoadSpec.
 
-    `origin`: the file, or the entry of the configuration, that brings it. `is_project`: it came with the project.
-    `digest`: of its content, options and runtime; the key of its cached offer. `policy`: hooks that are refused without
-    it, by its configuration or its last offer. `problem`: why it can't be loaded; only policies are kept with one.
+    `origin`: the file of the extension, or the place of its entry in the configuration. `is_project`: the extension
+    belongs to the project, not to the user. `digest`: the hash of its content, options and runtime, and the key of its
+    cached offer. `policy`: the hooks whose actions are refused while the extension can't answer. `problem`: the reason
+    why it can't be loaded, or ""; extensions with a problem are kept only if they have a policy.
     """
 
     name: str
@@ -31,28 +32,28 @@ class Extension(Struct, frozen=True):
     problem: str = ""
 
     @property
-    def loaded(self) -> LoadedExtension:
-        """Its description for a host."""
-        return LoadedExtension(self.name, self.path, self.kind, self.options)
+    def load_spec(self) -> LoadSpec:
+        """What a host needs to load the extension."""
+        return LoadSpec(self.name, self.path, self.kind, self.options)
 
 
 class CallListener(Protocol):
-    """The caller of a tool, called back while it works."""
+    """Receives the questions and the progress of a tool while it runs."""
 
     async def ask(self, question: HostQuestion) -> None:
-        """Let the rules or the user decide. Raises CodeloopError: refused."""
+        """Let the rules or the user decide about a need. Raises CodeloopError if it is refused."""
         ...
 
     def report(self, progress: CallProgress) -> None:
-        """Receive its progress."""
+        """Show the tool's progress."""
         ...
 
 
 class AskExtension(Protocol):
-    """Sends an extension a request. Raises HookFailed, ExtensionRaised."""
+    """Sends a request to an extension's host, which loads the extension first. Raises HookFailed, ExtensionRaised."""
 
     async def __call__(
         self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None
     ) -> Any:
-        """Return the answer."""
+        """Return the answer, decoded from JSON. `message`: makes the request from its id."""
         ...

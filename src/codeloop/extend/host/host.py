@@ -28,8 +28,8 @@ from codeloop.extend.host.protocol import (
     HostMessage,
     HostQuestion,
     HostReady,
-    LoadedExtension,
     LoadRequest,
+    LoadSpec,
     LogLine,
     OperationCall,
     encode,
@@ -111,7 +111,7 @@ class ExtensionHost:
         """Return whether it works on something."""
         return bool(self._requests)
 
-    async def load(self, extension: LoadedExtension, *, again: bool = False) -> ExtensionOffer:
+    async def load(self, extension: LoadSpec, *, again: bool = False) -> ExtensionOffer:
         """Return an extension's offer; load it first if needed. Raises HookFailed, ExtensionRaised."""
         process = await self._running()
         loading = None if again else process.loaded.get(extension.name)
@@ -123,7 +123,7 @@ class ExtensionHost:
 
     async def ask(
         self,
-        extension: LoadedExtension,
+        extension: LoadSpec,
         message: Callable[[int], HostMessage],
         seconds: float,
         listener: CallListener | None = None,

@@ -204,7 +204,7 @@ class ExtensionHosts:
         await self.load(extension)
         began = time.monotonic()
         try:
-            return await host.ask(extension.loaded, message, HOST_CALL.seconds, listener)
+            return await host.ask(extension.load_spec, message, HOST_CALL.seconds, listener)
         finally:
             if (took := time.monotonic() - began) >= HOST_SLOW.seconds:
                 self._callbacks.log(self.key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
@@ -240,7 +240,7 @@ class ExtensionHosts:
         """Load an extension, and cache its offer. Raises HookFailed, ExtensionRaised."""
         if extension.problem:
             raise HookFailed(extension.problem)
-        offer = await self.host(self.key(extension)).load(extension.loaded, again=again)
+        offer = await self.host(self.key(extension)).load(extension.load_spec, again=again)
         policy = tuple(sorted(hook.name for hook in offer.hooks if hook.policy))
         self._callbacks.known.keep_policy(extension.path, policy, extension.digest)
         if self.offers.get(extension.name) == offer:

@@ -7,7 +7,7 @@ from typing import Any
 
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.host.host import ExtensionHost, ExtensionRaised
-from codeloop.extend.host.protocol import FetchChunk, FetchedRequest, FetchHead, LoadedExtension, PluginRequest
+from codeloop.extend.host.protocol import FetchChunk, FetchedRequest, FetchHead, LoadSpec, PluginRequest
 from codeloop.net.client import BodyStream, HttpResponse
 from codeloop.net.http1 import NetworkError
 from codeloop.schema.wire import JSON
@@ -22,7 +22,7 @@ class PluginFetch:
     def __init__(
         self,
         host: ExtensionHost,
-        extension: LoadedExtension,
+        extension: LoadSpec,
         base_url: str,
         credential: Callable[[], JSON],
         first_byte: float,

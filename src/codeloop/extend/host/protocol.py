@@ -33,8 +33,8 @@ class HostHello(HostMessage, frozen=True, tag="hello"):
     operations: tuple[tuple[str, str, str], ...] = ()
 
 
-class LoadedExtension(Struct, frozen=True, omit_defaults=True):
-    """Which extension to load. `path`: a file, the folder of a package, or `module:name` of what is installed."""
+class LoadSpec(Struct, frozen=True, omit_defaults=True):
+    """The extension that a host loads. `path`: a file, a package's folder, or `module:name` of an installed one."""
 
     name: str
     path: str
@@ -46,7 +46,7 @@ class LoadRequest(HostMessage, frozen=True, tag="load"):
     """Load an extension; answered with an ExtensionOffer."""
 
     id: int
-    extension: LoadedExtension
+    extension: LoadSpec
 
 
 class CallOrigin(Struct, frozen=True, rename=wire_name):

@@ -20,10 +20,10 @@ from codeloop.config.paths import plugin_name
 from codeloop.extend.folders import find_homes
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.hooks.timings import HookTiming, read_timings
+from codeloop.extend.host.discovery import find_ignored_files
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host import ExtensionRaised
 from codeloop.extend.host.hosts import EMPTY_POLICY, ExtensionHosts, decides_nothing, is_empty, tool_names_of
-from codeloop.extend.host.sources import find_ignored_files
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
 from codeloop.extend.packages.lock import entry_path
 from codeloop.extend.packages.manifest import read_manifest

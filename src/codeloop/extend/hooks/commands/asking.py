@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.commands.decision import HookDecision, decision_of, verdict_of
+from codeloop.extend.hooks.commands.decision import HookDecision, decide_by_output, decide_by_verdict
 from codeloop.extend.hooks.commands.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.processes import with_absolute_path
@@ -86,8 +86,8 @@ async def ask_row(row: CommandHookConfig, payload: JSON, model: JSON | None, sco
             has_place = ARGUMENTS in row.prompt
             prompt = row.prompt.replace(ARGUMENTS, given) if has_place else f"{row.prompt}\n\n{given}"
             verdict = await scope.judge(row, payload["session_id"], model, prompt)
-            ends = row.event == "PostToolUse" and not row.continue_on_block
-            return verdict_of(verdict.ok, verdict.reason, ends=ends)
+            ends_turn = row.event == "PostToolUse" and not row.continue_on_block
+            return decide_by_verdict(verdict.ok, verdict.reason, ends_turn=ends_turn)
 
 
 async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
@@ -109,7 +109,7 @@ async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookD
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
     if len(result.output) > most:
         raise HookFailed(f"it printed more than {most:,} bytes")
-    return decision_of(result.code, result.output, result.errors, is_context=row.event in _CONTEXT)
+    return decide_by_output(result.code, result.output, result.errors, is_context=row.event in _CONTEXT)
 
 
 def _folder(row: CommandHookConfig, scope: HookScope) -> Path:
@@ -173,7 +173,7 @@ async def _post(row: CommandHookConfig, payload: JSON, scope: HookScope) -> Hook
         raise HookFailed(f"it answered with status {response.status}")
     if len(body) > HOOK_OUTPUT.value:
         raise HookFailed(f"it answered more than {HOOK_OUTPUT.value:,} bytes")
-    return decision_of(0, bytes(body), "", is_context=True)
+    return decide_by_output(0, bytes(body), "", is_context=True)
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One row of `hooks` as a handler: its input, and the effect of its decision."""
+"""Runs one row of `hooks` at its event: makes the input, and applies the decision to the hook's output."""
 
 from codeloop.extend.hooks.commands.asking import SECONDS, HookScope, ask_row
 from codeloop.extend.hooks.commands.decision import HookDecision
@@ -20,7 +20,8 @@ HOOKS = {
     "PreCompact": "experimental.session.compacting",
     "Notification": "notification",
 }
-_LABEL = 60
+"""The events of rows -> the hooks at which the rows run."""
+_MAX_LABEL_CHARS = 60
 
 
 class CommandHook:
@@ -30,44 +31,44 @@ class CommandHook:
         self._row = row
         self._scope = scope
         label = " ".join((row.command or row.url.partition("?")[0] or row.prompt).split())
-        label = label if len(label) <= _LABEL else f"{label[:_LABEL]}…"
+        label = label if len(label) <= _MAX_LABEL_CHARS else f"{label[:_MAX_LABEL_CHARS]}…"
         self.label = f"the {row.event} hook `{label}`"
         self.names = frozenset((HOOKS[row.event],))
         self.policy = self.names if row.policy else frozenset[str]()
         self.is_project = row.is_project
         self.seconds: float | None = SECONDS[row.type] if row.timeout is None else row.timeout
 
-    async def call(self, _name: str, given: JSON, output: JSON) -> JSON:
+    async def call(self, _name: str, payload: JSON, output: JSON) -> JSON:
         """Run the row if it matches, and return the changed `output`."""
         match self._row.event:
             case "PreToolUse":
-                return await self._ask_before_tool(given, output)
+                return await self._run_before_tool(payload, output)
             case "PostToolUse":
-                return await self._ask_after_tool(given, output)
+                return await self._run_after_tool(payload, output)
             case "PermissionRequest":
-                return await self._permission(given, output)
+                return await self._run_permission(payload, output)
             case "UserPromptSubmit":
-                return await self._prompt(given, output)
+                return await self._run_prompt(payload, output)
             case "Stop" | "SubagentStop":
-                return await self._stop(given, output)
+                return await self._run_stop(payload, output)
             case _:
-                return await self._session(given, output)
+                return await self._run_session(payload, output)
 
-    async def _ask_before_tool(self, payload: JSON, output: JSON) -> JSON:
+    async def _run_before_tool(self, payload: JSON, output: JSON) -> JSON:
         tool = str(payload["tool"])
         for names, tool_input in self._format_calls(tool, output["args"]):
             fields = {"tool_name": names[0], "tool_input": tool_input, "tool_use_id": payload["callID"]}
-            decision = await self._run(payload, fields)
+            decision = await self._run_row(payload, fields)
             self._refuse(decision)
-            if decision.updated is not None and tool != "apply_patch":
-                output = {**output, "args": own_input(tool, decision.updated)}
+            if decision.updated_input is not None and tool != "apply_patch":
+                output = {**output, "args": own_input(tool, decision.updated_input)}
             if decision.permission is not None and output.get("permission") != "ask":
                 output = {**output, "permission": decision.permission}
             if decision.context:
                 output = {**output, "context": "\n\n".join(filter(None, (output.get("context"), decision.context)))}
         return output
 
-    async def _ask_after_tool(self, payload: JSON, output: JSON) -> JSON:
+    async def _run_after_tool(self, payload: JSON, output: JSON) -> JSON:
         tool = str(payload["tool"])
         for names, tool_input in self._format_calls(tool, payload["args"]):
             response = {**output["metadata"], "output": output["output"], "title": output["title"]}
@@ -81,48 +82,50 @@ class CommandHook:
                 "tool_response": response,
                 "tool_use_id": payload["callID"],
             }
-            decision = await self._run(payload, fields)
-            if decision.ends:
-                output = {**output, "ends": decision.refused}
-            for text in (None if decision.ends else decision.refused, decision.context):
+            decision = await self._run_row(payload, fields)
+            if decision.ends_turn:
+                # "ends" holds the reason: the call was made, and no further step follows.
+                output = {**output, "ends": decision.refusal_reason}
+            for text in (None if decision.ends_turn else decision.refusal_reason, decision.context):
                 if text:
                     output = {**output, "output": f"{output['output'].rstrip()}\n\n<hook>\n{text}\n</hook>"}
         return output
 
-    async def _permission(self, payload: JSON, output: JSON) -> JSON:
+    async def _run_permission(self, payload: JSON, output: JSON) -> JSON:
         call = payload.get("metadata", {})
         fields = {"tool_name": names_of(payload["permission"])[0], "tool_input": call, "patterns": payload["patterns"]}
         names = names_of(payload["permission"])
         if not is_matched(self._row.matcher, names) or not is_about(self._row.condition, names, call):
             return output
-        decision = await self._run(payload, fields)
+        decision = await self._run_row(payload, fields)
         self._refuse(decision)
         return (
             {"status": decision.permission} if decision.permission is not None and output["status"] == "ask" else output
         )
 
-    async def _prompt(self, payload: JSON, output: JSON) -> JSON:
+    async def _run_prompt(self, payload: JSON, output: JSON) -> JSON:
         if payload.get("parentID"):
             return output
         texts = [part["text"] for part in output["parts"] if part["type"] == "text" and not part.get("synthetic")]
-        decision = await self._run(payload, {"prompt": "\n".join(texts)})
+        decision = await self._run_row(payload, {"prompt": "\n".join(texts)})
         self._refuse(decision)
         if not decision.context:
             return output
         return {**output, "parts": [*output["parts"], {"type": "text", "text": decision.context, "synthetic": True}]}
 
-    async def _stop(self, payload: JSON, output: JSON) -> JSON:
+    async def _run_stop(self, payload: JSON, output: JSON) -> JSON:
         is_subagent = bool(payload.get("parentID"))
         if is_subagent != (self._row.event == "SubagentStop") or output.get("ends"):
             return output
         fields = {"stop_hook_active": payload["active"], "last_assistant_message": payload["text"]}
-        decision = await self._run(payload, fields)
-        if decision.ends:
-            self._say(decision)
+        decision = await self._run_row(payload, fields)
+        if decision.ends_turn:
+            self._show_refusal(decision)
+            # "continue" holds the prompt for a further step: with None the turn stays ended. "ends" skips later hooks.
             return {"continue": None, "ends": True}
-        return output if output["continue"] is not None else {"continue": decision.refused}
+        return output if output["continue"] is not None else {"continue": decision.refusal_reason}
 
-    async def _session(self, payload: JSON, output: JSON) -> JSON:
+    async def _run_session(self, payload: JSON, output: JSON) -> JSON:
         fields: JSON = {
             "SessionStart": {"source": payload.get("source")},
             "SessionEnd": {"reason": payload.get("reason")},
@@ -132,23 +135,23 @@ class CommandHook:
         kind = fields.get("source") or fields.get("reason") or fields.get("trigger") or fields.get("notification_type")
         if not is_matched(self._row.matcher, (str(kind),)):
             return output
-        decision = await self._run(payload, fields)
-        if decision.ends and self._row.event in {"SessionEnd", "Notification"}:
-            self._say(decision)
-        elif decision.refused is not None and (decision.ends or self._row.event == "PreCompact"):
+        decision = await self._run_row(payload, fields)
+        if decision.ends_turn and self._row.event in {"SessionEnd", "Notification"}:
+            self._show_refusal(decision)
+        elif decision.refusal_reason is not None and (decision.ends_turn or self._row.event == "PreCompact"):
             self._refuse(decision)
-        elif decision.refused is not None:
-            raise HookFailed(decision.refused)
+        elif decision.refusal_reason is not None:
+            raise HookFailed(decision.refusal_reason)
         if decision.context and self._row.event == "SessionStart":
             return {**output, "context": [*output["context"], decision.context]}
         return output
 
-    def _say(self, decision: HookDecision) -> None:
-        """Show the user why a hook ends something that ends anyway."""
-        self._scope.tell(f"{self.label}: {decision.refused}")
+    def _show_refusal(self, decision: HookDecision) -> None:
+        """Show the user the reason of a refusal that changes nothing, such as one at the end of a session."""
+        self._scope.tell(f"{self.label}: {decision.refusal_reason}")
 
     def _format_calls(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
-        """Return a call in the forms that scripts know, if the matcher matches its tool; else nothing."""
+        """Return the names and inputs under which scripts know a call; [] if the matcher does not match its tool."""
         names = names_of(tool, self._scope.servers().get(tool))
         if not is_matched(self._row.matcher, names):
             return []
@@ -156,11 +159,11 @@ class CommandHook:
         return [(names, shown_input) for shown_input in inputs if is_about(self._row.condition, names, shown_input)]
 
     def _refuse(self, decision: HookDecision) -> None:
-        if decision.refused is not None:
-            raise HookRefused(decision.refused, ends=decision.ends)
+        if decision.refusal_reason is not None:
+            raise HookRefused(decision.refusal_reason, ends=decision.ends_turn)
 
-    async def _run(self, payload: JSON, fields: JSON) -> HookDecision:
-        """Run the row, and show its message to the user."""
+    async def _run_row(self, payload: JSON, fields: JSON) -> HookDecision:
+        """Return the row's decision on an event. Its message is shown to the user. Raises HookFailed."""
         workspace, row = self._scope.workspace, self._row
         session_id = str(payload.get("sessionID", ""))
         event = {
@@ -172,6 +175,6 @@ class CommandHook:
             **fields,
         }
         decision = await ask_row(row, event, payload.get("model"), self._scope)
-        if decision.told:
-            self._scope.tell(f"{self.label}: {decision.told}")
+        if decision.user_message:
+            self._scope.tell(f"{self.label}: {decision.user_message}")
         return decision

@@ -1,4 +1,4 @@
-"""Parses a hook's decision: from its exit code, JSON, or a model's verdict."""
+"""Derives a hook's decision from its exit code, its JSON output, or the verdict of a model."""
 
 from typing import Any, Literal
 
@@ -9,13 +9,14 @@ from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.text.terminal_output import to_plain_text
 from codeloop.schema.wire import JSON, Wire
 
-_BLOCKS = 2
-"""The exit code that refuses."""
-_SHOWN = 300
+_REFUSAL_CODE = 2
+"""The exit code by which a hook refuses."""
+_MAX_OUTPUT_CHARS = 300
+"""The length to which the output of a failed hook is cut in the message."""
 
 
 class EventOutput(Wire):
-    """`hookSpecificOutput`."""
+    """The part `hookSpecificOutput` of a hook's output: its keys depend on the event."""
 
     permission_decision: Literal["allow", "deny", "ask"] | None = None
     permission_decision_reason: str | None = None
@@ -25,9 +26,9 @@ class EventOutput(Wire):
 
 
 class HookOutput(Wire, rename="camel"):
-    """A hook's JSON output."""
+    """The JSON that a hook prints. `continue: false` ends the turn."""
 
-    goes_on: bool = msgspec.field(default=True, name="continue")
+    continues: bool = msgspec.field(default=True, name="continue")
     stop_reason: str | None = None
     system_message: str | None = None
     decision: str | None = None
@@ -36,30 +37,31 @@ class HookOutput(Wire, rename="camel"):
 
 
 class HookDecision(Struct, frozen=True):
-    """A hook's decision. `refused`: the reason of a refusal; `ends`: the turn ends as well.
+    """A hook's decision. `refusal_reason`: the reason why the hook refuses; None if it does not.
 
-    `context`: for the model. `told`: for the user. `permission`: of a call.
+    `ends_turn`: the turn ends, too. `permission`: the hook's answer to whether a call is allowed. `context`: text for
+    the model. `updated_input`: the arguments that replace those of a call. `user_message`: text for the user.
     """
 
-    refused: str | None = None
-    ends: bool = False
+    refusal_reason: str | None = None
+    ends_turn: bool = False
     permission: Literal["allow", "ask"] | None = None
     context: str | None = None
-    updated: JSON | None = None
-    told: str | None = None
+    updated_input: JSON | None = None
+    user_message: str | None = None
 
 
-def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> HookDecision:
-    """Derive a decision from exit code and output. `is_context`: non-JSON output is for the model.
+def decide_by_output(code: int, output: bytes, errors: str, *, is_context: bool) -> HookDecision:
+    """Derive a decision from a hook's exit code and output. `is_context`: output that is not JSON goes to the model.
 
-    Raises HookFailed: another exit code, or invalid JSON.
+    Raises HookFailed: the exit code is neither 0 nor 2, or the JSON is invalid.
     """
     text = output.decode("utf-8", "replace").strip()
     errors = to_plain_text(errors).text.strip()
-    if code == _BLOCKS:
-        return HookDecision(refused=errors or text or "The hook gave no reason.")
+    if code == _REFUSAL_CODE:
+        return HookDecision(refusal_reason=errors or text or "The hook gave no reason.")
     if code != 0:
-        raise HookFailed(f"it ended with exit code {code}: {(errors or text or 'no output')[:_SHOWN]}")
+        raise HookFailed(f"it ended with exit code {code}: {(errors or text or 'no output')[:_MAX_OUTPUT_CHARS]}")
     if not text.startswith("{"):
         return HookDecision(context=text or None) if is_context else HookDecision()
     try:
@@ -70,25 +72,33 @@ def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> H
         raise HookFailed(f"its output is invalid: {error}") from error
 
 
-def verdict_of(ok: bool, reason: str, *, ends: bool) -> HookDecision:
-    """Derive a decision from a model's verdict. `ends`: one that refuses ends the turn."""
+def decide_by_verdict(ok: bool, reason: str, *, ends_turn: bool) -> HookDecision:
+    """Derive a decision from a model's verdict. `ends_turn`: a refusal ends the turn."""
     if ok:
         return HookDecision()
-    return HookDecision(refused=to_plain_text(reason).text.strip() or "The hook gave no reason.", ends=ends)
+    return HookDecision(
+        refusal_reason=to_plain_text(reason).text.strip() or "The hook gave no reason.", ends_turn=ends_turn
+    )
 
 
 def _read_decision(output: HookOutput) -> HookDecision:
-    own = output.hook_specific_output
-    decision = HookDecision(context=own.additional_context, updated=own.updated_input, told=output.system_message)
-    behavior, message, interrupts = _permission_request(own.decision)
-    verdict = own.permission_decision or behavior or {"approve": "allow", "block": "deny"}.get(output.decision or "")
-    if not output.goes_on:
+    event_output = output.hook_specific_output
+    decision = HookDecision(
+        context=event_output.additional_context,
+        updated_input=event_output.updated_input,
+        user_message=output.system_message,
+    )
+    behavior, message, interrupts = _permission_request(event_output.decision)
+    verdict = (
+        event_output.permission_decision or behavior or {"approve": "allow", "block": "deny"}.get(output.decision or "")
+    )
+    if not output.continues:
         reason = output.stop_reason or output.reason or "The hook ended the turn."
-        return msgspec.structs.replace(decision, refused=reason, ends=True)
+        return msgspec.structs.replace(decision, refusal_reason=reason, ends_turn=True)
     match verdict:
         case "deny":
-            reason = own.permission_decision_reason or message or output.reason or "The hook gave no reason."
-            return msgspec.structs.replace(decision, refused=reason, ends=interrupts)
+            reason = event_output.permission_decision_reason or message or output.reason or "The hook gave no reason."
+            return msgspec.structs.replace(decision, refusal_reason=reason, ends_turn=interrupts)
         case "allow" | "ask":
             return msgspec.structs.replace(decision, permission=verdict)
         case _:
@@ -96,7 +106,7 @@ def _read_decision(output: HookOutput) -> HookDecision:
 
 
 def _permission_request(decision: JSON | None) -> tuple[Any, str | None, bool]:
-    """Return the action on a question, the reason, and whether the turn ends with it."""
+    """Return the answer to a permission request (allow or deny), its reason, and whether the turn ends."""
     if decision is None:
         return None, None, False
     message = decision.get("message")

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.extend.functions import FunctionTool, UnsuitedFunction, function_tool
-from codeloop.extend.host.protocol import ExtensionOffer, LoadedExtension, OfferedHook, OfferedTool
+from codeloop.extend.host.protocol import ExtensionOffer, LoadSpec, OfferedHook, OfferedTool
 from codeloop.extend.host.python.program import ProgramTool, load_program
 from codeloop.extension import HOOKS, TOOL
 
@@ -40,7 +40,7 @@ class LoadedFunctions(Struct):
         return ExtensionOffer(tuple(tools), tuple(hooks), problems=tuple(self.problems))
 
 
-async def load_extension(extension: LoadedExtension) -> LoadedFunctions:
+async def load_extension(extension: LoadSpec) -> LoadedFunctions:
     """Import an extension, or ask a program for its schema. Raises NotLoadable, and whatever its code raises."""
     if extension.kind == "tool" and Path(extension.path).suffix != ".py":
         program = await load_program(extension.path)
@@ -48,7 +48,7 @@ async def load_extension(extension: LoadedExtension) -> LoadedFunctions:
     return _load_functions(extension)
 
 
-def _load_functions(extension: LoadedExtension) -> LoadedFunctions:
+def _load_functions(extension: LoadSpec) -> LoadedFunctions:
     module = _module(extension)
     loaded = LoadedFunctions()
     for name, function in _functions(module):
@@ -74,7 +74,7 @@ def _load_functions(extension: LoadedExtension) -> LoadedFunctions:
     return loaded
 
 
-def _module(extension: LoadedExtension) -> ModuleType:
+def _module(extension: LoadSpec) -> ModuleType:
     path = Path(extension.path)
     if path.is_dir():
         path = next((path / name for name in _PLACES if (path / name).is_file()), path / _PLACES[0])

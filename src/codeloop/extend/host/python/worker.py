@@ -20,7 +20,7 @@ from codeloop.extend.host.protocol import (
     CallOrigin,
     CallTool,
     ExtensionOffer,
-    LoadedExtension,
+    LoadSpec,
 )
 from codeloop.extend.host.python.channel import HostChannel
 from codeloop.extend.host.python.context import HostContext
@@ -44,7 +44,7 @@ class _Running(Struct):
 class Worker:
     """The worker of one extension. Its public methods are called from the reading thread."""
 
-    def __init__(self, channel: HostChannel, extension: LoadedExtension, call_origin: CallOrigin) -> None:
+    def __init__(self, channel: HostChannel, extension: LoadSpec, call_origin: CallOrigin) -> None:
         self._channel = channel
         self._extension = extension
         self._origin = call_origin

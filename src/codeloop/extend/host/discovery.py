@@ -1,4 +1,8 @@
-"""Finds a project's extensions: files of its homes, `plugin` entries of the configuration, installed ones."""
+"""Finds the extensions of a project: files in its homes, entries of `plugin` in the configuration, installed packages.
+
+A policy is an extension that must answer: while it is missing or fails, all actions that its hooks decide about are
+refused.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,13 +41,13 @@ _KINDS: dict[str, Literal["tool", "plugin"]] = {
     "plugin": "plugin",
     "plugins": "plugin",
 }
-POLICY = ("experimental.chat.messages.transform", "tool.execute.before")
-"""The assumed hooks of a policy extension whose hooks are unknown: requests and calls."""
-_PASSED = frozenset(("node_modules", "__pycache__", ".git"))
+ASSUMED_POLICY_HOOKS = ("experimental.chat.messages.transform", "tool.execute.before")
+"""The hooks that a policy counts as having while its own are unknown: all requests and tool calls."""
+_SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", ".git"))
 
 
 class FoundExtensions(NamedTuple):
-    """The extensions in calling order; the files that they depend on; warnings."""
+    """The extensions, in the order in which they are called; the files that they depend on; warnings for the user."""
 
     extensions: tuple[Extension, ...]
     files: tuple[Path, ...]
@@ -51,7 +55,7 @@ class FoundExtensions(NamedTuple):
 
 
 class _SearchScope(Struct, frozen=True):
-    """The scope in which entries are resolved."""
+    """The configuration, root folder and paths with which entries are resolved."""
 
     loaded: Loaded
     root: Path
@@ -59,18 +63,18 @@ class _SearchScope(Struct, frozen=True):
 
 
 def extension_files(homes: Iterable[Home]) -> Iterator[tuple[Home, Literal["tool", "plugin"], Path]]:
-    """Yield the files of homes that are extensions, by name: those that begin with `_` or `.` are not."""
+    """Yield the extension files of homes, with their home and type. A name that begins with `_` or `.` is skipped."""
     for home in homes:
         if home.only_skills:
             continue
         for folder, kind in _KINDS.items():
             if folder in home.names:
-                for file in _files(home.path / folder):
+                for file in _list_extensions(home.path / folder):
                     yield home, kind, file
 
 
 def find_ignored_files(homes: Iterable[Home], root: Path) -> tuple[str, ...]:
-    """Return the extensions of a project without trust, by their paths in it."""
+    """Return the extensions that are ignored while a project is not trusted, as paths relative to its root."""
     paths = (str(file.relative_to(root)) for home, _, file in extension_files(homes) if home.is_project)
     return tuple(path if path.isprintable() else ascii(path) for path in paths)
 
@@ -84,20 +88,22 @@ def find_extensions(
     *,
     trusted: bool,
 ) -> FoundExtensions:
-    """Return the extensions in effect. `installed`: as of `find_installed_plugins`. Looks at the disk."""
-    where = _SearchScope(loaded, project_root.root, paths)
+    """Return the extensions in effect. `installed`: the result of `find_installed_plugins`. Reads the disk."""
+    scope = _SearchScope(loaded, project_root.root, paths)
     extensions: dict[str, Extension] = {}
     files: list[Path] = []
     warnings: list[str] = []
     importable: dict[Path, bytes] = {}
     for name, (value, version) in installed.items():
         path, origin = value.strip(), f"entry point {name}"
-        extensions[name] = Extension(name, "python", "plugin", path, origin, _digest(path.encode(), version.encode()))
+        extensions[name] = Extension(
+            name, "python", "plugin", path, origin, _hash_parts(path.encode(), version.encode())
+        )
     for index, entry in enumerate(loaded.config.plugin):
-        extension, problem = _entry(where, index, entry)
+        extension, problem = _read_entry(scope, index, entry)
         if problem:
             warnings.append(problem)
-        extension = extension or _missing(where, index, entry, problem)
+        extension = extension or _make_placeholder(scope, index, entry, problem)
         if extension is not None:
             extensions[extension.name] = extension
             files.append(Path(extension.path))
@@ -108,19 +114,21 @@ def find_extensions(
             warnings.append(f"{file}: more than {HOST_ENTRIES.value} extensions, left out.")
             continue
         if file.parent not in importable:
-            others = _list_importable(file.parent)
-            files += [file.parent, *others]
-            importable[file.parent] = b"".join(map(_content, others))
+            importable_files = _list_importable(file.parent)
+            files += [file.parent, *importable_files]
+            importable[file.parent] = b"".join(map(_read_content, importable_files))
         files.append(file)
-        name = _format_path(file, where)
-        state = b"" if file.suffix in _LANGUAGES else _file_state(file, file.parent).encode("utf-8", "surrogateescape")
-        digest = _digest(kind.encode(), name.encode(), _content(file), state, importable[file.parent])
-        policy = POLICY if home.is_policy and kind == "plugin" else ()
-        language = _LANGUAGES.get(file.suffix, "python")  # a program is started by that host
+        name = _format_path(file, scope)
+        file_state = (
+            b"" if file.suffix in _LANGUAGES else _describe_file(file, file.parent).encode("utf-8", "surrogateescape")
+        )
+        digest = _hash_parts(kind.encode(), name.encode(), _read_content(file), file_state, importable[file.parent])
+        policy = ASSUMED_POLICY_HOOKS if home.is_policy and kind == "plugin" else ()
+        language = _LANGUAGES.get(file.suffix, "python")  # the Python host starts programs, too
         extensions[name] = Extension(
             name, language, kind, str(file), str(file), digest, is_project=home.is_project, policy=policy
         )
-    warnings += _find_ignored_scripts(home for home in homes if trusted or not home.is_project)
+    warnings += _warn_ignored_scripts(home for home in homes if trusted or not home.is_project)
     return FoundExtensions(tuple(extensions.values()), tuple(files), tuple(warnings))
 
 
@@ -129,60 +137,60 @@ def _is_executable(file: Path) -> bool:
 
 
 def _knows_schema(file: Path) -> bool:
-    """Return whether a program may answer `--schema`: a script that never mentions it must not be run."""
-    start = _content(file)
+    """Return whether a program may answer `--schema`. A script that does not mention the word is never run."""
+    start = _read_content(file)
     return b"schema" in start or not start.startswith(b"#!")
 
 
-def _find_ignored_scripts(homes: Iterable[Home]) -> Iterator[str]:
-    """Yield a warning for each tools folder with scripts that are no tools."""
+def _warn_ignored_scripts(homes: Iterable[Home]) -> Iterator[str]:
+    """Yield a warning for each folder of tools that holds other scripts."""
     for home in homes:
         for folder in () if home.only_skills else sorted(home.names & {"tool", "tools"}):
-            executable = filter(_is_executable, _candidates(home.path / folder))
+            executable = filter(_is_executable, _list_candidates(home.path / folder))
             if names := ", ".join(file.name for file in executable if not _knows_schema(file)):
-                yield f"{home.path / folder}: {names} is no tool: a program there has to answer --schema."
+                yield f"{home.path / folder}: {names}: not a tool. An executable in this folder must answer --schema."
 
 
-def _entry(where: _SearchScope, index: int, entry: Any) -> tuple[Extension | None, str]:
-    """Return the extension of one entry of `plugin`, or why it is none."""
-    origin = where.loaded.provenance.get(f"plugin[{index}]")
+def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension | None, str]:
+    """Return the extension of one entry of `plugin`; else None, and the problem ("" for a package: see its home)."""
+    origin = scope.loaded.provenance.get(f"plugin[{index}]")
     is_project = origin is not None and origin.layer.is_project
     source = str(origin) if origin is not None else "plugin"
-    named, options = (entry[0], entry[1]) if is_list(entry) and len(entry) == 2 else (entry, None)
-    if not isinstance(named, str) or not (options is None or is_object(options)):
+    name_or_path, options = (entry[0], entry[1]) if is_list(entry) and len(entry) == 2 else (entry, None)
+    if not isinstance(name_or_path, str) or not (options is None or is_object(options)):
         return None, f"{source}: expected a path or the name of a package, or one with its options in a list."
-    base = origin.layer.base if origin is not None else where.root
-    path, problem = entry_path(named, base, where.paths)
+    base = origin.layer.base if origin is not None else scope.root
+    path, problem = entry_path(name_or_path, base, scope.paths)
     if path is None:
         return None, f"{source}: {problem}"
     if (path / MANIFEST).is_file() or is_claude_plugin(path):
         return None, ""  # a package: its files are those of a home
-    language = _language(path)
+    language = _detect_language(path)
     if language is None:
         expectation = "a file that ends in .py, .js, .mjs or .ts, or the folder of a package"
         return None, f"{source}: {path} is not an extension: give {expectation}."
-    content = _content(path) if path.is_file() else _folder_state(path)
-    name = _entry_name(named, path, where)
-    digest = _digest(b"plugin", name.encode(), content, msgspec.json.encode(options))
-    policy = POLICY if is_policy(entry) else ()
+    content = _read_content(path) if path.is_file() else _describe_folder(path)
+    name = _name_entry(name_or_path, path, scope)
+    digest = _hash_parts(b"plugin", name.encode(), content, msgspec.json.encode(options))
+    policy = ASSUMED_POLICY_HOOKS if is_policy(entry) else ()
     return Extension(name, language, "plugin", str(path), source, digest, options, is_project, policy), ""
 
 
-def _missing(where: _SearchScope, index: int, entry: Any, problem: str) -> Extension | None:
-    """Return a substitute for an unloadable entry, if it is known to be a policy."""
+def _make_placeholder(scope: _SearchScope, index: int, entry: Any, problem: str) -> Extension | None:
+    """Return a placeholder for an entry that can't be loaded, if the entry is a policy; else None."""
     name = plugin_name(entry)
-    origin = where.loaded.provenance.get(f"plugin[{index}]")
-    base = origin.layer.base if origin is not None else where.root
-    path = entry_place(name, base, where.paths) if name is not None else None
-    if name is None or path is None or not (problem := problem or _manifest_problem(path)):
+    origin = scope.loaded.provenance.get(f"plugin[{index}]")
+    base = origin.layer.base if origin is not None else scope.root
+    path = entry_place(name, base, scope.paths) if name is not None else None
+    if name is None or path is None or not (problem := problem or _find_manifest_problem(path)):
         return None
-    remembered = find_policy(where.paths.state / "extensions", str(path))
-    policy = tuple(sorted({*remembered, *(POLICY if is_policy(entry) else ())}))
+    remembered = find_policy(scope.paths.state / "extensions", str(path))
+    policy = tuple(sorted({*remembered, *(ASSUMED_POLICY_HOOKS if is_policy(entry) else ())}))
     if not policy:
         return None
     return Extension(
-        _entry_name(name, path, where),
-        _language(path) or "python",
+        _name_entry(name, path, scope),
+        _detect_language(path) or "python",
         "plugin",
         str(path),
         str(origin) if origin is not None else "plugin",
@@ -193,8 +201,8 @@ def _missing(where: _SearchScope, index: int, entry: Any, problem: str) -> Exten
     )
 
 
-def _manifest_problem(folder: Path) -> str:
-    """Return why a package can't be read; "": it can."""
+def _find_manifest_problem(folder: Path) -> str:
+    """Return the problem of a package's manifest, or ""."""
     try:
         read_manifest(folder)
     except CodeloopError as error:
@@ -202,28 +210,28 @@ def _manifest_problem(folder: Path) -> str:
     return ""
 
 
-def _entry_name(name: str, path: Path, where: _SearchScope) -> str:
+def _name_entry(name: str, path: Path, scope: _SearchScope) -> str:
     package = package_name(name)
     return (
-        package.written if package is not None else name if not Path(name).is_absolute() else _format_path(path, where)
+        package.written if package is not None else name if not Path(name).is_absolute() else _format_path(path, scope)
     )
 
 
-def _language(path: Path) -> Language | None:
+def _detect_language(path: Path) -> Language | None:
     if path.is_dir():
         return "javascript" if (path / "package.json").is_file() else "python"
     return _LANGUAGES.get(path.suffix)
 
 
-def _files(folder: Path) -> list[Path]:
-    """Return the extensions of a folder, sorted."""
-    files = _candidates(folder)
+def _list_extensions(folder: Path) -> list[Path]:
+    """Return the extension files of a folder, sorted: sources first, then programs."""
+    files = _list_candidates(folder)
     programs = filter(_is_executable, files if _KINDS.get(folder.name) == "tool" else ())
     return sorted([*(file for file in files if file.suffix in _LANGUAGES), *filter(_knows_schema, programs)])
 
 
-def _candidates(folder: Path) -> list[Path]:
-    """Return the files of a folder that may be extensions by their names, sorted."""
+def _list_candidates(folder: Path) -> list[Path]:
+    """Return the files of a folder whose names extensions may have, sorted."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     except OSError:
@@ -232,47 +240,49 @@ def _candidates(folder: Path) -> list[Path]:
 
 
 def _list_importable(folder: Path) -> list[Path]:
-    """Return the files that a folder's extensions may import: all that are no extensions themselves."""
-    own = set(_files(folder))
+    """Return the files that a folder's extensions may import: all files that are not extensions themselves."""
+    extensions = set(_list_extensions(folder))
     paths: list[Path] = []
     for top, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _PASSED)
-        paths += [file for name in sorted(names) if (file := Path(top, name)) not in own]
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
+        paths += [file for name in sorted(names) if (file := Path(top, name)) not in extensions]
         if len(paths) > HOST_BESIDE.value:
             break
     return paths[: HOST_BESIDE.value]
 
 
-def _content(file: Path) -> bytes:
+def _read_content(file: Path) -> bytes:
     try:
         return read_start(file, HOST_FILE.value)
     except OSError:
         return b""
 
 
-def _folder_state(folder: Path) -> bytes:
-    """Return the names, sizes and times of a folder's files."""
-    return "\n".join(_file_state(file, folder) for file in _list_importable(folder)).encode("utf-8", "surrogateescape")
+def _describe_folder(folder: Path) -> bytes:
+    """Return the names, sizes and times of a folder's files as bytes: a change of one changes the digest."""
+    return "\n".join(_describe_file(file, folder) for file in _list_importable(folder)).encode(
+        "utf-8", "surrogateescape"
+    )
 
 
-def _file_state(file: Path, folder: Path) -> str:
+def _describe_file(file: Path, folder: Path) -> str:
     try:
-        state = file.stat()
+        stat = file.stat()
     except OSError:
         return ""
-    return f"{file.relative_to(folder)} {state.st_size} {state.st_mtime_ns}"
+    return f"{file.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}"
 
 
-def _digest(*parts: bytes) -> str:
+def _hash_parts(*parts: bytes) -> str:
     digest = sha256(f"{__version__} {VERSION}".encode())
     for part in parts:
         digest.update(f" {len(part)} ".encode() + part)
     return digest.hexdigest()[:32]
 
 
-def _format_path(path: Path, where: _SearchScope) -> str:
-    if path.is_relative_to(where.root):
-        return str(path.relative_to(where.root))
-    if path.is_relative_to(where.paths.home):
-        return f"~/{path.relative_to(where.paths.home)}"
+def _format_path(path: Path, scope: _SearchScope) -> str:
+    if path.is_relative_to(scope.root):
+        return str(path.relative_to(scope.root))
+    if path.is_relative_to(scope.paths.home):
+        return f"~/{path.relative_to(scope.paths.home)}"
     return str(path)

@@ -46,7 +46,7 @@ def test_a_program_among_tools_is_one_if_it_knows_schema(tmp_path: Path) -> None
         ("word.sh", "python"),
     ]
     (line,) = settings.loaded.warnings
-    assert "deploy.sh is no tool" in line
+    assert "deploy.sh: not a tool" in line
 
 
 def test_a_change_of_a_file_or_of_one_beside_it_makes_another_extension(tmp_path: Path) -> None:
