@@ -23,7 +23,8 @@ from codeloop.schema.wire import JSON, Wire, replace
 if TYPE_CHECKING:
     import httpx2
 
-_EARLY = 30.0  # seconds: a token that expires sooner is renewed first
+_RENEWAL_MARGIN_SECONDS = 30.0
+"""A token that expires within this time is renewed before it is used."""
 
 
 class ServerSignIn(Wire):
@@ -46,7 +47,7 @@ class ServerSignIn(Wire):
     @property
     def is_over(self) -> bool:
         """Return whether the token has expired, or is about to."""
-        return bool(self.expires) and time.time() > self.expires - _EARLY
+        return bool(self.expires) and time.time() > self.expires - _RENEWAL_MARGIN_SECONDS
 
     def renew(self, answer: JSON) -> "ServerSignIn":
         """Return a copy updated from a token endpoint's answer."""
@@ -76,12 +77,12 @@ class SignIns:
         target = Path(os.path.realpath(self._file))
         try:
             make_private(target.parent)
-            with lock(self._lock("write"), MCP_START.seconds):
-                every = self._read()
-                before = every.pop(name, None)
+            with lock(self._lock_path("write"), MCP_START.seconds):
+                all_sign_ins = self._read()
+                before = all_sign_ins.pop(name, None)
                 if entry is not None:
-                    every[name] = entry
-                write_atomically(target, msgspec.json.format(msgspec.json.encode(every)) + b"\n", sync=True)
+                    all_sign_ins[name] = entry
+                write_atomically(target, msgspec.json.format(msgspec.json.encode(all_sign_ins)) + b"\n", sync=True)
         except (OSError, TimeoutError) as error:
             raise CodeloopError(f"{target} can't be written: {error}. Nothing was changed.") from error
         return before is not None
@@ -89,18 +90,18 @@ class SignIns:
     @asynccontextmanager
     async def renewing(self) -> AsyncGenerator[None]:
         """Hold the lock for renewing a token. Raises CodeloopError."""
-        lock_held = lock(self._lock("renew"), MCP_START.seconds)
+        lock_held = lock(self._lock_path("renew"), MCP_START.seconds)
         try:
             make_private(self._file.parent)
             await asyncio.to_thread(lock_held.__enter__)
         except (OSError, TimeoutError) as error:
-            raise CodeloopError(f"another process holds {self._lock('renew')}: {error}") from error
+            raise CodeloopError(f"another process holds {self._lock_path('renew')}: {error}") from error
         try:
             yield
         finally:
             lock_held.__exit__(None, None, None)
 
-    def _lock(self, what: str) -> Path:
+    def _lock_path(self, what: str) -> Path:
         return self._file.with_name(f"{self._file.name}.{what}.lock")
 
     def _read(self) -> dict[str, ServerSignIn]:
@@ -131,23 +132,23 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
         return None
     name, url = definition.name, how.url
 
-    class Stored(httpx2.Auth):
+    class StoredTokenAuth(httpx2.Auth):
         async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
             entry = sign_ins.get(name, url)
-            used = entry
+            used_sign_in = entry
             if entry is not None and entry.is_over and entry.refresh:
                 async with sign_ins.renewing():
-                    entry = used = sign_ins.get(name, url)
+                    entry = used_sign_in = sign_ins.get(name, url)
                     if entry is not None and entry.is_over:
                         answer = yield _renewal(entry)
-                        entry = used = await _store_renewal(sign_ins, name, entry, answer)
+                        entry = used_sign_in = await _store_renewal(sign_ins, name, entry, answer)
             if entry is not None:
                 request.headers["Authorization"] = f"Bearer {entry.access}"
             answer = yield request
-            if answer.status_code == _UNAUTHORIZED and used is not None and used.refresh:
+            if answer.status_code == _UNAUTHORIZED and used_sign_in is not None and used_sign_in.refresh:
                 async with sign_ins.renewing():
                     entry = sign_ins.get(name, url)
-                    if entry is not None and entry.access == used.access:
+                    if entry is not None and entry.access == used_sign_in.access:
                         renewal = yield _renewal(entry)
                         entry = await _store_renewal(sign_ins, name, entry, renewal)
                 if entry is not None:
@@ -155,7 +156,7 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
                     answer = yield request
             _check(answer, sign_ins, name, entry)
 
-    return Stored()
+    return StoredTokenAuth()
 
 
 def _check(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: ServerSignIn | None) -> None:
@@ -171,7 +172,7 @@ def _check(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: Serve
         raise SignInNeeded("it wants a wider sign-in", can_sign_in=True, challenge=challenge)
 
 
-def _to_provider(url: str, data: dict[str, str], entry: ServerSignIn) -> "httpx2.Request":
+def _make_provider_request(url: str, data: dict[str, str], entry: ServerSignIn) -> "httpx2.Request":
     """Return a request of the client that was registered for this sign-in."""
     import httpx2
 
@@ -188,7 +189,7 @@ def _renewal(entry: ServerSignIn) -> "httpx2.Request":
     data = {"grant_type": "refresh_token", "refresh_token": entry.refresh}
     if entry.resource:
         data["resource"] = entry.resource
-    return _to_provider(entry.token_endpoint, data, entry)
+    return _make_provider_request(entry.token_endpoint, data, entry)
 
 
 async def _store_renewal(
@@ -232,7 +233,7 @@ async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | Non
     token["client_secret"] = ""  # empty for a client without one; servers of the package `mcp` require it
     async with http_client({}, httpx2.Auth(), lambda _status: None) as client:
         try:
-            answer = await client.send(_to_provider(entry.revocation_endpoint, token, entry))
+            answer = await client.send(_make_provider_request(entry.revocation_endpoint, token, entry))
             why = "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"
         except request_errors() as error:
             why = describe_error(error)
