@@ -104,7 +104,7 @@ class CallContext:
             self.workspace.read_log.before_own(self.session_id)
         for need in needs:
             if self._recorder is not None and need.writes is not None:
-                await self._recorder.record_before(need.writes.files, everything=need.writes.ignored)
+                await self._recorder.record_before(need.writes.files, include_ignored=need.writes.ignored)
         return was_asked
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:

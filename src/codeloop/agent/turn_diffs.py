@@ -22,10 +22,10 @@ from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
+from codeloop.workspace.snapshot.file_diffs import make_file_diffs
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.step_recorder import file_diffs
 from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences
 
 SUBAGENTS = 1_000
@@ -120,7 +120,7 @@ async def compare_turn(
     def compare() -> tuple[SnapshotFileDiff, ...]:
         snapshots.objects.ensure()
         steps = [step for entry in changed_entries if (step := find_step_changes(snapshots, entry, 0)) is not None]
-        return file_diffs(snapshots.objects, join_changes(change for step in steps for change in step.changes))
+        return make_file_diffs(snapshots.objects, join_changes(change for step in steps for change in step.changes))
 
     return await snapshots.jobs.run_in_background(compare, limit)
 

@@ -63,7 +63,7 @@ async def open_project(
         record_root(settings.home, settings.project_root)
         project = Project(settings, store, providers, models, renew, lambda: stores.release(store))
         on_failure.pop_all()
-    for notes in (project.workspace.notes, project.snapshots.notes):
+    for notes in (project.workspace.notes, project.snapshots.undo_folder):
         clear(notes)
     project.in_background(_prune_scratch(project.workspace.scratch))
     if settings.extensions:

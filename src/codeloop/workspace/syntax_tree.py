@@ -1,4 +1,4 @@
-"""Texts of programming languages as trees, by tree-sitter's grammars, and Python by its own parser. Pure.
+"""Parses source text into syntax trees: by tree-sitter's grammars, and Python by Python's own parser. Pure.
 
 Each grammar is a wheel of its own and is imported when the first text of its language is parsed.
 """
@@ -26,17 +26,18 @@ LANGUAGES = {
     "rs": "rust",
     "java": "java",
     "c": "c",
-    # A header may be of either; what C has and C++ has not is rare in one.
+    # A header may be C or C++: it is parsed as C++, since few headers hold C that is not valid C++.
     **dict.fromkeys(("h", "cc", "cpp", "cxx", "hpp", "hh", "hxx"), "cpp"),
     "rb": "ruby",
     "php": "php",
     **dict.fromkeys(("sh", "bash"), "bash"),
 }
-"""By the end of a file's name: the grammar that its text is parsed by."""
+"""Suffix of a file's name, without the dot -> the grammar for its text."""
 
-_GAPS: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(("typescript", "tsx"), (("export type *", "export *"),))
-"""By grammar: valid syntax that it does not know -> a replacement that it parses."""
-
+_UNSUPPORTED_SYNTAX: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(
+    ("typescript", "tsx"), (("export type *", "export *"),)
+)
+"""By grammar: pairs of valid syntax that the grammar does not know, and a replacement that it parses."""
 
 _python_parser = Lock()
 """Python 3.11 counts the depth of a tree that it builds for all threads together: two at once end in a SystemError."""
@@ -47,28 +48,28 @@ def parse_python(text: str) -> ast.Module:
     import ast
 
     with _python_parser:
-        # Its warnings would be printed onto the screen.
+        # The parser's warnings would be printed onto the screen.
         warnings.filterwarnings("ignore", module="<unknown>")
         return ast.parse(text)
 
 
 def parse_tree(text: str, suffix: str) -> Node | None:
-    """Return the root of a text's tree; None: no grammar for it, too large, or it took too long.
+    """Return the root of a text's syntax tree; None: no grammar, too large a text, or a timeout.
 
-    `suffix`: the end of its file's name, such as `.go`. Syntax errors are nodes of type `ERROR`.
+    `suffix`: that of the file's name, such as `.go`. Syntax errors are nodes of type `ERROR`.
     """
     name = LANGUAGES.get(suffix.removeprefix(".").lower())
     if name is None or len(text) > TREE_SIZE.value:
         return None
     from tree_sitter import Parser
 
-    for gap, spelling in _GAPS.get(name, ()):
-        text = text.replace(gap, spelling)
-    # Some grammars want the last line ended.
+    for unsupported, replacement in _UNSUPPORTED_SYNTAX.get(name, ()):
+        text = text.replace(unsupported, replacement)
+    # Some grammars report an error for a last line without a line end.
     source = f"{text}\n".encode("utf-8", "surrogateescape")
     deadline = time.monotonic() + TREE_PARSE.seconds
     try:
-        tree = Parser(_load(name)).parse(
+        tree = Parser(_load_grammar(name)).parse(
             lambda offset, _: source[offset : offset + 65536],
             progress_callback=lambda _, __: time.monotonic() > deadline,
         )
@@ -78,7 +79,7 @@ def parse_tree(text: str, suffix: str) -> Node | None:
 
 
 @cache
-def _load(name: str) -> Language:
+def _load_grammar(name: str) -> Language:
     from tree_sitter import Language
 
     match name:

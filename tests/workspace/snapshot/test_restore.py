@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codeloop.workspace.snapshot.file_diffs import make_file_diffs
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, find_unwound, put_back
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder, file_diffs
+from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder
 from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences
 from tests.support.examples import SHARES_A_FIXTURE, examples
 from tests.workspace.snapshot.trees_on_disk import (
@@ -43,9 +44,9 @@ class Agent:
         self.snapshots: Snapshots = snapshots_of(root, home)
         self.steps: list[StepChanges] = []
 
-    async def shell(self, command: str, *, everything: bool = False) -> StepChanges:
+    async def shell(self, command: str, *, include_ignored: bool = False) -> StepChanges:
         recorder = StepRecorder(self.snapshots)
-        await recorder.record_before(everything=everything)
+        await recorder.record_before(include_ignored=include_ignored)
         subprocess.run(["sh", "-c", command], cwd=self.root, check=True, stdout=subprocess.DEVNULL)
         self.steps.append(await recorded(recorder))
         return self.steps[-1]
@@ -183,7 +184,7 @@ async def test_steps_of_named_files_do_not_claim_what_the_user_did_meanwhile(tmp
     step = await recorded(recorder)
     agent.steps.append(step)
     assert step.files == (f"{root}/a.txt",)
-    [diff] = file_diffs(agent.snapshots.objects, agent.changes()["a.txt"])
+    [diff] = make_file_diffs(agent.snapshots.objects, agent.changes()["a.txt"])
     assert diff.additions == diff.deletions == 1
     agent.undo()
     assert (root / "z").read_text() == "user\n"
@@ -224,7 +225,7 @@ async def test_a_destructive_command_can_be_undone_with_ignored_files(tmp_path: 
     write(root, {"data/x": "1", "data/deep/y": "2", "n.log": "3", "untracked": "4", "a.txt": "dirty\n"})
     before = visible(root)
     agent = Agent(root, tmp_path)
-    await agent.shell(command, everything=True)
+    await agent.shell(command, include_ignored=True)
     assert visible(root) != before
     assert agent.undo().conflicts == ()
     assert visible(root) == before
@@ -236,7 +237,7 @@ async def test_ignored_trees_that_are_rebuilt_are_left_out_but_for_what_a_tool_w
     write(root, {"build/x": "1", ".env.local": "KEY=1\n", "node_modules/p1/index.js": "1"})
     agent = Agent(root, tmp_path)
     recorder = StepRecorder(agent.snapshots)
-    await recorder.record_before(everything=True)
+    await recorder.record_before(include_ignored=True)
     await recorder.record_before([root / "node_modules", root / "node_modules/p1/index.js"])
     write(root, {"node_modules/p1/index.js": "2", ".env.local": "KEY=2\n", "node_modules/p2/index.js": "2"})
     shutil.rmtree(root / "build")
@@ -360,7 +361,7 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
     state = visible(root)
     moves: list[Restoration] = []
     for path, changes in agent.changes().items():
-        now = agent.snapshots.keep(path)
+        now = agent.snapshots.store_entry(path)
         moves.append(Restoration(path, now, find_unwound(now, changes)))
     outcome = put_back(agent.snapshots.objects, agent.snapshots.root, moves)
     assert outcome.conflicts == ()
@@ -387,6 +388,7 @@ async def test_undo_leaves_every_byte_the_agent_did_not_write(seed: int, actors:
 KILLED = """
 import sys
 from pathlib import Path
+from codeloop.workspace.snapshot.file_diffs import make_file_diffs
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.restore import Restoration, put_back
 root, store, count = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])

@@ -146,7 +146,7 @@ async def test_named_and_all_ignored_files_are_taken_on_demand(tmp_path: Path) -
     named = await snapshots.take(("out",))
     assert isinstance(named, Snapshot)
     assert names_in(snapshots, named.tree) == [".gitignore", "out/deep/y"]
-    whole = await snapshots.take(everything=True)
+    whole = await snapshots.take(include_ignored=True)
     assert isinstance(whole, Snapshot)
     assert names_in(snapshots, whole.tree) == [".gitignore", "out/deep/y", "x.log"]
 
@@ -215,7 +215,7 @@ async def test_a_home_or_everything_is_not_taken_and_that_is_said_once(tmp_path:
     first, second = await snapshots.take(), await snapshots.take(fresh=True)
     assert isinstance(first, Skipped)
     assert isinstance(second, Skipped)
-    assert (first.first, second.first) == (True, False)
+    assert (first.is_new, second.is_new) == (True, False)
     assert str(root) in first.reason
 
 

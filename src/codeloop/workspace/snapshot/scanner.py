@@ -22,9 +22,9 @@ from codeloop.schema.limits import (
 from codeloop.workspace.git.ignore_patterns import is_ignored
 from codeloop.workspace.git.nested_repositories import NestedRepositories
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
-from codeloop.workspace.snapshot.inotify import Watch
 from codeloop.workspace.snapshot.object_store import FOLDER, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache, join
+from codeloop.workspace.watch.inotify import Watch
 
 _YOUNG_NS = 20_000_000  # twice the coarsest tick of a kernel's clock
 _UNSUPPORTED = {
@@ -59,11 +59,14 @@ class ScanRefused(Exception):
     """The work tree is too large to scan; the message says so."""
 
 
-class _Look(Struct):
-    """One pass. `force`: read files even when their stat is unchanged."""
+class _ScanPass(Struct):
+    """The limits and counts of one scan. `force`: read files even when their stat is unchanged.
+
+    `bytes`: read so far; `ignored`: ignored files read so far; `waiting`: folders still to be scanned.
+    """
 
     deadline: float
-    everything: bool = False
+    include_ignored: bool = False
     force: bool = False
     bytes: int = 0
     ignored: int = 0
@@ -71,54 +74,55 @@ class _Look(Struct):
 
 
 class Scanner:
-    """Keeps a StatCache in step with a work tree. Its methods block and belong on one thread at a time."""
+    """Keeps a StatCache in step with a work tree. Its methods block; only one thread at a time may call them."""
 
-    def __init__(self, root: Path, objects: ObjectStore, table: StatCache | None, surroundings: ScanOptions) -> None:
-        """`root`: resolved. Without a `table` of an earlier run the repository's index says what is unchanged."""
+    def __init__(self, root: Path, objects: ObjectStore, table: StatCache | None, options: ScanOptions) -> None:
+        """`root`: resolved. `table`: of an earlier run; without one, git's index tells which files are clean."""
         self._root = str(root)
         self._objects = objects
-        self._avoid = {str(path) for path in surroundings.avoid}
+        self._avoid = {str(path) for path in options.avoid}
         self.table = table or StatCache()
         self.has_scanned = False
-        """Whether this process has scanned everything once."""
+        """Whether this process has scanned the whole work tree once."""
         self.skipped: dict[str, dict[str, str]] = {}
+        """Folder -> the names in it that are not in the tree -> the reason, a clause for the user."""
         self.replaced: dict[str, int] = {}
         """Blobs of the repository that a scan found replaced -> their size on the disk."""
         self.watch: Watch | None = None
         self._unwatchable = False
-        self._repositories = NestedRepositories(self._root, surroundings.excludes, with_index=table is None)
+        self._repositories = NestedRepositories(self._root, options.excludes, with_index=table is None)
 
-    def look(self, *, everything: bool = False) -> None:
-        """Update the table; `everything`: with ignored files, as far as they fit. Raises ScanRefused, OSError."""
-        look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything)
+    def update(self, *, include_ignored: bool = False) -> None:
+        """Update the table. `include_ignored`: also by ignored files, up to the limits. Raises ScanRefused, OSError."""
+        scan_pass = _ScanPass(time.monotonic() + SNAPSHOT_SCAN.seconds, include_ignored)
         changed_folders = (
             self.watch.take_changed_folders()
-            if self.watch is not None and self.has_scanned and not everything
+            if self.watch is not None and self.has_scanned and not include_ignored
             else None
         )
         if changed_folders is None or "" in changed_folders or (self.watch is not None and self.watch.broken):
             if self.watch is not None and self.watch.broken:
                 self.close()
-            look.waiting.append("")
+            scan_pass.waiting.append("")
             changed_folders = None
         else:
-            look.waiting += sorted(changed_folders)
-        self._run(look, is_complete=changed_folders is None)
+            scan_pass.waiting += sorted(changed_folders)
+        self._run(scan_pass, is_complete=changed_folders is None)
         self.has_scanned = True
         self._repositories.drop_index()
 
-    def look_at(self, paths: Iterable[str]) -> None:
+    def read_paths(self, paths: Iterable[str]) -> None:
         """Read these files, and all below these folders, even if git ignores them.
 
         Paths are relative to the work tree.
         """
-        look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything=True, force=True)
+        scan_pass = _ScanPass(time.monotonic() + SNAPSHOT_SCAN.seconds, include_ignored=True, force=True)
         for path in paths:
-            self._look_at(path, look)
-        self._run(look, is_complete=True)
+            self._read_path(path, scan_pass)
+        self._run(scan_pass, is_complete=True)
 
     def tree(self) -> str:
-        """Store the trees that are not up to date; returns the name of the uppermost one. Raises OSError."""
+        """Store the trees that are not up to date; returns the id of the root's tree. Raises OSError."""
         table = self.table
         for path in sorted(table.stale, key=lambda path: (path == "", -path.count("/"))):
             folder = table.folders.get(path)
@@ -139,21 +143,21 @@ class Scanner:
             self.watch.close()
             self.watch = None
 
-    def _run(self, look: _Look, *, is_complete: bool) -> None:
-        while look.waiting:
-            if time.monotonic() > look.deadline:
+    def _run(self, scan_pass: _ScanPass, *, is_complete: bool) -> None:
+        while scan_pass.waiting:
+            if time.monotonic() > scan_pass.deadline:
                 raise ScanRefused(_TOO_LONG)
             if self.table.files > SNAPSHOT_FILES.value:
                 raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files")
             if self.watch is None and is_complete and not self._unwatchable and self.table.files > SNAPSHOT_WATCH.value:
                 self._begin_watch()
-                look.waiting = [""]
-            if self._visit(look.waiting.pop(), look, is_complete=is_complete):
+                scan_pass.waiting = [""]
+            if self._visit(scan_pass.waiting.pop(), scan_pass, is_complete=is_complete):
                 is_complete = True
-                look.waiting = [""]
+                scan_pass.waiting = [""]
 
     def _begin_watch(self) -> None:
-        """Watch the folders known so far; the caller then looks at all of them, as they may have changed meanwhile."""
+        """Watch all known folders. The caller then scans all of them, as they may have changed meanwhile."""
         try:
             self.watch = Watch()
             for path in self.table.folders:
@@ -168,17 +172,17 @@ class Scanner:
     def _full_path(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
 
-    def _look_at(self, path: str, look: _Look) -> None:
+    def _read_path(self, path: str, scan_pass: _ScanPass) -> None:
         folder, _, name = path.rpartition("/")
         try:
             info = os.lstat(self._full_path(path))
         except OSError:
             info = None
         if info is not None and stat.S_ISDIR(info.st_mode):
-            if _is_left_out_build(path, self.table) and not self._repositories.leads_to_tracked(path):
+            if _is_omitted_build(path, self.table) and not self._repositories.leads_to_tracked(path):
                 return
             self._enter(path)
-            look.waiting.append(path)
+            scan_pass.waiting.append(path)
             return
         if path in self.table.folders and path:
             self._forget_folder(path)
@@ -186,10 +190,10 @@ class Scanner:
             self._drop(folder, name)
             return
         self._enter(folder)
-        self._scan_file(folder, name, info, look)
+        self._scan_file(folder, name, info, scan_pass)
 
     def _enter(self, path: str) -> CachedFolder:
-        """Make a folder known, and watched if others are."""
+        """Return a folder's cache, made if it is new; the folder is watched if the scanner watches."""
         folder = self.table.make(path)
         if self.watch is not None and not self.watch.has(path):
             try:
@@ -198,8 +202,8 @@ class Scanner:
                 self._stop_watch()
         return folder
 
-    def _visit(self, path: str, look: _Look, *, is_complete: bool) -> bool:
-        """Look at one folder. `is_complete`: at those below it too, not only at new ones. True: its rules changed."""
+    def _visit(self, path: str, scan_pass: _ScanPass, *, is_complete: bool) -> bool:
+        """Scan a folder, and return whether its ignore rules changed. `is_complete`: also known folders below it."""
         if path not in self.table.folders:
             return False
         folder = self._enter(path)
@@ -225,10 +229,10 @@ class Scanner:
             name = item.name
             if name == ".git":
                 continue
-            if time.monotonic() > look.deadline:
+            if time.monotonic() > scan_pass.deadline:
                 raise ScanRefused(_TOO_LONG)
             if item.is_dir(follow_symlinks=False):
-                if self._queue_subfolder(path, name, folder, look, is_complete=is_complete):
+                if self._queue_subfolder(path, name, folder, scan_pass, is_complete=is_complete):
                     below.add(name)
                 continue
             try:
@@ -236,14 +240,16 @@ class Scanner:
             except OSError:
                 continue
             file_names.add(name)
-            self._scan_file(path, name, info, look)
+            self._scan_file(path, name, info, scan_pass)
         for name in [name for name in folder.entries if name not in file_names]:
             self._drop(path, name)
         for name in folder.folders - below:
             self._forget_folder(join(path, name))
         return changed and not is_complete
 
-    def _queue_subfolder(self, path: str, name: str, folder: CachedFolder, look: _Look, *, is_complete: bool) -> bool:
+    def _queue_subfolder(
+        self, path: str, name: str, folder: CachedFolder, scan_pass: _ScanPass, *, is_complete: bool
+    ) -> bool:
         """Decide whether and when a subfolder is scanned."""
         here = join(path, name)
         if self._avoid and self._full_path(here) in self._avoid:
@@ -252,19 +258,19 @@ class Scanner:
         if cached_folder is not None and not is_complete:
             return True
         ignored = folder.ignored or name in _NEVER_SOURCE or is_ignored(folder.rules, here, name, is_folder=True)
-        left_out = not look.everything or is_rebuildable(here)
-        if cached_folder is None and ignored and left_out and not self._repositories.leads_to_tracked(here):
+        is_omitted = not scan_pass.include_ignored or is_rebuildable(here)
+        if cached_folder is None and ignored and is_omitted and not self._repositories.leads_to_tracked(here):
             return False
         entered = self._enter(here)
         entered.ignored = ignored
-        look.waiting.append(here)
+        scan_pass.waiting.append(here)
         return True
 
-    def _scan_file(self, path: str, name: str, info: os.stat_result, look: _Look) -> None:
-        """Look at one file: unchanged, clean as git knows it, ignored, or to be read."""
+    def _scan_file(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass) -> None:
+        """Update one file's entry: unchanged, clean by git's index, ignored, or read anew."""
         folder = self.table.folders[path]
         old = folder.entries.get(name)
-        if old is not None and not (look.force and old.borrowed) and old.same(info):
+        if old is not None and not (scan_pass.force and old.borrowed) and old.same(info):
             return
         kind = stat.S_IFMT(info.st_mode)
         if kind not in {stat.S_IFREG, stat.S_IFLNK}:
@@ -274,7 +280,7 @@ class Scanner:
         index_entry = self._repositories.index_entry(path, name) if old is None else None
         if (
             index_entry is not None
-            and not look.force
+            and not scan_pass.force
             and self._repositories.is_clean(index_entry, folder, path, name, info)
         ):
             item = TreeEntry(to_git_mode(info.st_mode), index_entry.blob.hex())
@@ -282,27 +288,27 @@ class Scanner:
             self.table.put(path, name, CachedFile(item, info.st_mode, *stamp, borrowed=True))
             return
         tracked = old is not None or index_entry is not None
-        if not tracked and self._is_left_out(folder, path, name, look):
+        if not tracked and self._is_omitted(folder, path, name, scan_pass):
             return
-        self._read(path, name, info, look, tracked=tracked)
+        self._read(path, name, info, scan_pass, tracked=tracked)
 
-    def _is_left_out(self, folder: CachedFolder, path: str, name: str, look: _Look) -> bool:
-        if look.force:
+    def _is_omitted(self, folder: CachedFolder, path: str, name: str, scan_pass: _ScanPass) -> bool:
+        if scan_pass.force:
             return False
         ignored = folder.ignored or is_ignored(folder.rules, join(path, name), name, is_folder=False)
-        if not ignored or not look.everything or is_rebuildable(path):
+        if not ignored or not scan_pass.include_ignored or is_rebuildable(path):
             return ignored
-        look.ignored += 1
-        if look.ignored > SNAPSHOT_IGNORED.value:
+        scan_pass.ignored += 1
+        if scan_pass.ignored > SNAPSHOT_IGNORED.value:
             self._skip(path, name, f"more than {SNAPSHOT_IGNORED.value:,} files that git ignores")
-        return look.ignored > SNAPSHOT_IGNORED.value
+        return scan_pass.ignored > SNAPSHOT_IGNORED.value
 
-    def _read(self, path: str, name: str, info: os.stat_result, look: _Look, *, tracked: bool) -> None:
-        cap = SNAPSHOT_TRACKED.value if tracked or look.force else SNAPSHOT_FILE.value
+    def _read(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass, *, tracked: bool) -> None:
+        cap = SNAPSHOT_TRACKED.value if tracked or scan_pass.force else SNAPSHOT_FILE.value
         try:
             if info.st_size > cap:
                 raise Unreadable(f"larger than {cap:,} bytes")
-            if look.bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
+            if scan_pass.bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
                 raise Unreadable(f"more than {SNAPSHOT_BYTES.value:,} bytes to read at once")
             data, info = read_contents(f"{self._full_path(path)}/{name}", cap)
         except (Unreadable, OSError) as error:
@@ -312,21 +318,21 @@ class Scanner:
                     path, name, str(error) if isinstance(error, Unreadable) else f"can't be read: {error.strerror}"
                 )
             return
-        look.bytes += len(data)
-        self._note_replaced(path, name)
+        scan_pass.bytes += len(data)
+        self._record_replaced(path, name)
         young = info.st_ctime_ns > time.time_ns() - _YOUNG_NS
         item = TreeEntry(to_git_mode(info.st_mode), self._objects.put_blob(data))
         stamp = (-1 if young else info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
         self.table.put(path, name, CachedFile(item, info.st_mode, *stamp))
 
-    def _note_replaced(self, path: str, name: str) -> None:
+    def _record_replaced(self, path: str, name: str) -> None:
         old = self.table.folders[path].entries.get(name)
         if old is not None and old.borrowed:
             self.replaced[old.item.blob] = old.size
 
     def _drop(self, path: str, name: str) -> None:
         if path in self.table.folders:
-            self._note_replaced(path, name)
+            self._record_replaced(path, name)
             self.table.drop(path, name)
 
     def _forget_folder(self, path: str) -> None:
@@ -337,7 +343,7 @@ class Scanner:
             if folder is None:
                 continue
             for name in folder.entries:
-                self._note_replaced(here, name)
+                self._record_replaced(here, name)
             waiting += (join(here, name) for name in folder.folders)
         for path_dropped in self.table.drop_folder(path):
             self.skipped.pop(path_dropped, None)
@@ -348,7 +354,7 @@ class Scanner:
         self.skipped.setdefault(path, {})[name] = reason
 
 
-def _is_left_out_build(path: str, table: StatCache) -> bool:
+def _is_omitted_build(path: str, table: StatCache) -> bool:
     """Return whether snapshots leave a rebuildable folder out; also below a folder not seen before."""
     if not is_rebuildable(path):
         return False

@@ -39,14 +39,17 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """There is no snapshot; `reason` is a clause for the user. `first`: it was not reported before."""
+    """No snapshot was taken; `reason` is a clause for the user. `is_new`: this reason was not reported before."""
 
     reason: str
-    first: bool
+    is_new: bool
 
 
 class SnapshotStats(msgspec.Struct, frozen=True):
-    """What `codeloop debug snapshot` shows. `files`: known in the work tree; `objects`, `bytes`: in the store."""
+    """Figures for `codeloop debug snapshot`. `files`: in the work tree, as far as scanned; `objects`, `bytes`: stored.
+
+    `disabled_reason`: why this work tree has no snapshots; None when it may have some.
+    """
 
     folder: Path
     files: int
@@ -54,91 +57,97 @@ class SnapshotStats(msgspec.Struct, frozen=True):
     bytes: int
     watched: bool
     omitted: tuple[Omitted, ...]
-    off: str | None
+    disabled_reason: str | None
 
 
 class Snapshots:
-    """The snapshots of one work tree. `take` returns Skipped instead of raising. `jobs` runs what reads files."""
+    """Snapshots of a work tree. `take` returns Skipped instead of raising. `jobs` runs the jobs that read files."""
 
-    def __init__(self, root: Path, folder: Path, environment: Mapping[str, str], own: Collection[Path] = ()) -> None:
-        """`folder`: where our project keeps its snapshots. `own`: our data folders, should they be in the work tree."""
+    def __init__(
+        self, root: Path, folder: Path, environment: Mapping[str, str], excluded: Collection[Path] = ()
+    ) -> None:
+        """`folder`: where snapshots are stored. `excluded`: folders of codeloop, which no snapshot holds."""
         self.root = Path(os.path.realpath(root))
         self.environment = environment
-        self.notes = folder.with_name(FOLDER)
-        """Where undo records writes in progress."""
+        self.undo_folder = folder.with_name(FOLDER)
+        """The folder in which undo records its writes in progress."""
         self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
         self.jobs = FileJobs(self._count_files)
         self._cache_file = StatCacheFile(self.root, self.objects.folder / "files.msgpack")
-        self._own = tuple(Path(os.path.realpath(path)) for path in (*own, folder))
-        self._off = _find_off_reason(self.root, environment)
+        self._excluded = tuple(Path(os.path.realpath(path)) for path in (*excluded, folder))
+        self._disabled_reason = _find_disabled_reason(self.root, environment)
         self._scan: Scanner | None = None
         self._last: Snapshot | None = None
         self._changed = True
         self._reported: set[str] = set()
 
     def mark_changed(self) -> None:
-        """Note that something may have changed since the last snapshot."""
+        """Record that the work tree may have changed, so that the next `take` scans it."""
         self._changed = True
 
     @property
     def last(self) -> Snapshot | None:
-        """The last snapshot that was taken."""
+        """The latest snapshot; None: none was taken yet."""
         return self._last
 
     async def take(
-        self, paths: Collection[str] = (), *, fresh: bool = False, everything: bool = False
+        self, paths: Collection[str] = (), *, fresh: bool = False, include_ignored: bool = False
     ) -> Snapshot | Skipped:
-        """Return the present state. Without `fresh`, a state that nobody marked as changed is not looked at again.
+        """Return a snapshot of the present state; the last one when no change was marked since, except with `fresh`.
 
-        `paths` (relative to the work tree) are read whatever git ignores, folders with all below them. `everything`:
-        ignored files too, as far as they fit. Takes at most SNAPSHOT_TIME; a first look goes on in the background.
+        `paths` (relative to the work tree) are read even if git ignores them, folders with all below them.
+        `include_ignored`: all ignored files are read, up to the limits. Takes at most SNAPSHOT_TIME; a scan that takes
+        longer continues in the background.
         """
-        if self._off is not None:
-            return self._skip(self._off)
-        if self._last is not None and not (self._changed or fresh or paths or everything):
+        if self._disabled_reason is not None:
+            return self._skip(self._disabled_reason)
+        if self._last is not None and not (self._changed or fresh or paths or include_ignored):
             return self._last
         self._changed = False
-        snapshot = await self.jobs.work(lambda: self._look(tuple(paths), everything=everything))
+        snapshot = await self.jobs.work(lambda: self._scan_tree(tuple(paths), include_ignored=include_ignored))
         if isinstance(snapshot, Failed):
             self._changed = True
             return self._skip(snapshot.reason)
         self._last = snapshot
         return snapshot
 
-    def keep(self, path: str) -> TreeEntry | None:
-        """Store what lies at a path now; None: nothing, or a folder. Blocks. Raises Unreadable, OSError."""
+    def store_entry(self, path: str) -> TreeEntry | None:
+        """Store the file or link at a path, and return its entry; None: nothing is there, or a folder.
+
+        Blocks. Raises Unreadable, OSError.
+        """
         self.objects.ensure()
-        here = f"{self.root}/{path}"
+        full_path = f"{self.root}/{path}"
         try:
-            data, info = read_contents(here, SNAPSHOT_TRACKED.value)
+            data, info = read_contents(full_path, SNAPSHOT_TRACKED.value)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except Unreadable:
-            if Path(here).is_dir():
+            if Path(full_path).is_dir():
                 return None
             raise
         return TreeEntry(to_git_mode(info.st_mode), self.objects.put_blob(data))
 
     def size_of(self, blob: str) -> int | None:
-        """Return the size on the disk of a replaced file whose blob was the repository's."""
+        """Return the size on the disk that a file had whose blob was only in the user's repository; None: not known."""
         return self._scan.replaced.get(blob) if self._scan is not None else None
 
     def relative(self, path: Path) -> str | None:
-        """Return an absolute path as snapshots know it; None when it is outside of the work tree."""
+        """Return an absolute path relative to the work tree; None when it is outside of the work tree."""
         folder = Path(os.path.realpath(path.parent))
         if folder != self.root and self.root not in folder.parents:
             return None
         return str((folder / path.name).relative_to(self.root))
 
     async def close(self) -> None:
-        """Save the table for the next run, and prune old contents now and then."""
+        """Save the stat cache for the next run. Each SNAPSHOT_PRUNE, prune old contents."""
         if self._scan is not None and not self.jobs.is_busy:
-            await self.jobs.work(self._put_away)
+            await self.jobs.work(self._save_and_prune)
 
     def prune(self, *, age_ms: int = SNAPSHOT_AGE.value, size: int = SNAPSHOT_SIZE.value) -> int:
-        """Remove blobs not wanted for `age_ms`, and the oldest beyond `size` bytes; returns how many. Blocks.
+        """Remove objects unused for `age_ms`, and the oldest beyond `size` bytes; returns their number. Blocks.
 
-        What the present state of the work tree needs is kept.
+        Objects of the work tree's present state are kept.
         """
         table = self._scan.table if self._scan is not None else self._cache_file.load()
         keep: set[str] = set()
@@ -157,49 +166,49 @@ class Snapshots:
             bytes=sum(row[1] for row in objects_stored),
             watched=self._scan is not None and self._scan.watch is not None,
             omitted=_list_omitted(self._scan) if self._scan is not None and not self.jobs.is_busy else (),
-            off=self._off,
+            disabled_reason=self._disabled_reason,
         )
 
-    def _look(self, paths: tuple[str, ...], *, everything: bool) -> Snapshot:
+    def _scan_tree(self, paths: tuple[str, ...], *, include_ignored: bool) -> Snapshot:
         fault_injection.point("snapshot")
         self.objects.ensure()
         if self._scan is None:
-            surroundings = ScanOptions(self._own, list_user_excludes(self.environment))
-            self._scan = Scanner(self.root, self.objects, self._cache_file.load(), surroundings)
+            options = ScanOptions(self._excluded, list_user_excludes(self.environment))
+            self._scan = Scanner(self.root, self.objects, self._cache_file.load(), options)
         scan = self._scan
         try:
-            scan.look(everything=everything)
+            scan.update(include_ignored=include_ignored)
             if paths:
-                scan.look_at(paths)
+                scan.read_paths(paths)
         except ScanRefused as error:
-            self._off = f"{error}; there are no snapshots of it"
+            self._disabled_reason = f"{error}; there are no snapshots of it"
             raise
         self._cache_file.note(scan.table)
         tree = scan.tree()
         self._cache_file.save_soon(scan.table)
         return Snapshot(tree, _list_omitted(scan))
 
-    def _put_away(self) -> None:
+    def _save_and_prune(self) -> None:
         scan = self._scan
         if scan is None:
             return
         self._cache_file.save(scan.table)
         scan.close()
-        mark = self.objects.folder / "pruned"
-        if not mark.exists():
-            mark.touch()
-        elif time.time() - mark.stat().st_mtime > SNAPSHOT_PRUNE.seconds:
-            mark.touch()
+        prune_stamp = self.objects.folder / "pruned"
+        if not prune_stamp.exists():
+            prune_stamp.touch()
+        elif time.time() - prune_stamp.stat().st_mtime > SNAPSHOT_PRUNE.seconds:
+            prune_stamp.touch()
             self.prune()
 
     def _count_files(self) -> int:
         return self._scan.table.files if self._scan is not None else 0
 
     def _skip(self, reason: str) -> Skipped:
-        kind = reason.partition("(")[0]
-        first = kind not in self._reported
-        self._reported.add(kind)
-        return Skipped(reason, first)
+        without_figures = reason.partition("(")[0]
+        is_new = without_figures not in self._reported
+        self._reported.add(without_figures)
+        return Skipped(reason, is_new)
 
 
 def _list_omitted(scan: Scanner) -> tuple[Omitted, ...]:
@@ -211,7 +220,7 @@ def _list_omitted(scan: Scanner) -> tuple[Omitted, ...]:
     return tuple(sorted(omissions, key=lambda each: each.path))
 
 
-def _find_off_reason(root: Path, environment: Mapping[str, str]) -> str | None:
+def _find_disabled_reason(root: Path, environment: Mapping[str, str]) -> str | None:
     home = environment.get("HOME", "")
     if root == Path(root.anchor):
         return f"there are no snapshots of {root}; start in a project's own folder to be able to undo"

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_DIFF, SNAPSHOT_DIFFS, SNAPSHOT_SHARED
-from codeloop.schema.message import SnapshotFileDiff
+from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_SHARED
 from codeloop.workspace.snapshot.blob import Unreadable
 from codeloop.workspace.snapshot.file_jobs import Failed
-from codeloop.workspace.snapshot.object_store import EMPTY_TREE, MissingObject, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
 from codeloop.workspace.snapshot.snapshots import Skipped, Snapshot, Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, list_differences, store_overlaid
+
+_MAX_NAMED = 5
+"""Omitted files that a note names; it counts the others."""
 
 
 class StepChanges(msgspec.Struct, frozen=True):
@@ -27,35 +29,39 @@ class StepChanges(msgspec.Struct, frozen=True):
 
 
 class StepRecorder:
-    """Records one step. Concurrent steps in one work tree each record the other's shell changes as their own."""
+    """Records the changes of one step. Concurrent steps in a work tree also record each other's shell changes."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
         self._entries: dict[str, TreeEntry | None] = {}
+        """By relative path: each file that a call named, as it was before the step; None: it did not exist."""
         self._base: str | None = None
+        """The tree before the step's first shell command; None: the step has run none, or no snapshot was taken."""
         self._unrecorded: set[str] = set()
+        """Relative paths that a snapshot omitted: changes of these files are not recorded."""
         self._notes: list[str] = []
-        self._named_only = True
-        self._began = False
+        self._has_tried_base = False
+        """Whether a snapshot of the whole work tree was attempted."""
+        self._has_begun = False
 
-    async def record_before(self, paths: Collection[Path] | None = None, *, everything: bool = False) -> None:
-        """Call before each call that may change something, when it is allowed and about to run.
+    async def record_before(self, paths: Collection[Path] | None = None, *, include_ignored: bool = False) -> None:
+        """Record the state before a tool call that may change files: when it is allowed and about to run.
 
-        `paths`: the files (resolved, absolute) that it will write, when it can write no others: these alone are looked
-        at. None: it may change anything, as a shell command does. `everything`: it may destroy ignored files too.
+        `paths`: the only files (resolved, absolute) that the call can write; no others are read. None: the call may
+        change any file, as a shell command does. `include_ignored`: it may also destroy files that git ignores.
         """
-        self._began = True
+        self._has_begun = True
         if paths is None:
-            await self._before_anything(everything=everything)
+            await self._before_anything(include_ignored=include_ignored)
             return
         names = {name for path in paths if (name := self._snapshots.relative(path)) is not None}
-        recording = await self._snapshots.jobs.run_in_background(lambda: self._keep(names))
-        if isinstance(recording, Failed):
-            self._notes.append(f"What this step writes can't be undone: {recording.reason}.")
+        outcome = await self._snapshots.jobs.run_in_background(lambda: self._store_entries_before(names))
+        if isinstance(outcome, Failed):
+            self._notes.append(f"What this step writes can't be undone: {outcome.reason}.")
 
     async def finish(self) -> StepChanges | None:
-        """Call at the step's end; None when no call was announced, or nothing could be recorded (`notes` say why)."""
-        if not self._began:
+        """Return the changes at the step's end. None: no call changed files, or recording failed (`notes` say why)."""
+        if not self._has_begun:
             return None
         self._snapshots.mark_changed()
         after: Snapshot | None = None
@@ -74,55 +80,57 @@ class StepRecorder:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What can't be undone so far, and why: lines for the user."""
+        """Lines for the user: which changes so far can't be undone, and why."""
         return tuple(self._notes)
 
-    async def _before_anything(self, *, everything: bool) -> None:
-        if not self._named_only and not everything:
+    async def _before_anything(self, *, include_ignored: bool) -> None:
+        if self._has_tried_base and not include_ignored:
             return
         snapshot = await self._snapshots.take(fresh=True)
-        first = self._named_only
-        self._named_only = False
+        is_first = not self._has_tried_base
+        self._has_tried_base = True
         if isinstance(snapshot, Skipped):
-            if snapshot.first:
+            if snapshot.is_new:
                 self._notes.append(f"What the shell changes can't be undone: {snapshot.reason}.")
             return
-        if first:
+        if is_first:
             self._base = snapshot.tree
             self._unrecorded |= {each.path for each in snapshot.omitted}
             self._note_omissions(snapshot)
-        if everything and self._base is not None:
+        if include_ignored and self._base is not None:
             await self._before_destruction(snapshot)
 
-    async def _before_destruction(self, plain: Snapshot) -> None:
-        """Include the ignored files: what a full scan finds beyond the one just before."""
-        snapshot = await self._snapshots.take(everything=True)
+    async def _before_destruction(self, without_ignored: Snapshot) -> None:
+        """Add the files that git ignores to the base: those that a full scan finds beyond `without_ignored`."""
+        snapshot = await self._snapshots.take(include_ignored=True)
         base = self._base
         if isinstance(snapshot, Skipped) or base is None:
             self._notes.append("The files that git ignores are not in the snapshot.")
             return
         objects = self._snapshots.objects
 
-        def join() -> str:
-            more = {
+        def join_trees() -> str:
+            ignored_files = {
                 each.path: each.after
-                for each in list_differences(objects, plain.tree, snapshot.tree)
+                for each in list_differences(objects, without_ignored.tree, snapshot.tree)
                 if not each.before
             }
-            return store_overlaid(objects, base, more)
+            return store_overlaid(objects, base, ignored_files)
 
-        omission = await self._snapshots.jobs.run_in_background(join)
-        self._base = base if isinstance(omission, Failed) else omission
+        joined_tree = await self._snapshots.jobs.run_in_background(join_trees)
+        self._base = base if isinstance(joined_tree, Failed) else joined_tree
         self._unrecorded |= {each.path for each in snapshot.omitted}
         self._note_omissions(snapshot)
 
-    def _note_omissions(self, state: Snapshot) -> None:
-        if state.omitted:
-            names = ", ".join(each.path for each in state.omitted[:5])
-            more = f" and {len(state.omitted) - 5:,} more" if len(state.omitted) > 5 else ""
+    def _note_omissions(self, snapshot: Snapshot) -> None:
+        omitted = snapshot.omitted
+        if omitted:
+            names = ", ".join(each.path for each in omitted[:_MAX_NAMED])
+            more = f" and {len(omitted) - _MAX_NAMED:,} more" if len(omitted) > _MAX_NAMED else ""
             self._notes.append(f"Not in the snapshot: {names}{more} (`codeloop debug snapshot` says why).")
 
-    def _keep(self, names: Iterable[str]) -> None:
+    def _store_entries_before(self, names: Iterable[str]) -> None:
+        """Store files as they are before a call writes them, unless an earlier state of the step is stored."""
         objects = self._snapshots.objects
         for name in names:
             if name in self._entries:
@@ -130,38 +138,44 @@ class StepRecorder:
             if self._base is not None and find_entry(objects, self._base, name) is not None:
                 continue
             try:
-                self._entries[name] = self._snapshots.keep(name)
+                self._entries[name] = self._snapshots.store_entry(name)
             except Unreadable as error:
                 self._notes.append(f"{name} can't be restored by undo: it is {error}.")
 
     def _compare(self, after: Snapshot | None) -> StepChanges:
+        """Return the step's changes. `after`: the snapshot at its end; None: compare only files that calls named."""
         objects = self._snapshots.objects
         objects.ensure()
         last = self._snapshots.last
-        start = self._base or (last.tree if last is not None else EMPTY_TREE)
-        before = store_overlaid(objects, start, self._entries)
-        closing = store_overlaid(objects, before, self._scan_now()) if after is None else after.tree
+        base_tree = self._base or (last.tree if last is not None else EMPTY_TREE)
+        before_tree = store_overlaid(objects, base_tree, self._entries)
+        after_tree = (
+            after.tree if after is not None else store_overlaid(objects, before_tree, self._store_entries_now())
+        )
         changes = [
-            change for change in list_differences(objects, before, closing) if change.path not in self._unrecorded
+            change
+            for change in list_differences(objects, before_tree, after_tree)
+            if change.path not in self._unrecorded
         ]
         if after is None:
             changes = [change for change in changes if change.path in self._entries]
         self._copy_contents(changes)
         files = tuple(f"{self._snapshots.root}/{change.path}" for change in changes)
-        return StepChanges(before, closing, files, self.notes)
+        return StepChanges(before_tree, after_tree, files, self.notes)
 
-    def _scan_now(self) -> dict[str, TreeEntry | None]:
-        now: dict[str, TreeEntry | None] = {}
+    def _store_entries_now(self) -> dict[str, TreeEntry | None]:
+        """Store the files that calls named as they are now, and return their entries."""
+        entries: dict[str, TreeEntry | None] = {}
         for name in self._entries:
             try:
-                now[name] = self._snapshots.keep(name)
+                entries[name] = self._snapshots.store_entry(name)
             except Unreadable as error:
                 self._unrecorded.add(name)
                 self._notes.append(f"{name} can't be restored by undo: it is {error}.")
-        return now
+        return entries
 
     def _copy_contents(self, changes: list[TreeChange]) -> None:
-        """Copy former contents that only the repository has, except those that git converted."""
+        """Copy blobs that only the user's repository has into our store, except blobs that git converted."""
         objects = self._snapshots.objects
         blobs = [change.before.blob for change in changes if change.before is not None]
         shared = [blob for blob in dict.fromkeys(blobs) if not objects.has(blob)]
@@ -169,34 +183,3 @@ class StepRecorder:
         missing = sum(not objects.has(blob) for blob in shared)
         if missing:
             self._notes.append(f"{missing:,} files could not be backed up; undo can't restore them.")
-
-
-def file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tuple[SnapshotFileDiff, ...]:
-    """Return changes as a client shows them; a file that is binary, large or one too many has an empty patch."""
-    return tuple(
-        _file_diff(objects, change, is_shown=number < SNAPSHOT_DIFFS.value) for number, change in enumerate(changes)
-    )
-
-
-def _file_diff(objects: ObjectStore, change: TreeChange, *, is_shown: bool) -> SnapshotFileDiff:
-    status = "added" if change.before is None else "deleted" if change.after is None else "modified"
-    before, after = (_read_text(objects, item) if is_shown else None for item in (change.before, change.after))
-    if before is None or after is None:
-        return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
-    from codeloop.kit.diff import unified_diff  # 2 ms, and most steps change no file
-
-    diff = unified_diff(change.path, before, after)
-    return SnapshotFileDiff(
-        file=change.path, additions=diff.additions, deletions=diff.deletions, patch=diff.patch, status=status
-    )
-
-
-def _read_text(objects: ObjectStore, item: TreeEntry | None) -> str | None:
-    """Return the text of a blob; None for one without lines."""
-    if item is None:
-        return ""
-    try:
-        data = objects.blob(item.blob)
-        return None if len(data) > SNAPSHOT_DIFF.value or b"\0" in data else data.decode()
-    except (MissingObject, UnicodeDecodeError):
-        return None

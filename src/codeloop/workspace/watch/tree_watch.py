@@ -10,8 +10,8 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.schema.bounds.language import WATCH_BURST, WATCH_FOLDERS, WATCH_GATHER
-from codeloop.workspace.snapshot.inotify import FOLDER, WHOLE_FILES, Watch
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
+from codeloop.workspace.watch.inotify import COMPLETED_CHANGES, FOLDER, Watch
 
 _SLICE = 0.004  # seconds of looking through folders at once
 _REST_FACTOR = 5  # times as long it rests then, so that a large tree takes a fifth of one processor for a while
@@ -41,7 +41,7 @@ class TreeWatch:
         self._root = root
         self._git = git
         self._ignored = ignored
-        self._watch = Watch(WHOLE_FILES)
+        self._watch = Watch(COMPLETED_CHANGES)
         self._names: dict[str, bytes] = {}
 
     async def scan(self) -> None:
@@ -165,7 +165,7 @@ class TreeWatch:
         """Watch everything anew after lost events or a moved folder; return what differs."""
         before, self._names = self._names, {}
         self._watch.close()
-        self._watch = Watch(WHOLE_FILES)
+        self._watch = Watch(COMPLETED_CHANGES)
         await self.scan()
         events: list[FileEvent] = []
         for folder in before.keys() | self._names.keys():

@@ -36,11 +36,11 @@ from codeloop.schema.message import NO_TOKENS, AssistantMessage, Revert, Session
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
+from codeloop.workspace.snapshot.file_diffs import make_file_diffs
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, RestoreResult, find_unwound, is_unwound, put_back
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.step_recorder import file_diffs
 from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, store_overlaid
 
 
@@ -162,7 +162,7 @@ async def _move(
 async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *, dry_run: bool) -> RestoreResult:
     """Make the moves, or with `dry_run` only look at them. Raises OperationError: doing the same again goes on."""
     outcome = await snapshots.jobs.run_in_background(
-        lambda: put_back(snapshots.objects, snapshots.root, moves, snapshots.notes, dry_run=dry_run), UNDO_TIME
+        lambda: put_back(snapshots.objects, snapshots.root, moves, snapshots.undo_folder, dry_run=dry_run), UNDO_TIME
     )
     snapshots.mark_changed()
     if isinstance(outcome, Failed):
@@ -221,7 +221,7 @@ def _plan(
             conflicts.append(Conflict(path, "it was changed since"))
         if desired != now:
             undone.append(TreeChange(path, desired, now))
-    return _Plan(tree, tuple(moves), (*conflicts, *missing_conflicts, *outside), file_diffs(objects, undone))
+    return _Plan(tree, tuple(moves), (*conflicts, *missing_conflicts, *outside), make_file_diffs(objects, undone))
 
 
 def _keep_entries(
@@ -236,7 +236,7 @@ def _keep_entries(
     before = {each.path for step in steps if here is not None and step.index >= here for each in step.changes}
     tree_entries: dict[str, TreeEntry | None] = {}
     for path in dict.fromkeys(each.path for step in steps for each in step.changes):
-        tree_entries[path] = find_entry(objects, start, path) if path in before else snapshots.keep(path)
+        tree_entries[path] = find_entry(objects, start, path) if path in before else snapshots.store_entry(path)
     if start == EMPTY_TREE and snapshots.last is not None and objects.has(snapshots.last.tree):
         start = snapshots.last.tree
     return tree_entries, store_overlaid(

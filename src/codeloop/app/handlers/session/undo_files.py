@@ -81,7 +81,7 @@ def _plan(
     snapshots.objects.ensure()
     turns = _turns(snapshots, view, positions)
     paths = {path for _, changes in turns for path in changes if any(_is_meant(path, name) for name in names)}
-    now = {path: snapshots.keep(path) for path in paths}
+    now = {path: snapshots.store_entry(path) for path in paths}
     choose = _redoable if redo else _undoable
     points = {path: choose(now[path], path, turns) for path in sorted(paths)}
     places = [at for at in points.values() if at is not None]

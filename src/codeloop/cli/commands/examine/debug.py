@@ -113,7 +113,7 @@ def show_snapshot(*, prune: bool) -> None:
         rows = [("folder", str(stats.folder)), ("files", f"{stats.files:,}"), ("objects", f"{stats.objects:,}")]
         rows += [("size", f"{stats.bytes / 1024:,.0f} KB"), ("removed", f"{removed_count:,}")]
         rows += [("left out", f"{omission.path}: {omission.reason}") for omission in stats.omitted]
-        rows += [("off", stats.off)] if stats.off else []
+        rows += [("off", stats.disabled_reason)] if stats.disabled_reason else []
         click.echo(escape_controls(columns([("what", "value"), *rows])))
 
     run_with_client(command)

@@ -10,7 +10,7 @@ from pathlib import Path
 from codeloop.kit.guarded_paths import fold
 from codeloop.schema.bounds.sandbox import PLANTED_FOLDERS, PLANTED_NEW, PLANTED_TIME
 from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED
-from codeloop.workspace.snapshot.inotify import Watch
+from codeloop.workspace.watch.inotify import Watch
 
 _GIT = ".git"
 _MOST_WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
@@ -61,7 +61,7 @@ class RepositoryFinder:
     @property
     def is_same(self) -> bool:
         """Whether nothing has happened in the watched folders since the last look began."""
-        return self._watch is not None and not self._watch.broken and not self._watch.has_news
+        return self._watch is not None and not self._watch.broken and not self._watch.has_events
 
     @property
     def is_whole(self) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.snapshot.inotify import Watch
+from codeloop.workspace.watch.inotify import Watch
 
 
 class GitFolderWatch:
@@ -17,7 +17,7 @@ class GitFolderWatch:
     def is_same(self) -> bool:
         """Whether all is as it was when the last reading began; False, too, where that can't be known."""
         states, watch = self._states, self._watch
-        return states is not None and watch is not None and not watch.has_news and states.are_same()
+        return states is not None and watch is not None and not watch.has_events and states.are_same()
 
     def begin(self) -> None:
         """Begin a reading."""

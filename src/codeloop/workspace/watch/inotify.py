@@ -1,0 +1,131 @@
+"""Watches folders by Linux's inotify, called through ctypes: which folders changed, and which names in them."""
+
+import os
+import select
+import sys
+from collections.abc import Iterator
+from errno import EACCES, ELOOP, ENOENT, ENOTDIR
+from struct import Struct
+
+# The kernel's names and values, from `sys/inotify.h`.
+_IN_MODIFY, _IN_ATTRIB, _IN_CLOSE_WRITE = 0x2, 0x4, 0x8
+_IN_MOVED_FROM, _IN_MOVED_TO, _IN_CREATE, _IN_DELETE = 0x40, 0x80, 0x100, 0x200
+_IN_DELETE_SELF, _IN_MOVE_SELF = 0x400, 0x800
+_IN_Q_OVERFLOW, _IN_IGNORED = 0x4000, 0x8000
+_IN_ONLYDIR, _IN_DONT_FOLLOW = 0x01000000, 0x02000000
+_IN_NONBLOCK, _IN_CLOEXEC = 0o4000, 0o2000000
+_EVENT = Struct("iIII")
+"""`struct inotify_event` without its name: watch descriptor, mask, cookie, length of the name."""
+
+COMPLETED_CHANGES = (
+    _IN_CLOSE_WRITE
+    | _IN_MOVED_FROM
+    | _IN_MOVED_TO
+    | _IN_CREATE
+    | _IN_DELETE
+    | _IN_DELETE_SELF
+    | _IN_MOVE_SELF
+    | _IN_ONLYDIR
+    | _IN_DONT_FOLLOW
+)
+"""The mask for completed changes: not each write, nor attributes."""
+_ALL_CHANGES = COMPLETED_CHANGES | _IN_MODIFY | _IN_ATTRIB
+FOLDER = 0x40000000
+"""The bit `IN_ISDIR`: the event is about a subfolder."""
+_READ_BYTES = 256 * 1024
+
+
+class Watch:
+    """Watches folders by inotify. `broken`: events may have been lost, so that all folders must be scanned again."""
+
+    def __init__(self, mask: int = _ALL_CHANGES) -> None:
+        """Raise OSError where inotify is not available or its limit is reached."""
+        if sys.platform != "linux":
+            raise OSError("inotify exists on Linux only")
+        from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
+
+        libc = CDLL(None, use_errno=True)
+        self._get_errno = get_errno
+        self._add_watch = libc.inotify_add_watch
+        self._add_watch.argtypes = (c_int, c_char_p, c_uint32)
+        self._remove_watch = libc.inotify_rm_watch
+        self._remove_watch.argtypes = (c_int, c_int)
+        self._fd: int = libc.inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC)
+        if self._fd < 0:
+            raise OSError(get_errno(), "inotify is not available")
+        self._folders: dict[int, str] = {}
+        """By watch descriptor."""
+        self._descriptors: dict[str, int] = {}
+        """The watch descriptor of each folder."""
+        self.broken = False
+        self._mask = mask
+
+    def fileno(self) -> int:
+        """Return inotify's file descriptor, which is readable when events are waiting."""
+        return self._fd
+
+    def add(self, folder: str, path: str) -> None:
+        """Watch one folder, and report it as `folder`; `path`: where it is on the disk.
+
+        A path that can't be watched because of what it is (missing, unreadable, no folder) is ignored: a scan finds
+        that as well. Raises OSError when there are too many watches.
+        """
+        descriptor: int = self._add_watch(self._fd, os.fsencode(path), self._mask)
+        if descriptor < 0:
+            code = self._get_errno()
+            if code in {ENOENT, EACCES, ENOTDIR, ELOOP}:
+                return
+            raise OSError(code, "no more folders can be watched")
+        self._folders[descriptor] = folder
+        self._descriptors[folder] = descriptor
+
+    def has(self, folder: str) -> bool:
+        """Return whether a folder is watched."""
+        return folder in self._descriptors
+
+    def remove(self, folder: str) -> None:
+        """Stop watching a folder, unless it was moved and is watched under its new name."""
+        descriptor = self._descriptors.pop(folder, None)
+        if descriptor is not None and self._folders.get(descriptor) == folder:
+            del self._folders[descriptor]
+            self._remove_watch(self._fd, descriptor)
+
+    @property
+    def has_events(self) -> bool:
+        """Whether events are waiting for `take_changed_folders`."""
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def take_changed_folders(self) -> set[str]:
+        """Return the folders with events since the last call."""
+        return {folder for folder, _, _ in self.events()}
+
+    def events(self) -> Iterator[tuple[str, int, str]]:
+        """Yield the events since the last call: the folder, the kernel's bits, the name in it ("": itself)."""
+        while True:
+            try:
+                data = os.read(self._fd, _READ_BYTES)
+            except BlockingIOError:
+                return
+            offset = 0
+            while offset < len(data):
+                descriptor, mask, _, length = _EVENT.unpack_from(data, offset)
+                name = data[offset + _EVENT.size : offset + _EVENT.size + length].rstrip(b"\0")
+                offset += _EVENT.size + length
+                # A moved folder takes the watches below it along, and they would be reported under their old names.
+                if mask & (_IN_Q_OVERFLOW | _IN_MOVE_SELF):
+                    self.broken = True
+                folder = self._folders.get(descriptor)
+                if folder is None:
+                    continue
+                yield folder, mask, os.fsdecode(name)
+                if mask & _IN_IGNORED:
+                    del self._folders[descriptor]
+                    self._descriptors.pop(folder, None)
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
