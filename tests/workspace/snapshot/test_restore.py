@@ -388,7 +388,6 @@ async def test_undo_leaves_every_byte_the_agent_did_not_write(seed: int, actors:
 KILLED = """
 import sys
 from pathlib import Path
-from codeloop.workspace.snapshot.file_diffs import make_file_diffs
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.restore import Restoration, put_back
 root, store, count = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
