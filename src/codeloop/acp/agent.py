@@ -10,14 +10,14 @@ from msgspec import Struct
 from codeloop import __version__
 from codeloop.acp import params
 from codeloop.acp.buffers import EditorBuffers
-from codeloop.acp.connection import INVALID_PARAMS, NO_METHOD, EditorConnection, RpcError
+from codeloop.acp.connection import INVALID_PARAMS, METHOD_NOT_FOUND, EditorConnection, RpcError
 from codeloop.acp.editor_sessions import EditorSessions, OpenClient
 from codeloop.acp.editor_terminal import EditorTerminals
 from codeloop.acp.options import MODE, choose
 from codeloop.acp.questions import ConnectedEditor
 from codeloop.acp.roots import roots_of
 from codeloop.acp.session import EditorSession
-from codeloop.acp.versions.version import Version
+from codeloop.acp.versions.version import ProtocolVersion
 from codeloop.acp.versions.version1 import Version1
 from codeloop.client.wire.standard_lines import open_standard_lines
 from codeloop.schema.api.providers import ProviderId
@@ -36,17 +36,18 @@ from codeloop.schema.operation import (
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON
 
-DRAFT = 2
-"""The version of the protocol that is a draft: spoken only with `--protocol 2`."""
-_PAGE = 50
-_EVERY = 10_000
+DRAFT_VERSION = 2
+"""The draft version of the protocol, used only with `--protocol 2`."""
+_SESSIONS_PER_PAGE = 50
+_MAX_SESSIONS = 10_000
+"""How many sessions a list holds at most, over all pages."""
 
 
 class AcpLaunch(Struct, frozen=True):
-    """What the flags of `codeloop acp` say.
+    """The flags of `codeloop acp`.
 
-    `profile`: that of new sessions; None: the configured one. `newest`: the newest version of the protocol to speak.
-    `terminals`: those of the editor, if commands that leave the sandbox are to run in them.
+    `profile`: the profile of new sessions; None: the configured profile. `newest`: the newest protocol version allowed.
+    `terminals`: the editor's terminals, if commands outside the sandbox run in them.
     """
 
     open_client: OpenClient
@@ -60,7 +61,7 @@ async def serve_editor(launch: AcpLaunch) -> None:
     """Serve an editor over stdin and stdout until stdin ends, or this is cancelled."""
     async with open_standard_lines() as lines:
         agent = EditorAgent(launch, lines.write)
-        lines.start(agent.connection.take)
+        lines.start(agent.connection.receive)
         try:
             await agent.connection.closed.wait()
         finally:
@@ -81,19 +82,19 @@ class EditorAgent:
         """Carry out a method. Raises RpcError, CodeloopError."""
         carry_out = self._methods.get(method)
         if carry_out is None:
-            raise RpcError(NO_METHOD, f"There is no method {method}.")
+            raise RpcError(METHOD_NOT_FOUND, f"Unknown method {method}.")
         return await carry_out(raw)
 
     async def close(self) -> None:
-        """Stop every session, and what is still being answered."""
+        """Stop every session and cancel the running requests."""
         await self._sessions.close()
         await self.connection.close()
 
     async def _initialize(self, raw: Any) -> JSON:
         request = params.read_params(params.InitializeParams, raw)
         capabilities = request.client_capabilities or params.ClientCapabilities()
-        version: Version = Version1(capabilities)
-        if min(request.protocol_version, self._launch.newest) >= DRAFT:
+        version: ProtocolVersion = Version1(capabilities)
+        if min(request.protocol_version, self._launch.newest) >= DRAFT_VERSION:
             from codeloop.acp.versions.version2 import Version2, read_capabilities
 
             version, capabilities = Version2(), read_capabilities(request.capabilities or params.DraftCapabilities())
@@ -112,11 +113,11 @@ class EditorAgent:
         }
         can_sign_in = capabilities.auth is not None and capabilities.auth.terminal
         info: JSON = {"name": "codeloop", "title": "codeloop", "version": __version__}
-        return version.greet(sign_in if can_sign_in else None, info)
+        return version.initialize_result(sign_in if can_sign_in else None, info)
 
     def _list_methods(self, version: int) -> dict[str, Callable[[Any], Awaitable[Any]]]:
-        """Return the methods of a version by name."""
-        both: dict[str, Callable[[Any], Awaitable[Any]]] = {
+        """Return the handlers of a protocol version's methods, by method name."""
+        common: dict[str, Callable[[Any], Awaitable[Any]]] = {
             "initialize": self._initialize,
             "session/new": self._new,
             "session/resume": self._resume,
@@ -127,10 +128,10 @@ class EditorAgent:
             "session/cancel": self._cancel,
             "session/set_config_option": self._set_option,
         }
-        if version == DRAFT:
-            return {**both, "auth/login": self._authenticate, "auth/logout": self._logout}
+        if version == DRAFT_VERSION:
+            return {**common, "auth/login": self._authenticate, "auth/logout": self._logout}
         return {
-            **both,
+            **common,
             "authenticate": self._authenticate,
             "logout": self._logout,
             "session/load": self._load,
@@ -142,8 +143,8 @@ class EditorAgent:
         request = params.read_params(params.AuthenticateParams, raw)
         raise RpcError(INVALID_PARAMS, f"{request.method_id} is done in a terminal: `codeloop auth login`.")
 
-    async def _logout(self, _given: Any) -> None:
-        """Forget every key and sign-in that is stored; those of the environment stay."""
+    async def _logout(self, _raw: Any) -> None:
+        """Remove all stored keys and sign-ins; keys in environment variables stay."""
         client = await self._sessions.client_of(str(Path.cwd()))
         usable = await client.call(CONFIG_PROVIDERS, NoArguments())
         for provider in usable.providers:
@@ -169,7 +170,7 @@ class EditorAgent:
         replay = params.read_params(params.OpenParams, raw).replay_from
         if replay is not None and replay.type != "start":
             raise RpcError(INVALID_PARAMS, f"A conversation is sent again from its start, not from {replay.type!r}.")
-        if replay is not None and self._sessions.link.version.number == DRAFT:
+        if replay is not None and self._sessions.link.version.number == DRAFT_VERSION:
             await editor_session.replay()
         return editor_session.state()
 
@@ -193,12 +194,14 @@ class EditorAgent:
         start = int(cursor)
         client = await self._sessions.client_of(request.cwd or str(Path.cwd()))
         if request.cwd is not None:
-            sessions = await client.call(SESSION_LIST, ListSessions(directory=request.cwd, roots=True, limit=_EVERY))
+            sessions = await client.call(
+                SESSION_LIST, ListSessions(directory=request.cwd, roots=True, limit=_MAX_SESSIONS)
+            )
         else:
-            sessions = await client.call(SESSION_EVERYTHING, ListAllSessions(limit=_EVERY))
+            sessions = await client.call(SESSION_EVERYTHING, ListAllSessions(limit=_MAX_SESSIONS))
         rows = [each for each in sessions if each.parent_id is None and not each.time.archived]
-        more: JSON = {"nextCursor": str(start + _PAGE)} if len(rows) > start + _PAGE else {}
-        return {"sessions": [_describe(session) for session in rows[start : start + _PAGE]], **more}
+        more: JSON = {"nextCursor": str(start + _SESSIONS_PER_PAGE)} if len(rows) > start + _SESSIONS_PER_PAGE else {}
+        return {"sessions": [_describe(session) for session in rows[start : start + _SESSIONS_PER_PAGE]], **more}
 
     async def _delete(self, raw: Any) -> None:
         request = params.read_params(params.NamedParams, raw)

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 over lines: requests of both sides, their answers and their cancelling."""
+"""JSON-RPC 2.0 over lines: requests of both sides, their answers and their cancellation."""
 
 import asyncio
 import logging
@@ -11,14 +11,16 @@ from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+"""Error codes of JSON-RPC."""
 CANCELLED, AUTH_REQUIRED, NOT_FOUND = -32800, -32000, -32002
+"""Error codes of the Agent Client Protocol."""
 
 _log = logging.getLogger(__name__)
 
 
 class RpcError(CodeloopError):
-    """An error as the protocol defines it, from either side."""
+    """An error answer that this side sends or received. `code`: an error code; `data`: further details as JSON."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -31,19 +33,19 @@ Handler = Callable[[str, Any], Coroutine[Any, Any, Any]]
 
 
 class EditorConnection:
-    """One client. Each of its requests is carried out in a task of its own; notifications in the order they came."""
+    """The connection to one editor. Each request runs in a task of its own; notifications run one after the other."""
 
     def __init__(self, write: Callable[[bytes], None], handle: Handler) -> None:
         self.closed = asyncio.Event()
-        """Set when the client is gone."""
+        """Set when the editor has closed the connection."""
         self._write = write
         self._handle = handle
         self._last_id = 0
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._running: dict[str | int, asyncio.Task[Any]] = {}
+        self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._running_tasks: dict[str | int, asyncio.Task[Any]] = {}
 
-    async def take(self, line: bytes | None) -> None:
-        """Take a line that came; None: there will be no more."""
+    async def receive(self, line: bytes | None) -> None:
+        """Handle a received line; None: the editor has closed the connection."""
         if line is None:
             self.closed.set()
             return
@@ -53,76 +55,76 @@ class EditorConnection:
             self._send(_failure(None, PARSE_ERROR, f"This line is not JSON: {error}"))
             return
         if isinstance(message, list) and message:
-            await self._take_batch(cast("list[Any]", message))
+            await self._receive_batch(cast("list[Any]", message))
         elif is_object(message):
-            await self._take_message(message, self._send)
+            await self._receive_message(message, self._send)
         else:
             self._send(_failure(None, INVALID_REQUEST, "A message is a JSON object."))
 
-    async def _take_batch(self, messages: list[Any]) -> None:
-        """Take several messages; the answers to their requests are sent together."""
-        due = sum(_is_answered(each) for each in messages)
+    async def _receive_batch(self, messages: list[Any]) -> None:
+        """Handle several messages; the answers to their requests are sent together."""
+        answer_count = sum(_is_answered(each) for each in messages)
         answers: list[JSON] = []
 
         def collect(answer: JSON) -> None:
             answers.append({"jsonrpc": "2.0", **answer})
-            if len(answers) == due:
+            if len(answers) == answer_count:
                 self._write(msgspec.json.encode(answers) + b"\n")
 
         for each in messages:
             if is_object(each):
-                await self._take_message(each, collect)
+                await self._receive_message(each, collect)
             else:
                 collect(_failure(None, INVALID_REQUEST, "A message is a JSON object."))
 
     async def request(self, method: str, params: JSON) -> Any:
-        """Ask the client, and return its result. Raises RpcError. Cancelled, it tells the client so."""
+        """Send the editor a request and return the result. Raises RpcError. Cancelling tells the editor."""
         self._last_id += 1
-        number = self._last_id
+        request_id = self._last_id
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
-        self._send({"id": number, "method": method, "params": params})
+        self._pending[request_id] = answer
+        self._send({"id": request_id, "method": method, "params": params})
         try:
             return await answer
         except asyncio.CancelledError:
-            self.notify("$/cancel_request", {"requestId": number})
+            self.notify("$/cancel_request", {"requestId": request_id})
             raise
         finally:
-            del self._waiting[number]
+            del self._pending[request_id]
 
     def post(self, method: str, params: JSON) -> None:
-        """Ask the client for something whose result nobody waits for."""
+        """Send the editor a request whose result nobody needs."""
         self._last_id += 1
         self._send({"id": self._last_id, "method": method, "params": params})
 
     def notify(self, method: str, params: JSON) -> None:
-        """Send the client a notification."""
+        """Send the editor a notification."""
         self._send({"method": method, "params": params})
 
     async def close(self) -> None:
-        """End what still runs."""
-        for task in self._running.values():
+        """Cancel the running requests of the editor and wait for their end."""
+        for task in self._running_tasks.values():
             task.cancel()
-        if self._running:
-            await asyncio.wait(self._running.values())
+        if self._running_tasks:
+            await asyncio.wait(self._running_tasks.values())
 
-    async def _take_message(self, message: JSON, answer: Callable[[JSON], None]) -> None:
-        method, number = message.get("method"), message.get("id")
+    async def _receive_message(self, message: JSON, answer: Callable[[JSON], None]) -> None:
+        method, request_id = message.get("method"), message.get("id")
         if not isinstance(method, str):
             self._settle(message)
-        elif number is None:
-            await self._take_notification(method, message.get("params"))
-        elif isinstance(number, str | int):
+        elif request_id is None:
+            await self._receive_notification(method, message.get("params"))
+        elif isinstance(request_id, str | int):
             task = asyncio.create_task(self._handle(method, message.get("params")))
-            self._running[number] = task
-            task.add_done_callback(lambda done: answer(self._answer(number, method, done)))
+            self._running_tasks[request_id] = task
+            task.add_done_callback(lambda done: answer(self._answer(request_id, method, done)))
         else:
             answer(_failure(None, INVALID_REQUEST, "An id is a string or an integer."))
 
-    async def _take_notification(self, method: str, params: Any) -> None:
+    async def _receive_notification(self, method: str, params: Any) -> None:
         if method == "$/cancel_request":
-            number = params.get("requestId") if is_object(params) else None
-            if isinstance(number, str | int) and (task := self._running.get(number)) is not None:
+            request_id = params.get("requestId") if is_object(params) else None
+            if isinstance(request_id, str | int) and (task := self._running_tasks.get(request_id)) is not None:
                 task.cancel()
             return
         try:
@@ -130,30 +132,30 @@ class EditorConnection:
         except CodeloopError as error:  # a notification has no answer
             _log.warning("%s: %s", method, error)
 
-    def _answer(self, number: str | int, method: str, task: asyncio.Task[Any]) -> JSON:
-        """Return the answer of a request's task."""
-        self._running.pop(number, None)
+    def _answer(self, request_id: str | int, method: str, task: asyncio.Task[Any]) -> JSON:
+        """Return the answer to a request from its finished task."""
+        self._running_tasks.pop(request_id, None)
         if task.cancelled():
-            return _failure(number, CANCELLED, "Cancelled.")
+            return _failure(request_id, CANCELLED, "Cancelled.")
         error = task.exception()
         match error:
             case None:
                 result = task.result()
-                return {"id": number, "result": {} if result is None else result}
+                return {"id": request_id, "result": {} if result is None else result}
             case RpcError():
-                return _failure(number, error.code, str(error), error.data)
+                return _failure(request_id, error.code, str(error), error.data)
             case CodeloopError():
-                return _failure(number, INTERNAL, str(error))
+                return _failure(request_id, INTERNAL, str(error))
             case _:
                 _log.error("%s failed", method, exc_info=error)
-                return _failure(number, INTERNAL, f"{method} failed: {type(error).__name__}. The log has more.")
+                return _failure(request_id, INTERNAL, f"{method} failed: {type(error).__name__}. The log has more.")
 
     def _settle(self, message: JSON) -> None:
-        """Hand an answer to the request that waits for it."""
-        number = message.get("id")
-        answer = self._waiting.get(number) if isinstance(number, int) else None
+        """Complete the pending request that this answer belongs to."""
+        request_id = message.get("id")
+        answer = self._pending.get(request_id) if isinstance(request_id, int) else None
         if answer is None or answer.done():
-            return  # the answer to what was cancelled
+            return  # the answer to a cancelled request
         if (failure := message.get("error")) is not None:
             error = failure if is_object(failure) else {}
             code = error.get("code")
@@ -166,9 +168,12 @@ class EditorConnection:
 
 
 def _is_answered(message: Any) -> bool:
-    """Return whether an entry of a batch gets an answer: notifications and answers get none."""
+    """Return whether an entry of a batch gets an answer. Notifications and answers get none; invalid entries do."""
     return not is_object(message) or (isinstance(message.get("method"), str) and message.get("id") is not None)
 
 
-def _failure(number: str | int | None, code: int, message: str, data: Any = None) -> JSON:
-    return {"id": number, "error": {"code": code, "message": message, **({"data": data} if data is not None else {})}}
+def _failure(request_id: str | int | None, code: int, message: str, data: Any = None) -> JSON:
+    return {
+        "id": request_id,
+        "error": {"code": code, "message": message, **({"data": data} if data is not None else {})},
+    }

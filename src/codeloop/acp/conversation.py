@@ -119,7 +119,7 @@ class ShownConversation:
         terminal = self._terminals.get(part.id)
         own = find_terminal(part, self._link.terminals)
         shown_terminal = own or (part.id if terminal is not None else None)
-        now = describe_call(part, self._directory, self._link.version.diffs, terminal=shown_terminal)
+        now = describe_call(part, self._directory, self._link.version.diff_content, terminal=shown_terminal)
         before, self._calls[part.id] = self._calls.get(part.id), now
         if before is None:
             updates, fields = terminal.begin(part) if terminal is not None else ([], {})

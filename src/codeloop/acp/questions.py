@@ -11,7 +11,7 @@ from msgspec import Struct
 from codeloop.acp.connection import EditorConnection, RpcError
 from codeloop.acp.params import ClientCapabilities
 from codeloop.acp.tool_calls import kind_of, title_of
-from codeloop.acp.versions.version import Version
+from codeloop.acp.versions.version import ProtocolVersion
 from codeloop.client.asking import origin
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.forms import form_of, question_answers
@@ -34,7 +34,7 @@ class ConnectedEditor(Struct, frozen=True):
     """The connection to an editor, the version that it speaks, and what it can do. `terminals`: ids of its own ones."""
 
     connection: EditorConnection
-    version: Version
+    version: ProtocolVersion
     capabilities: ClientCapabilities
     terminals: AbstractSet[str] = frozenset()
 
@@ -99,7 +99,7 @@ class Asker:
     async def _ask_permission(self, request: PermissionRequest, call_id: str, directory: str) -> None:
         """Ask whether a call may do something, and answer the request."""
         asking = await origin(self._client, request)
-        diffs = self._link.version.diffs(request.metadata, directory)
+        diffs = self._link.version.diff_content(request.metadata, directory)
         without_diff = {key: value for key, value in request.metadata.items() if key != "diff"}
         words = in_words(replace(request, metadata=without_diff) if diffs else request, asking, _COLUMNS, _ROWS)
         question = escape_controls(in_words(request, asking, _COLUMNS, 1).title)
@@ -118,7 +118,7 @@ class Asker:
         if isinstance(command, str):
             call["title"] = title_of("bash", {"command": command}, "")
         rows = "\n".join(row for _, row in words.rows)
-        about = self._link.version.ask(question, rows, diffs, call, directory)
+        about = self._link.version.permission_request(question, rows, diffs, call, directory)
         self._note_call(about.get("toolCall") or {})
         option_id = await self._choose(about, options)
         replies: dict[str, Reply] = {"once": "once", "always": "always"}
@@ -181,7 +181,9 @@ class Asker:
             if each.description
         ]
         call: JSON = {"toolCallId": request.id, "kind": "other", "status": "pending"}
-        about = self._link.version.ask(escape_controls(question.question), "\n".join(descriptions), [], call, "")
+        about = self._link.version.permission_request(
+            escape_controls(question.question), "\n".join(descriptions), [], call, ""
+        )
         option_id = await self._choose(about, options)
         return [[question.options[int(option_id)].label]] if option_id.isdecimal() else None
 

@@ -75,7 +75,7 @@ class EditorSession:
 
     def state(self) -> JSON:
         """Return the session's modes and options, in the editor's version."""
-        return self._link.version.state(state_of(self.session, self.choices, self.available))
+        return self._link.version.session_state(state_of(self.session, self.choices, self.available))
 
     async def announce(self) -> None:
         """Send the editor the commands that there are, and how full the context of an older session is."""
@@ -306,6 +306,6 @@ class EditorSession:
         )
 
     def _update(self, update: JSON) -> None:
-        update_sent = self._link.version.adapt(update)
+        update_sent = self._link.version.convert_update(update)
         if update_sent is not None:
             self._link.connection.notify("session/update", {"sessionId": self.session.id, "update": update_sent})

@@ -2,7 +2,7 @@
 
 import re
 
-from codeloop.acp.versions.version import Version
+from codeloop.acp.versions.version import ProtocolVersion
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStateRunning
 from codeloop.schema.wire import JSON
@@ -19,7 +19,7 @@ _OVERLAP = 200
 class CommandTerminal:
     """The output of one command, as far as the editor has it."""
 
-    def __init__(self, version: Version, terminal_id: str, directory: str) -> None:
+    def __init__(self, version: ProtocolVersion, terminal_id: str, directory: str) -> None:
         self._version = version
         self._id = terminal_id
         self._directory = directory

@@ -1,53 +1,50 @@
-"""The version of the protocol that a connection speaks, as the rest of the room uses it."""
+"""The interface of protocol versions: how a connection writes its messages."""
 
 from typing import Protocol
 
 from codeloop.schema.wire import JSON
 
 
-class Version(Protocol):
-    """Writes messages in one version of the protocol.
-
-    Updates, options and calls are passed in as version 1 has them.
-    """
+class ProtocolVersion(Protocol):
+    """Converts messages from the form of version 1 to the form of one protocol version."""
 
     number: int
     is_prompt_answered_at_once: bool
-    """Whether `session/prompt` is answered when the prompt is stored; else when its turn has ended."""
+    """True: `session/prompt` is answered when the prompt is stored. False: when the turn has ended."""
     shows_terminals: bool
-    """Whether the editor shows the output of a command as that of a terminal."""
+    """Whether the editor shows the output of commands in terminals."""
 
-    def greet(self, sign_in: JSON | None, info: JSON) -> JSON:
-        """Return the answer to `initialize`. `sign_in`: how to sign in, where the editor can; `info`: who we are."""
+    def initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
+        """Return the result of `initialize`. `sign_in`: None if unsupported; `info`: name and version."""
         ...
 
-    def adapt(self, update: JSON) -> JSON | None:
-        """Return an update in this version; None: it has none for that."""
+    def convert_update(self, update: JSON) -> JSON | None:
+        """Return an update in the form of this version; None: this version has no such update."""
         ...
 
-    def state(self, state: JSON) -> JSON:
-        """Return a session's options and modes."""
+    def session_state(self, state: JSON) -> JSON:
+        """Return a session's options and modes in the form of this version."""
         ...
 
-    def diffs(self, metadata: JSON, directory: str) -> list[JSON]:
-        """Return the changes of a call, made or wanted, as content; `directory`: what paths are relative to."""
+    def diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
+        """Return the changes that a call has made or asks for, as content. Relative paths start at `directory`."""
         ...
 
-    def ask(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
-        """Return the subject of a permission request, without its options.
+    def permission_request(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
+        """Return the fields of a permission request that say what it is about; its options are not among them.
 
-        `title`: the question; `call`: the call, without content; `directory`: where it works.
+        `title`: the question; `call`: the tool call without content; `directory`: the directory that the call works in.
         """
         ...
 
     def begin_terminal(self, terminal_id: str, command: str, directory: str, /) -> tuple[list[JSON], JSON]:
-        """Return the updates that go before a call whose command has a terminal, and fields for the call itself."""
+        """Return updates that create a terminal before its call is sent, and fields that connect the call to it."""
         ...
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
-        """Return the update with more output. `is_whole`: it is all that is left of the output, not what is new."""
+        """Return the update with more output. `is_whole`: `text` replaces all earlier output."""
         ...
 
     def end_terminal(self, terminal_id: str, code: int | None, signal: str | None) -> JSON:
-        """Return the update that says how the command ended."""
+        """Return the update with the exit code or the signal of the command."""
         ...

@@ -4,16 +4,16 @@ from codeloop.acp.params import ClientCapabilities
 from codeloop.acp.tool_calls import as_code, as_text, hunks_of, patches_of
 from codeloop.schema.wire import JSON
 
-_GAP = "\r\n...\r\n"
-_SESSIONS = ("list", "delete", "resume", "close", "fork", "additionalDirectories")
-"""What can be done with sessions beside making, loading and prompting them."""
+_GAP_LINE = "\r\n...\r\n"
+_SESSION_FEATURES = ("list", "delete", "resume", "close", "fork", "additionalDirectories")
+"""The optional session methods and parameters that this agent supports."""
 
 
 class Version1:
     """Writes messages in version 1.
 
-    Its own terminals run commands for us, outside of the sandbox. Output of our commands is shown as a terminal where
-    the editor says `terminal_output` in its capabilities' `_meta`, as Zed and others do.
+    The terminals of version 1 run commands themselves, outside the sandbox. So output of commands is shown by the
+    extension `terminal_output` of Zed and others, if the editor's capabilities name it in `_meta`.
     """
 
     number = 1
@@ -22,42 +22,42 @@ class Version1:
     def __init__(self, capabilities: ClientCapabilities) -> None:
         self.shows_terminals = (capabilities.meta or {}).get("terminal_output") is True
 
-    def greet(self, sign_in: JSON | None, info: JSON) -> JSON:
-        """Return the answer to `initialize`."""
+    def initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
+        """Return the result of `initialize`."""
         return {
             "protocolVersion": self.number,
             "agentCapabilities": {
                 "loadSession": True,
                 "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
                 "mcpCapabilities": {"http": True, "sse": True},
-                "sessionCapabilities": {name: {} for name in _SESSIONS},
+                "sessionCapabilities": {name: {} for name in _SESSION_FEATURES},
                 "auth": {"logout": {}},
             },
             "authMethods": [sign_in] if sign_in is not None else [],
             "agentInfo": info,
         }
 
-    def adapt(self, update: JSON) -> JSON | None:
-        """Return the update; a plan has no entry that was given up."""
+    def convert_update(self, update: JSON) -> JSON | None:
+        """Return the update unchanged; a plan without its cancelled entries, which version 1 does not know."""
         if update["sessionUpdate"] == "plan":
             entries: list[JSON] = update["entries"]
             return {**update, "entries": [entry for entry in entries if entry["status"] != "cancelled"]}
         return update
 
-    def state(self, state: JSON) -> JSON:
-        """Return the state as it is."""
+    def session_state(self, state: JSON) -> JSON:
+        """Return the state unchanged."""
         return state
 
-    def diffs(self, metadata: JSON, directory: str) -> list[JSON]:
-        """Return each hunk, with the lines around it."""
+    def diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
+        """Return a diff for each hunk, with its context lines."""
         return [
             {"type": "diff", "path": path, **hunk}
             for path, patch in patches_of(metadata, directory)
             for hunk in hunks_of(patch)
         ]
 
-    def ask(self, title: str, details: str, diffs: list[JSON], call: JSON, _directory: str, /) -> JSON:
-        """Return the call, whose content says what is asked."""
+    def permission_request(self, title: str, details: str, diffs: list[JSON], call: JSON, _directory: str, /) -> JSON:
+        """Return the call, with the question as its content."""
         content = [as_code(details)] if details.strip() else []
         return {"toolCall": {"title": title, **call, "content": [as_text(title), *diffs, *content]}}
 
@@ -66,12 +66,12 @@ class Version1:
         return [], {"_meta": {"terminal_info": {"terminal_id": terminal_id, "cwd": directory}}}
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
-        """Return the update of the call; what the editor shows already can't be taken back."""
-        data = _GAP + text if is_whole else text
+        """Return an update of the call. Sent output can't be replaced: `is_whole` adds a gap line before the text."""
+        data = _GAP_LINE + text if is_whole else text
         return _call_update(terminal_id, {"terminal_output": {"terminal_id": terminal_id, "data": data}})
 
     def end_terminal(self, terminal_id: str, code: int | None, signal: str | None) -> JSON:
-        """Return the update of the call."""
+        """Return an update of the call with the exit code or the signal."""
         exit_status = {"terminal_id": terminal_id, "exit_code": code, "signal": signal}
         return _call_update(terminal_id, {"terminal_exit": exit_status})
 

@@ -1,4 +1,4 @@
-"""Version 2, a draft: spoken where `codeloop acp --protocol 2` allows it and the editor asks for it."""
+"""Version 2, a draft: used if the user starts `codeloop acp --protocol 2` and the editor asks for it."""
 
 from base64 import b64encode
 from typing import Any, cast
@@ -7,12 +7,12 @@ from codeloop.acp.params import ClientAuth, ClientCapabilities, ClientSession, D
 from codeloop.acp.tool_calls import patches_of
 from codeloop.schema.wire import JSON
 
-_PLAN = "plan"
+_PLAN_ID = "plan"
 _NO_FILE = "/dev/null"
 
 
 def read_capabilities(draft: DraftCapabilities) -> ClientCapabilities:
-    """Return the capabilities as version 1 has them; what version 1 has to ask for, version 2 always has."""
+    """Return the capabilities in version 1's form. Optional features that every version 2 editor has are set."""
     auth = ClientAuth(terminal=True) if draft.auth is not None and draft.auth.terminal is not None else None
     return ClientCapabilities(
         auth=auth, elicitation=draft.elicitation, session=ClientSession(notices={}, compaction={})
@@ -26,8 +26,8 @@ class Version2:
     is_prompt_answered_at_once = True
     shows_terminals = True
 
-    def greet(self, sign_in: JSON | None, info: JSON) -> JSON:
-        """Return the answer to `initialize`."""
+    def initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
+        """Return the result of `initialize`."""
         methods: list[JSON] = []
         if sign_in is not None:
             methods = [{"methodId": sign_in["id"], **{key: sign_in[key] for key in sign_in if key != "id"}}]
@@ -45,16 +45,16 @@ class Version2:
             "authMethods": methods,
         }
 
-    def adapt(self, update: JSON) -> JSON | None:
-        """Return the update as version 2 has it. Modes are options there."""
+    def convert_update(self, update: JSON) -> JSON | None:
+        """Return the update in version 2's form. Mode updates are omitted: modes are options in version 2."""
         match update["sessionUpdate"]:
             case "tool_call":
                 return {**update, "sessionUpdate": "tool_call_update"}
             case "plan":
-                plan = {"type": "items", "planId": _PLAN, "entries": update["entries"]}
+                plan = {"type": "items", "planId": _PLAN_ID, "entries": update["entries"]}
                 return {"sessionUpdate": "plan_update", "plan": plan}
             case "config_option_update":
-                return {**update, **self.state({"configOptions": update["configOptions"]})}
+                return {**update, **self.session_state({"configOptions": update["configOptions"]})}
             case "available_commands_update":
                 return {**update, "availableCommands": [_command(each) for each in update["availableCommands"]]}
             case "current_mode_update":
@@ -62,12 +62,12 @@ class Version2:
             case _:
                 return update
 
-    def state(self, state: JSON) -> JSON:
-        """Return the options, with the names that their ids have in version 2."""
+    def session_state(self, state: JSON) -> JSON:
+        """Return the options, whose ids have other keys in version 2."""
         return {"configOptions": [_option(each) for each in state["configOptions"]]}
 
-    def diffs(self, metadata: JSON, directory: str) -> list[JSON]:
-        """Return the changed files, and the changes as a patch that git reads."""
+    def diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
+        """Return the changed files, and the changes as a git patch."""
         changes, texts = list[JSON](), list[str]()
         for path, patch in patches_of(metadata, directory):
             hunks = patch[patch.find("@@ ") :].rstrip("\n") + "\n" if "@@ " in patch else ""
@@ -82,8 +82,8 @@ class Version2:
             return []
         return [{"type": "diff", "changes": changes, "patch": {"format": "git_patch", "text": "".join(texts)}}]
 
-    def ask(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
-        """Return the question, and the call or the command that it is about."""
+    def permission_request(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
+        """Return the question and its subject: the command of the call, or the call itself."""
         arguments = cast("JSON", call.get("rawInput") or {})
         command = arguments.get("command")
         if isinstance(command, str) and command and call.get("kind") == "execute":
@@ -94,26 +94,26 @@ class Version2:
         return {"title": title, **({"description": details} if details.strip() else {}), "subject": subject}
 
     def begin_terminal(self, terminal_id: str, command: str, directory: str, /) -> tuple[list[JSON], JSON]:
-        """Return the update that makes the terminal."""
+        """Return the update that creates the terminal."""
         return [
             {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "command": command, "cwd": directory}
         ], {}
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
-        """Return a chunk, or all that the terminal is to hold from now on."""
+        """Return the update with one more chunk; `is_whole`: the update that replaces the terminal's output."""
         data = b64encode(text.encode()).decode()
         if is_whole:
             return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "output": {"data": data}}
         return {"sessionUpdate": "terminal_output_chunk", "terminalId": terminal_id, "data": data}
 
     def end_terminal(self, terminal_id: str, code: int | None, signal: str | None) -> JSON:
-        """Return the update that says how the command ended."""
+        """Return the update with the exit code and the signal of the command."""
         status = {"exitCode": code, "signal": signal}
         return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "exitStatus": status}
 
 
 def _quote(path: str) -> str:
-    """Return a path as git writes it in a patch: one with unusual characters in quotes."""
+    """Return a path as git writes it in patches: quoted and escaped if it has unusual characters."""
     if path.isascii() and path.isprintable() and not set(path) & {'"', "\\"}:
         return path
     characters = (
