@@ -47,7 +47,7 @@ CUT_SHORT = {
 }
 MAKE_SHORTER = {ADVICE: "Make the call again with less in it, for example a file in several pieces."}
 WRITTEN_CALL_MARKS = frozenset("<[{")
-"""Every format of a call written as text contains one of these."""
+"""Every format of a call written as text contains one of these, or ends with a parenthesis."""
 WRITTEN_AS_TEXT = "the call came as text and was run; make calls as the service takes them"
 LOOP_ENDED = "The same call of {tool} gave the same result {count} times, so the turn was ended."
 POLLS = frozenset({"bash_output", "task_output"})
@@ -125,7 +125,9 @@ class ToolCalls:
         text = next(
             (p for p in reversed(view.parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()), None
         )
-        if text is None or not any(mark in text.text for mark in WRITTEN_CALL_MARKS):
+        if text is None or not (
+            any(mark in text.text for mark in WRITTEN_CALL_MARKS) or text.text.rstrip("`\n ").endswith(")")
+        ):
             return
         from codeloop.agent.answer.text_tool_calls import find_calls
 

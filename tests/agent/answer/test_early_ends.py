@@ -109,6 +109,28 @@ async def test_an_announced_step_is_asked_for_once_where_nobody_is_there(tmp_pat
     assert ["announced" in each for each in words] == [True, False], "what is left is said, too"
 
 
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("I found the mistake. Would you like me to fix it?", "announced"),
+        (
+            '<tool_call>\n{"name": "bash", "arguments": {"command": "ls"}\n</tool_call>\nThen I will know more.',
+            "as text",
+        ),
+        ("Action: bash\nAction Input: ls -la\n", "as text"),
+        ("A rebase moves commits. Would you like an example?", ""),
+        ("Call it with the arguments that it names.", ""),
+    ],
+)
+async def test_an_offer_or_a_broken_call_is_asked_about_before_anything_was_done(
+    tmp_path: Path, text: str, word: str
+) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text=text), DONE]) as it:
+        await it.prompt(limits=RunLimits(attended=False))
+        words = reminders(it)
+    assert [word in each for each in words] == [True] * bool(word)
+
+
 @pytest.mark.slow
 async def test_an_edit_in_between_is_work_that_goes_on(tmp_path: Path) -> None:
     check = calls(call("bash", command="true"))

@@ -41,6 +41,18 @@ FORMS = {
     "fenced": f"```json\n{JSON}\n```",
     "fenced, as services write it": '```json\n{"type": "function", "function": {"name": "read", "arguments": '
     '"{\\"filePath\\": \\"a.py\\"}"}}\n```',
+    "Gemma": '```tool_code\nread(filePath="a.py")\n```',
+    "Gemma, printed": '```tool_code\nprint(default_api.read(filePath="a.py"))\n```',
+    "Python's form, as the signature of a tool": "read(filePath='a.py')",
+    "Llama 4": '[read(filePath="a.py")]',
+    "ReAct": 'Action: read\nAction Input: {"filePath": "a.py"}',
+    "ReAct, with a result made up": 'Action: read\nAction Input: {"filePath": "a.py"}\nObservation: x = 1\ny = 2',
+    "ReAct as JSON": '```json\n{"action": "read", "action_input": {"filePath": "a.py"}}\n```',
+    "Cline": "<read>\n<filePath>a.py</filePath>\n</read>",
+    "Qwen, with a result made up": f"<tool_call>\n{JSON}\n</tool_call>\n<tool_response>\nx = 1\n</tool_response>",
+    "a trailing comma": '<tool_call>\n{"name": "read", "arguments": {"filePath": "a.py",}}\n</tool_call>',
+    "Python's quotes": "<tool_call>\n{'name': 'read', 'arguments': {'filePath': 'a.py'}}\n</tool_call>",
+    "another name of the tool": JSON.replace('"read"', '"read_file"').join(("<tool_call>", "</tool_call>")),
     "invoke": '<function_calls>\n<invoke name="read">\n<parameter name="filePath">a.py</parameter>\n'
     "</invoke>\n</function_calls>",
 }
@@ -50,8 +62,24 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_is_found_in_each_familys_form(form: str, before: str) -> None:
     ((name, arguments),), rest = find_calls(f"{before}{FORMS[form]}\n", TOOLS)
-    assert (name, msgspec.json.decode(arguments)) == ("read", READ)
+    assert (name, msgspec.json.decode(arguments)) in (("read", READ), ("read_file", READ))
     assert rest == before.strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I changed `compute(x)` so that it calls `read(filePath='a.py')`.",
+        "Call it like this:\n```python\nread('a.py')\n```",
+        "```python\nx = read(filePath='a.py')\nprint(x)\n```",
+        "It now uses read(a)",
+        "```python\nopen(file='a.py')\n```",
+        "Action: read the file\nThen stop.",
+        "<p>\n<b>bold</b>\n</p>",
+    ],
+)
+def test_code_in_an_answer_is_no_call(text: str) -> None:
+    assert find_calls(text, TOOLS) == ([], text)
 
 
 def test_several_calls_are_found_in_order() -> None:

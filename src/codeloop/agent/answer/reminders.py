@@ -21,6 +21,10 @@ ANNOUNCED = (
     "<system-reminder>You ended with a step that you announced, without its call. Make it, or say why you stop."
     "</system-reminder>"
 )
+WAS_TEXT = (
+    "<system-reminder>Your answer holds a tool call as text, which was not run. Make it as a call, or say why you stop."
+    "</system-reminder>"
+)
 UNFINISHED = "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
 _UNFINISHED_START = UNFINISHED.partition("{")[0]
 _MAX_CHECK_REMINDERS = 3
@@ -35,6 +39,15 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 """Matches a last sentence that announces a next step ("Now I'll run the tests."). Weak models end with one."""
+_OFFER = re.compile(
+    r"\b(?:would you like me to|do you want me to|shall i|should i|may i|can i)\b[^.?!\n]*\?\s*$", re.IGNORECASE
+)
+"""Matches a last sentence that offers a next step as a question."""
+_TEXT_CALL = re.compile(
+    r"<tool_call>|<function=|<invoke name=|\[TOOL_CALLS\]|```tool_c|^Action Input:|\"(?:arguments|action_input)\"\s*:",
+    re.MULTILINE,
+)
+"""Matches the beginning of a call that a model wrote as text, well-formed or not."""
 _EXCERPT_CHARS = 100
 """The length to which a todo or a command is cut in a reminder."""
 
@@ -77,9 +90,14 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attende
     if is_attended:
         return None
     text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
-    if ANNOUNCED not in reminders and announces_step(text):
+    has_called = any(isinstance(part, ToolPart) for entry in turn for part in entry.parts)
+    if WAS_TEXT not in reminders and not has_called and _TEXT_CALL.search(text):
+        return WAS_TEXT
+    if ANNOUNCED not in reminders and (
+        announces_step(text) or (not has_called and _OFFER.search(text[-_ANSWER_END_CHARS:]))
+    ):
         return ANNOUNCED
-    earlier = [each for each in reminders if each not in {EMPTY, ANNOUNCED}]
+    earlier = [each for each in reminders if each not in {EMPTY, ANNOUNCED, WAS_TEXT}]
     are_unfinished = all(each.startswith(_UNFINISHED_START) for each in earlier)
     if earlier and (not are_unfinished or len(earlier) >= _MAX_CHECK_REMINDERS or not _has_new_calls(turn)):
         return None

@@ -1,5 +1,6 @@
 """Parses tool calls that a model wrote as text, in the formats of several model families. Pure."""
 
+import ast
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,9 +9,13 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from codeloop.schema.wire import JSON
+from codeloop.tool.repair import match_tool
+from codeloop.workspace.syntax_tree import parse_python
 
 _HINT = re.compile(
-    r"<\W{0,3}(?:DSML\W)?(?:tool|function|invoke)|TOOL_CALLS|python_tag|to=functions\.|```|\A\s*[\[{]", re.IGNORECASE
+    r"<\W{0,3}(?:DSML\W)?(?:tool|function|invoke)|TOOL_CALLS|python_tag|to=functions\.|```|\A\s*[\[{]|Action Input:"
+    r"|</\w+>\s*\Z|\)\]?\s*\Z",
+    re.IGNORECASE,
 )
 """Matches the marker that each format contains. An answer without one needs no further search."""
 # Matches what precedes one JSON object, or a list of objects, that holds both name and arguments.
@@ -31,6 +36,8 @@ _NAMED_FORMS = re.compile(
     r"|<\|tool_call_begin\|>\s*(?:functions\.)?(?P<kimi>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*(?=\{)"
     r"|(?:<\|start\|>assistant)?(?:<\|channel\|>)?(?:commentary|analysis)?\s*"  # gpt-oss
     r"to=functions\.(?P<harmony>[\w.-]+)[^{\n]*?(?:<\|message\|>|\s)\s*(?=\{)"
+    r"|^Action:[ \t]*(?P<react>[\w.-]+)[ \t]*\n+Action Input:[ \t]*(?=\{)",
+    re.MULTILINE,
 )
 # Matches a call whose arguments are tags: a group for the name, and one for the tags.
 _TAG_FORMS = re.compile(
@@ -43,16 +50,29 @@ _TAG_FORMS = re.compile(
 _TAGS = re.compile(
     r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>"
     r"|<arg_key>\s*([\w.-]+)\s*</arg_key>\s*<arg_value>\n?(.*?)\n?</arg_value>"
-    r"|<(?:\W?DSML\W?)?parameter name=\"([\w.-]+)\"[^>]*>(.*?)</(?:\W?DSML\W?)?parameter>",
+    r"|<(?:\W?DSML\W?)?parameter name=\"([\w.-]+)\"[^>]*>(.*?)</(?:\W?DSML\W?)?parameter>"
+    r"|<(?P<tag>[A-Za-z_]\w*)>\n?(.*?)\n?</(?P=tag)>",  # <read><filePath>a.py</filePath></read>
     re.DOTALL,
+)
+# Matches Python code at the end of an answer: fenced, as Gemma writes calls, or its last lines, as Llama does.
+_PYTHON_FORMS = re.compile(
+    r"```(?:tool_code|tool_call|python|py)?[ \t]*\n(?P<fenced>[^`]+?)\n?```\s*\Z"
+    r"|^(?P<plain>\[?[A-Za-z_][\w.]*\((?:[^\n]|\n(?!\n))*\)\]?)\s*\Z",
+    re.MULTILINE,
 )
 # Matches the markers around calls, which are removed with them.
 _LEFTOVER = re.compile(
     r"</?(?:\W?DSML\W?)?(?:tool_calls?|function_calls?|function)>|<\W?tool\Wcalls?\W\w+\W?>"
     r"|<\|(?:tool_calls?_\w+|call|channel|start|end|message|constrain)\|>|\[/?TOOL_CALLS\]|```\w*"
 )
-_NAMES, _ARGUMENTS = ("name", "tool", "tool_name", "function"), ("arguments", "parameters", "args", "input")
+# Matches what some models make up after a call: its result.
+_INVENTED = re.compile(r"(?:<tool_response>|^Observation:).*\Z", re.DOTALL | re.MULTILINE)
+_NAMES = ("name", "tool", "tool_name", "function", "action")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
 _MAX_CALLS = 25
+_PYTHON_CHARS = 20_000
+"""The length of the end of an answer in which Python's form is searched for."""
+_CONSTANTS = {"true": True, "false": False, "null": None}
 
 
 class TextToolCalls(NamedTuple):
@@ -66,13 +86,17 @@ class TextToolCalls(NamedTuple):
 def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
     """Return the calls of `tools` at the end of a text (names, and arguments as JSON), and the text before them.
 
-    A call that other text follows counts as an example, and is not returned.
+    A call that other text follows counts as an example, and is not returned. What a model made up as the result of a
+    call is dropped.
     """
     if not _HINT.search(text):
         return [], text
+    whole, text = text, _INVENTED.sub("", text)
+    offered = sorted(tools)
     groups: list[TextToolCalls] = []
-    for tool_calls in sorted(_find_all(text)):
-        if {name for name, _ in tool_calls.calls} <= tools and (not groups or tool_calls.start >= groups[-1].end):
+    for tool_calls in sorted(_find_all(text, tools)):
+        is_offered = all(name in tools or match_tool(name, offered) is not None for name, _ in tool_calls.calls)
+        if is_offered and (not groups or tool_calls.start >= groups[-1].end):
             groups.append(tool_calls)
     end = len(text)
     last: list[TextToolCalls] = []
@@ -80,22 +104,28 @@ def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]],
         last.insert(0, groups.pop())
         end = last[0].start
     calls = [call for group in last for call in group.calls]
-    return (calls[:_MAX_CALLS], _LEFTOVER.sub("", text[:end]).rstrip()) if calls else ([], text)
+    return (calls[:_MAX_CALLS], _LEFTOVER.sub("", text[:end]).rstrip()) if calls else ([], whole)
 
 
-def _find_all(text: str) -> Iterator[TextToolCalls]:
+def _find_all(text: str, tools: frozenset[str]) -> Iterator[TextToolCalls]:
+    names = "|".join(map(re.escape, sorted(tools)))
+    for match in re.finditer(rf"<({names})>\s*(<\w+>.*?)</\1>", text, re.DOTALL):  # Cline's form
+        arguments = {pair[-2]: pair[-1] for pair in map(_list_groups, _TAGS.finditer(match[2]))}
+        yield TextToolCalls(match.start(), match.end(), ((match[1], msgspec.json.encode(arguments).decode()),))
+    if (match := _PYTHON_FORMS.search(text, max(0, len(text) - _PYTHON_CHARS))) is not None:
+        calls = _read_python(match["fenced"] or match["plain"])
+        if calls:
+            yield TextToolCalls(match.start(), match.end(), tuple(calls))
     for match in _TAG_FORMS.finditer(text):
         form = next(group for group in ("qwen", "glm", "invoke") if match[group])
-        groups = (
-            [each for each in match.groups() if each is not None] for match in _TAGS.finditer(match[f"{form}_body"])
-        )
+        groups = map(_list_groups, _TAGS.finditer(match[f"{form}_body"]))
         arguments = {pair[0]: pair[1] for pair in groups}
         yield TextToolCalls(match.start(), match.end(), ((match[form], msgspec.json.encode(arguments).decode()),))
     for match in _NAMED_FORMS.finditer(text):
         json = _read_json(text, match.end())
         if json is not None and isinstance(json[0], dict):
             name = next(filter(None, match.groups()))
-            yield TextToolCalls(match.start(), json[1], ((name, text[match.end() : json[1]]),))
+            yield TextToolCalls(match.start(), json[1], ((name, msgspec.json.encode(json[0]).decode()),))
     for match in _JSON_FORMS.finditer(text):
         json = _read_json(text, match.end())
         if json is not None:
@@ -105,13 +135,75 @@ def _find_all(text: str) -> Iterator[TextToolCalls]:
                 yield TextToolCalls(match.start(), json[1], tuple(calls))
 
 
+def _list_groups(match: re.Match[str]) -> list[str]:
+    return [each for each in match.groups() if each is not None]
+
+
 def _read_json(text: str, start: int) -> tuple[Any, int] | None:
-    """Return the JSON value that begins at `start`, and the offset of its end; None if the JSON is invalid."""
+    """Return the JSON value that begins at `start`, and the offset of its end; None if there is none.
+
+    A trailing comma, and Python's quotes and constants, are understood.
+    """
     import json
 
     with suppress(ValueError, RecursionError):
         return json.JSONDecoder(strict=False).raw_decode(text, start)
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    value: Any = _read_literal(text[start:end])
+    return (cast("Any", value), end) if isinstance(value, dict | list) else None
+
+
+def _read_literal(text: str) -> object:
+    """Return the value of a Python literal that may use JSON's constants; None if it is none."""
+    with suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        match parse_python(text.strip()).body:
+            case [ast.Expr(value=node)]:
+                return _to_value(node)
+            case _:
+                return None
     return None
+
+
+class _JsonConstants(ast.NodeTransformer):
+    """Replaces the names `true`, `false` and `null` by their values."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace one name."""
+        return ast.Constant(_CONSTANTS[node.id]) if node.id in _CONSTANTS else node
+
+
+def _to_value(node: ast.expr) -> Any:
+    """Return the value of a literal. Raises ValueError where an expression is none."""
+    return ast.literal_eval(_JsonConstants().visit(node))
+
+
+def _read_python(code: str) -> list[tuple[str, str]]:
+    """Return the calls in lines of Python such as `read(filePath="a.py")`; empty if the lines do anything else."""
+    calls: list[tuple[str, str]] = []
+    try:
+        for statement in parse_python(code.strip()).body:
+            if not isinstance(statement, ast.Expr):
+                return []
+            value = statement.value
+            for node in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
+                call = _unwrap_print(node)
+                if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
+                    return []
+                name = ast.unparse(call.func).rpartition(".")[2]  # Gemma's `default_api.read(...)`
+                arguments = {word.arg: _to_value(word.value) for word in call.keywords}
+                calls.append((name, msgspec.json.encode(arguments).decode()))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return []
+    return calls
+
+
+def _unwrap_print(node: ast.expr) -> ast.expr:
+    """Return what a `print(...)` prints, since Gemma prints the results of its calls; other expressions as they are."""
+    match node:
+        case ast.Call(func=ast.Name(id="print"), args=[printed]):
+            return printed
+        case _:
+            return node
 
 
 def _as_call(value: Any) -> tuple[str, str] | None:
