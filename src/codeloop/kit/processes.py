@@ -19,7 +19,7 @@ ALIVE = "alive"
 _PROC = Path("/proc")
 _BOOT_ID = _PROC / "sys/kernel/random/boot_id"
 _PID_NAMESPACE = _PROC / "self/ns/pid"
-_SET_DUMPABLE = 4
+_PR_SET_DUMPABLE = 4
 _excluded_folders: set[str] = set()
 """Folders where commands of the agent write. With an environment of the project active, its `.venv/bin` stands first
 on the PATH, and a command can put a `git` there."""
@@ -33,26 +33,26 @@ class Process(Struct, frozen=True):
     group: int
     session: int
     started: str
-    has_mark: bool
+    has_marker: bool
 
 
-def list_processes(mark: str = "") -> list[Process]:
+def list_processes(marker: str = "") -> list[Process]:
     """Return every living process that can be seen, without zombies.
 
-    `has_mark`: the environment it started with contains `mark`.
+    `has_marker`: the environment that the process started with contains `marker`.
     """
-    return list(_from_proc(mark.encode()) if (_PROC / "self" / "stat").exists() else _from_ps(mark))
+    return list(_read_from_proc(marker.encode()) if (_PROC / "self" / "stat").exists() else _read_from_ps(marker))
 
 
-def hide() -> None:
-    """Let no other process of the same user read this one's environment and memory (Linux; root still can).
+def make_undumpable() -> None:
+    """Keep other processes of the same user from reading this one's environment and memory (Linux; root still can).
 
-    Programs that are started from now on are readable again.
+    Programs that this process starts are readable again.
     """
     if sys.platform == "linux":
         import ctypes  # 3 to 5 ms
 
-        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def exclude_folder(folder: Path) -> None:
@@ -166,7 +166,7 @@ def machine_of(scope: str) -> str:
 def start_time(pid: int) -> str:
     """Return when a living process was started, in the system's own unit, or ALIVE; "" for no such process."""
     if _proc_shows_us():
-        row = _row(pid, b"")
+        row = _read_process(pid, b"")
         return "" if row is None else row.started
     try:
         os.kill(pid, 0)
@@ -191,35 +191,35 @@ def _proc_shows_us() -> bool:
         return False
 
 
-def _from_proc(mark: bytes) -> Iterator[Process]:
+def _read_from_proc(marker: bytes) -> Iterator[Process]:
     with os.scandir(_PROC) as entries:
         for entry in entries:
-            row = _row(int(entry.name), mark) if entry.name.isdigit() else None
+            row = _read_process(int(entry.name), marker) if entry.name.isdigit() else None
             if row is not None:
                 yield row
 
 
-def _row(pid: int, mark: bytes) -> Process | None:
+def _read_process(pid: int, marker: bytes) -> Process | None:
     try:
         # The name in brackets may hold anything; the fields start after the last bracket.
-        state, parent, group, session, *fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        state, parent, group, session, *fields = _read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except (OSError, ValueError):
         return None
     if state in {b"Z", b"X"}:
         return None
-    return Process(pid, int(parent), int(group), int(session), fields[15].decode(), _find_mark(pid, mark))
+    return Process(pid, int(parent), int(group), int(session), fields[15].decode(), _has_marker(pid, marker))
 
 
-def _find_mark(pid: int, mark: bytes) -> bool:
-    if not mark:
+def _has_marker(pid: int, marker: bytes) -> bool:
+    if not marker:
         return False
     try:
-        return mark in _read(f"/proc/{pid}/environ")
+        return marker in _read_file(f"/proc/{pid}/environ")
     except OSError:
         return False
 
 
-def _read(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = os.read(fd, 65536)
@@ -230,7 +230,7 @@ def _read(path: str) -> bytes:
         os.close(fd)
 
 
-def _from_ps(mark: str) -> Iterator[Process]:
+def _read_from_ps(marker: str) -> Iterator[Process]:
     """Read the table where there is no /proc; `ps -E` shows the environment of one's own processes."""
     import subprocess
 
@@ -239,4 +239,4 @@ def _from_ps(mark: str) -> Iterator[Process]:
     for line in stdout.decode(errors="replace").splitlines():
         pid, parent, group, state, words = (*line.split(None, 4), "")[:5]
         if not state.startswith("Z"):
-            yield Process(int(pid), int(parent), int(group), 0, "", bool(mark) and mark in words)
+            yield Process(int(pid), int(parent), int(group), 0, "", bool(marker) and marker in words)

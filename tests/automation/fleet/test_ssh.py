@@ -86,7 +86,7 @@ class Host:
         """What of this host's jobs is still there: processes, and folders of workers."""
         mark = f"CODELOOP_HOME={self.desk.home}"
         folders = (self.desk.home / "data" / "fleet-worker").glob("*/")
-        return [*(str(each.pid) for each in list_processes(mark) if each.has_mark), *map(str, folders)]
+        return [*(str(each.pid) for each in list_processes(mark) if each.has_marker), *map(str, folders)]
 
 
 @contextmanager

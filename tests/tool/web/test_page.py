@@ -159,7 +159,7 @@ async def test_a_pdf_that_takes_too_long_is_given_up_and_leaves_no_process() -> 
     name, _, value = mark.partition("=")
     with pytest.raises(ToolFailure, match="took longer"):
         await read_pdf(pdf("x"), {**ENVIRONMENT, name: value}, seconds=0.01)
-    assert not [one for one in list_processes(mark) if one.has_mark]
+    assert not [one for one in list_processes(mark) if one.has_marker]
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ async def test_a_page_of_nested_quotes_ends_within_its_time_and_memory() -> None
     with pytest.raises(ToolFailure, match=r"can't be converted: that takes "):
         await convert(page, "markdown", {**ENVIRONMENT, name: value}, seconds=3)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
-    assert not [one for one in list_processes(f"{name}={value}") if one.has_mark]
+    assert not [one for one in list_processes(f"{name}={value}") if one.has_marker]
 
 
 async def test_an_error_page_is_converted_within_its_time_too() -> None:

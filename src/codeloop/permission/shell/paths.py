@@ -14,7 +14,7 @@ from codeloop.permission.shell.parser import Script
 from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
 from codeloop.permission.shell.touches.path_rows import ROWS
-from codeloop.permission.shell.touches.special_paths import MORE, SPECIAL
+from codeloop.permission.shell.touches.program_readers import ARGUMENT_READERS, WORD_READERS
 from codeloop.permission.shell.touches.spelling import ANYWHERE, MOST, expand_word
 from codeloop.permission.shell.touches.unknown_words import read_unknown_words
 from codeloop.permission.shell.words import Word
@@ -164,24 +164,24 @@ def find_uses(name: str, words: Sequence[str]) -> list[Use]:
     """Return how a program uses the paths in its words."""
     if name == ANYWHERE:
         return [("b", ANYWHERE), *read_unknown_words(words)]
-    special, row = SPECIAL.get(name), ROWS.get(name)
-    if special is not None:
-        special_uses = special(words)
+    read_words, row = WORD_READERS.get(name), ROWS.get(name)
+    if read_words is not None:
+        uses = read_words(words)
     elif row is not None:
         arguments = Arguments(parse_row(row), words)
-        special_uses = arguments.uses
-        if name in MORE:
-            special_uses += MORE[name](arguments)
+        uses = arguments.uses
+        if name in ARGUMENT_READERS:
+            uses += ARGUMENT_READERS[name](arguments)
     else:
-        special_uses = list(read_unknown_words(words))
+        uses = list(read_unknown_words(words))
         if is_runner(name):  # its command is somewhere among the following words
             indices = [at for at, word in enumerate(words) if _has_row(word)]
-            special_uses += [use for at in indices[:_MOST_COMMANDS] for use in find_uses(words[at], words[at + 1 :])]
-    return [(role, path) for role, text in special_uses if (path := _to_path(text, role))]
+            uses += [use for at in indices[:_MOST_COMMANDS] for use in find_uses(words[at], words[at + 1 :])]
+    return [(role, path) for role, text in uses if (path := _to_path(text, role))]
 
 
 def _has_row(word: str) -> bool:
-    return word in ROWS or word in SPECIAL
+    return word in ROWS or word in WORD_READERS
 
 
 def _to_path(text: str, role: str) -> str:

@@ -17,7 +17,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 import codeloop
-from codeloop.kit.processes import hide
+from codeloop.kit.processes import make_undumpable
 from codeloop.schema.bounds.sandbox import LAUNCHER_LOST
 from codeloop.schema.limits import LAUNCHER_ANSWER, SHELL_TERM
 from codeloop.workspace.process.child_process import ChildProcess
@@ -40,7 +40,7 @@ T = TypeVar("T")
 def keep_from(environment: Mapping[str, str]) -> None:
     """Make our memory unreadable when a program's environment leaves out keys of ours, which it could read there."""
     if os.environ.keys() - environment.keys():
-        hide()
+        make_undumpable()
 
 
 class Launch(Struct, frozen=True):

@@ -119,10 +119,11 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
     from codeloop.automation.ci.event import Skip
     from codeloop.automation.ci.job import JobSettings
     from codeloop.automation.ci.settings import Asked, find_host, find_session_url, make_host, read_event, run_of
-    from codeloop.kit.processes import hide
+    from codeloop.kit.processes import make_undumpable
     from codeloop.schema.errors import UsageProblem
 
-    hide()  # the token is in our environment, which commands of the agent could read where there is no sandbox
+    # The token is in our environment, which commands of the agent could read where there is no sandbox.
+    make_undumpable()
     work = Path(flags["directory"] or Path.cwd()).resolve()
     output = (work / flags["output"]).resolve()
     options = Asked(

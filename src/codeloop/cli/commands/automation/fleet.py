@@ -24,7 +24,7 @@ from codeloop.cli import options
 from codeloop.cli.options import AGENT, AUTO, FILE, MODEL, PROFILE, TRUST
 from codeloop.cli.output.style import columns, print_json
 from codeloop.config.paths import find_paths
-from codeloop.kit.processes import hide
+from codeloop.kit.processes import make_undumpable
 from codeloop.kit.small_files import write_atomically
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
@@ -86,7 +86,7 @@ def run(
         from codeloop.automation.fleet.repository_host import TOKENS
 
         secret_variables = TOKENS
-        hide()  # the tokens are in our environment, which agents could read where there is no sandbox
+        make_undumpable()  # the tokens are in our environment, which agents could read where there is no sandbox
     if pods is not None and places:
         raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
     drivers = _make_drivers(places or ("here",), flags, secret_variables)
@@ -212,7 +212,7 @@ def publish_name(name: str) -> None:
     With what the fleet's done jobs changed there; one that is open is updated.
     """
     folder = _find(name)
-    hide()
+    make_undumpable()
     sys.exit(0 if _publish(folder, open_ledger(folder), lambda: False) else 1)
 
 

@@ -7,7 +7,8 @@ the operands:
 
 - `all`: the first one has the role of the others; `last`: the last one has the role of those before it
 - `deep`: what lies below a folder counts too; `edit`: they are written in place
-- `see`: they are only read; `none`: they are not paths; `sent`, `remote`: see `special_paths`
+- `see`: they are only read; `none`: they are not paths; `sent`: the input decides the names of the files written;
+  `remote`: a download is named after its URL
 
 `@R.` is the operand when none is given, `+W.` one that is always there. `^`: the options end at the first operand.
 

@@ -1,4 +1,7 @@
-"""Programs whose files a row can't describe: the meaning of a word depends on others."""
+"""Readers for programs whose files a row of `path_rows` can't describe: a word's meaning depends on other words.
+
+The letters of a use's role are explained in `path_rows`.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,7 +11,7 @@ from posixpath import basename, dirname, join, splitext
 from codeloop.kit.guarded_paths import SECRET_NAMES
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
-from codeloop.permission.shell.touches.git_paths import CONFIGURES, GIT, GIT_ROWS, list_printed_files
+from codeloop.permission.shell.touches.git_reader import read_git
 from codeloop.permission.shell.touches.spelling import ANYWHERE
 from codeloop.permission.shell.touches.unknown_words import read_unknown_words
 
@@ -18,15 +21,21 @@ _TAR = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-
 --owner=- --group=- --mode=- --mtime=- --newer=- --format=- --volno-file=b --one-top-level?X --to-command=- --sort=-
 --checkpoint-action=- --rsh-command=- --suffix=- --starting-file=- --label=- --record-size=- --remove-files!deep"""
 _TAR_VALUES = "fCTXIgbKNVLFH"
+"""Letters of tar's options that take a value."""
 _FIND_READS = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cnewer)")
 _FIND_WRITES = re.compile(r"-(fprint0?|fprintf|fls)")
 _SED_FILE = re.compile(
     r"(?:^|[;{}\n\d$/!,]|\bs([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiIemM\d]*)\s*([rRwW])\s*([^\s;}][^\n]*)"
 )
-_LONGEST_SCRIPT = 2_000
+"""A file that a sed script reads or writes: the delimiter of an `s` command, one of `rRwW`, the path."""
+_MAX_SCRIPT_CHARS = 2_000
+"""A longer script counts as one that may read and write any file."""
 _AWK_FILE = re.compile(r"(?:print|printf)\b[^;}\n]*?>{1,2}\s*(\"[^\"]*\"|[^;}\n]+)")
+"""The file that an awk script prints into: `print x > FILE`, a string or an expression."""
 _AWK_INPUT = re.compile(r"getline\b[^;}\n<]*<\s*(\"[^\"]*\"|[^;}\n)]+)")
+"""The file that an awk script reads: `getline x < FILE`."""
 _URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
+"""A URL without its query and fragment."""
 
 
 def _read_tar(words: Sequence[str]) -> list[Use]:
@@ -53,7 +62,7 @@ def _read_tar(words: Sequence[str]) -> list[Use]:
 
 
 def _add_dashes(words: Sequence[str]) -> list[str]:
-    """Return the words of `tar` with the letters that need no dash each as an option with its value."""
+    """Return tar's words with bundled letters as options: `xf a.tar` as `-x -f a.tar`."""
     if not words or words[0].startswith(("-", ANYWHERE)):
         return list(words)
     first, rest = list[str](), list(words[1:])
@@ -93,76 +102,6 @@ def _read_dd(words: Sequence[str]) -> list[Use]:
     return uses
 
 
-def _read_git(words: Sequence[str]) -> list[Use]:
-    before = Arguments(parse_row(GIT), words)
-    folders = [value for option, value in before.option_values if option in {"-C", "--work-tree"}]
-    own: list[Use] = [("n", folder) for folder in folders]
-    own += [("n", value) for option, value in before.option_values if option == "--git-dir"]
-    if not before.operands:
-        return own
-    name, rest = before.operands[0][0], list(words[before.rest :])
-    if name == ANYWHERE:
-        return [*own, ("b", ANYWHERE)]
-    if any(word.partition("=")[0] in CONFIGURES.get(name, "").split() for word in rest):
-        own.append(("w", ":/.git/config"))
-    pair = " ".join([name, *rest[:1]])
-    if pair in GIT_ROWS:
-        name, rest = pair, rest[1:]
-    uses = _read_git_config(rest) if name == "config" else _read_git_subcommand(name, rest)
-    folder = join("", *folders)
-    return [*own, *((role, path if path.startswith((":/", "~")) else join(folder, path)) for role, path in uses)]
-
-
-def _read_git_subcommand(name: str, rest: list[str]) -> list[Use]:
-    if name not in GIT_ROWS:
-        return [("p", word.rpartition("=")[2]) for word in rest]
-    arguments = Arguments(parse_row(GIT_ROWS[name]), rest)
-    uses = [*arguments.uses, *list_printed_files(name, rest, arguments)]
-    if name == "init" and any(option == "--template" for option, _ in arguments.option_values):
-        uses += [("W", join(text, ".git", "hooks")) for text in [t for t, _ in arguments.operands] or [""]]
-    if name == "clone":
-        source = [text for text, _ in arguments.operands[:1]]
-        uses += [("R", text) for text in source if "://" not in text and not re.match(r"[\w.@-]+:", text)]
-        uses += [
-            ("W", basename(text.rstrip("/")).removesuffix(".git")) for text in source if len(arguments.operands) == 1
-        ]
-    if name in {"checkout", "restore"} and not arguments.operands:
-        uses.append(("-" if "none" in arguments.changes else "W", ":/"))
-    elif (
-        name == "checkout"
-        and not any(is_ended for _, is_ended in arguments.operands)
-        and "none" not in arguments.changes
-    ):
-        uses.append(("W", ":/"))
-    for text in (
-        *(text for text, _ in arguments.operands),
-        *(value for option, value in arguments.option_values if option == "-L"),
-    ):
-        of_revision = re.fullmatch(r"[^:]*:(?:[0-3]:)?(?!/)(.+)", text)
-        if of_revision and "://" not in text and name in _OBJECTS:
-            uses += [("r", of_revision[1]), ("r", join(":/", of_revision[1]))]
-    return uses
-
-
-_OBJECTS = frozenset(
-    {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
-)
-_CONFIG = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --value=- --url=- --get!see --get-all!see
---get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see --list!see -l!see --name-only!see"""
-
-
-def _read_git_config(rest: list[str]) -> list[Use]:
-    arguments = Arguments(parse_row(_CONFIG), rest)
-    operands = [text for text, _ in arguments.operands]
-    scopes = {"--global": "~/.gitconfig", "--system": "/etc/gitconfig", "--worktree": ":/.git/config.worktree"}
-    file = next((scopes[word] for word in rest if word in scopes), ":/.git/config")
-    sets = len(operands) > 1 or any(re.match(r"--(un|add|rep|ren|rem|ed)|-e$", word) for word in rest)
-    reads = "see" in arguments.changes or operands[:1] in (["get"], ["list"])
-    if reads or not (sets or operands[:1] == ["edit"]):
-        return [("r", path) for role, path in arguments.values if role == "b"]
-    return arguments.values if any(role == "b" for role, _ in arguments.values) else [("w", file)]
-
-
 def _read_copy(arguments: Arguments) -> list[Use]:
     """Return the paths written when the last operand, or the target of an option, is a folder."""
     paths = [text for text, _ in arguments.operands]
@@ -181,7 +120,7 @@ def _read_copy(arguments: Arguments) -> list[Use]:
 
 
 def _read_ln(arguments: Arguments) -> list[Use]:
-    """Return the paths reached by a link: its target, as seen from the folder that the link is in."""
+    """Return the uses of `ln`: the link is written; its target, relative to the link's folder, may be read later."""
     uses = _read_copy(arguments)
     paths = [text for text, _ in arguments.operands]
     if len(paths) == 1:
@@ -228,7 +167,7 @@ def _read_scripts(arguments: Arguments, options: Sequence[str], uses: Callable[[
     scripts = [value for option, value in arguments.option_values if option in options]
     scripts = scripts or [text for text, _ in arguments.operands[:1]]
     anything: list[Use] = [("b", ANYWHERE)]
-    return [use for script in scripts for use in (anything if len(script) > _LONGEST_SCRIPT else uses(script))]
+    return [use for script in scripts for use in (anything if len(script) > _MAX_SCRIPT_CHARS else uses(script))]
 
 
 def _read_sed(arguments: Arguments) -> list[Use]:
@@ -244,20 +183,20 @@ _SECRET_SAMPLES = tuple(name.replace("*", "x") for name in SECRET_NAMES)
 
 
 def _read_rg(arguments: Arguments) -> list[Use]:
-    """Return where files are read that a glob names although they are hidden."""
+    """Return the folders in which rg reads hidden files with secrets, because a glob matches their names."""
     globs = [value for option, value in arguments.option_values if option in {"-g", "--glob", "--iglob"}]
     is_wide = any(fnmatchcase(name, basename(glob)) for glob in globs if glob[:1] != "!" for name in _SECRET_SAMPLES)
     return [("R", text) for role, text in arguments.uses if role == "V"] if is_wide else []
 
 
 def _read_jq(arguments: Arguments) -> list[Use]:
-    """Return the modules that a program names: where they lie is up to its search path."""
+    """Return an unknown path if a jq program loads modules: its search path decides where these are."""
     loads = any(re.search(r"(?<![.\w])(?:import|include)\b", text) for text, _ in arguments.operands[:1])
     return [("r", ANYWHERE)] if loads else []
 
 
 def _list_backups(arguments: Arguments) -> list[Use]:
-    """Return the copies that `-i.bak` keeps."""
+    """Return the backup files that `-i.bak` writes."""
     endings = [value for option, value in arguments.option_values if option in {"-i", "--in-place"} and value]
     return [("w", text + ending) for ending in endings for text, _ in arguments.operands]
 
@@ -279,7 +218,7 @@ def _read_awk_script(script: str) -> list[Use]:
 
 
 def _list_downloads(arguments: Arguments) -> list[Use]:
-    """Return the file that a download makes when it is named by its address."""
+    """Return the files that a download writes when each is named after its URL."""
     names = [basename(match[0].rstrip("/")) for text, _ in arguments.operands if (match := _URL_NAME.match(text))]
     folders = [path for role, path in arguments.values if role == "W"] or ["."]
     return [("w", join(folder, name)) for folder in folders for name in names if name]
@@ -298,7 +237,7 @@ def _read_wget(arguments: Arguments) -> list[Use]:
 
 
 def _read_remote_copy(arguments: Arguments) -> list[Use]:
-    """Return the folder that another machine fills."""
+    """Return the local folder into which files are copied from another machine."""
     *sources, target = [text for text, _ in arguments.operands] or [""]
     return [("X", target)] if any(re.match(r"[\w.@\[\]-]+:|rsync:", text) for text in sources) else []
 
@@ -321,7 +260,7 @@ _SETTINGS = {
     "poetry": (r"config \S+ \S", "~/.config/pypoetry/config.toml"),
     "yarn": (r"config (set|delete|unset)\b", "~/.yarnrc"),
 }
-"""Commands that write a program's own configuration, and where that lies."""
+"""By program: a pattern of the commands that write its configuration, and that file."""
 
 
 def _make_settings_reader(name: str) -> Callable[[Sequence[str]], list[Use]]:
@@ -351,7 +290,7 @@ def _read_7z(words: Sequence[str]) -> list[Use]:
     return [*(("b", file) for file in files[:1]), *(("R", file) for file in files[1:])]
 
 
-SPECIAL: dict[str, Callable[[Sequence[str]], list[Use]]] = {
+WORD_READERS: dict[str, Callable[[Sequence[str]], list[Use]]] = {
     **dict.fromkeys(("tar", "gtar", "bsdtar"), _read_tar),
     **dict.fromkeys(("7z", "7za", "7zr"), _read_7z),
     **{name: _make_settings_reader(name) for name in _SETTINGS},
@@ -364,9 +303,10 @@ SPECIAL: dict[str, Callable[[Sequence[str]], list[Use]]] = {
     "pax": _make_archiver_reader(r"(.* )?-\w*r"),
     "dd": _read_dd,
     "find": _read_find,
-    "git": _read_git,
+    "git": read_git,
 }
-MORE: dict[str, Callable[[Arguments], list[Use]]] = {
+"""By program: the reader of all its words, in place of a row."""
+ARGUMENT_READERS: dict[str, Callable[[Arguments], list[Use]]] = {
     **dict.fromkeys(("cp", "gcp", "install", "mv"), _read_copy),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _read_awk),
     **dict.fromkeys(("sed", "gsed"), _read_sed),
@@ -387,3 +327,4 @@ MORE: dict[str, Callable[[Arguments], list[Use]]] = {
     "wget": _read_wget,
     "zip": _read_zip,
 }
+"""By program: the reader of further uses in its arguments, besides those that its row describes."""
