@@ -20,43 +20,45 @@ class Quirks(Struct, frozen=True):
 
     max_tokens_field: str = "max_tokens"
     short_answers: bool = False
-    """Cuts answers at a few thousand tokens unless the request sets a maximum."""
+    """The service cuts answers at a few thousand tokens unless a request sets its own maximum."""
     usage_option: bool = True
-    """Accepts `stream_options.include_usage`."""
+    """The service accepts `stream_options.include_usage`."""
     sampling: bool = True
-    """Takes `temperature` and `top_p`; where False any value but the model's own is refused, so none is sent."""
+    """The service accepts `temperature` and `top_p`. False: it only accepts the defaults, so none is sent."""
     system_role: str = "system"
     reasoning_field: str = ""
-    """The field of an assistant message that thinking goes back in; the model's own row of the catalog wins."""
+    """The field of an assistant message that carries earlier thinking. The catalog's row of a model overrides it."""
     refused_keywords: frozenset[str] = frozenset()
-    """JSON Schema keywords that the vendor rejects, so they are not sent. Calls are still checked against them."""
+    """JSON Schema keywords that the vendor rejects: they are not sent, but calls are still validated with them."""
     schema_dialect: SchemaDialect = ""
     parallel_tool_calls: bool | None = None
-    """Sent with tools when not None."""
+    """The value of `parallel_tool_calls` in requests with tools; None: the field is not sent."""
     session_field: str = ""
     """The field that routes a session's requests to one prompt cache."""
     images: bool = True
+    """The service accepts images, if the model does."""
     pdf: bool = True
+    """The service accepts PDF files, if the model does."""
     call_id_length: int = 0
     """Call ids must have exactly this many letters and digits; 0: any."""
     cache_marks: bool = True
-    """Accepts Anthropic's `cache_control`."""
+    """The service accepts Anthropic's `cache_control`."""
     hour_marks: bool = False
-    """Accepts one-hour cache marks."""
+    """The service accepts `cache_control` with a lifetime of one hour."""
     marked_models: tuple[str, ...] = ()
-    """Models, by wildcard, for which a chat-completions gateway caches nothing without such marks."""
+    """Models, by wildcard, that need `cache_control` in chat completions: without it the gateway caches nothing."""
     cache_minutes: int = 5
-    """How long the service keeps the beginning of a request in its prompt cache after the last request with it."""
+    """The lifetime of the service's prompt cache after the last request that used it."""
     answer_format: AnswerFormat = ""
-    """How the JSON Schema of an answer is sent, also with tools; "": unsupported, so a tool is used instead."""
+    """The field that carries the JSON Schema of an answer, also beside tools. "": unsupported; a tool is used."""
     no_answer_format: tuple[str, ...] = ()
-    """Models, by wildcard, without that format."""
+    """Models, by wildcard, that do not support `answer_format`."""
     forced_call: bool = True
-    """Supports a forced tool call."""
+    """The service supports a forced tool call (`tool_choice`)."""
     reasoning_summary: str = ""
     """How summaries of thinking are requested in the Responses protocol; "": not at all."""
     patch_grammar: tuple[str, ...] = ()
-    """Models, by wildcard, that call the patch tool with plain text by a grammar."""
+    """Models, by wildcard, for which the patch tool is a free-form tool: its argument is plain text of a grammar."""
     initiator_header: str = ""
     """A header that says who caused the request: "user" (a prompt) or "agent" (the requests that follow from it)."""
     headers: dict[str, str] = struct_field(default_factory=dict[str, str])
@@ -80,12 +82,12 @@ COMMON_NAMES = {
 }
 
 UNCERTAIN = frozenset({"additionalProperties", "default"})
-"""Keywords that are not sent to services of which it is not known whether they understand them."""
+"""Schema keywords that some services reject: only services that are known to support them get them."""
 BOUNDS = frozenset(
     {"minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "multipleOf"}
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 )
-"""Services that compile a schema into a grammar know a part of these at best, and refuse a request with another."""
+"""Schema keywords that services which compile schemas into grammars support in part; others fail the request."""
 GRAMMAR = UNCERTAIN | BOUNDS
 
 COMPATIBLE = Quirks(refused_keywords=UNCERTAIN, names=COMMON_NAMES)
@@ -102,7 +104,7 @@ OPENAI = Quirks(
     names=COMMON_NAMES,
 )
 OPENAI_LIKE = replace(OPENAI, refused_keywords=UNCERTAIN, answer_format="", reasoning_summary="", patch_grammar=())
-"""A service that speaks OpenAI's protocol at an address of its own."""
+"""The row of any other service with OpenAI's protocol."""
 ANTHROPIC = Quirks(
     hour_marks=True,
     answer_format="output_config",
@@ -137,7 +139,7 @@ GOOGLE = Quirks(
     no_answer_format=("gemini-1*", "gemini-2*", "gemma*"),
     names={"budgetTokens": "thinkingBudget", "maxTokens": "maxOutputTokens"},
 )
-"""Models before Gemini 3 take either tools or an answer format, not both."""
+"""`no_answer_format` lists the models before Gemini 3: they reject requests with both tools and an answer format."""
 INTERACTIONS = Quirks(
     cache_minutes=60,
     answer_format="interaction_format",
@@ -161,7 +163,7 @@ BY_PROTOCOL: dict[str, Quirks] = {
     "google-interactions": INTERACTIONS,
     "bedrock-converse": BEDROCK,
 }
-"""Quirks by protocol, for any provider."""
+"""Quirks by protocol. They replace the provider's row."""
 
 ROWS: dict[str, Quirks] = {
     "openai": OPENAI,
@@ -209,7 +211,7 @@ ROWS: dict[str, Quirks] = {
     "sglang": Quirks(pdf=False, refused_keywords=UNCERTAIN, names=COMMON_NAMES),
     "docker-model-runner": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
 }
-"""By provider id; what is not here is COMPATIBLE."""
+"""Quirks by provider id; all other providers have COMPATIBLE."""
 
 
 class Family(Struct, frozen=True):
@@ -220,11 +222,11 @@ class Family(Struct, frozen=True):
 
 
 FAMILIES = (Family(("*kimi-k2*", "*kimi-k3*", "*kimi-for-coding*"), {"sampling": False}),)
-"""All matching rows override the provider's row."""
+"""Each row that matches a model overrides its provider's row."""
 
 
 def quirks_of(info: ModelInfo) -> Quirks:
-    """Return the row of the model's protocol or provider, or the common one, with what its family changes."""
+    """Return the quirks of a model: the row of its protocol or provider, with the changes of its families."""
     common = OPENAI_LIKE if info.npm == "@ai-sdk/openai" else COMPATIBLE
     row = BY_PROTOCOL.get(protocol_of(info) or "") or ROWS.get(info.provider_id) or common
     name = (info.api_id or info.id).lower()
@@ -235,12 +237,12 @@ def quirks_of(info: ModelInfo) -> Quirks:
 
 
 def cache_life(provider_id: str) -> int:
-    """Return how long a provider's prompt cache keeps the beginning of a request (ms)."""
+    """Return the lifetime (ms) of a provider's prompt cache after the last request that used it."""
     return ROWS.get(provider_id, COMPATIBLE).cache_minutes * 60_000
 
 
 def reads(info: ModelInfo, quirks: Quirks, mime: str) -> bool:
-    """Return whether the model takes an attachment of this mime type (images and PDF; nothing else)."""
+    """Return whether the model accepts attachments of a mime type. Only images and PDF files can be accepted."""
     if mime.startswith("image/"):
         return quirks.images and ("image" in info.input or info.attachment)
     if mime == "application/pdf":

@@ -12,11 +12,11 @@ from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, Mode
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_BACKOFF, MODEL_REFUSED, MODEL_REFUSED_BACKOFF, MODEL_WAIT
 
-JITTER = 0.25  # of a wait, so that many clients don't come back at the same moment
-ENDLESS = Finished(
+JITTER = 0.25  # the share of a wait that is added at random, so that many clients don't retry at the same moment
+ENDED_EARLY = Finished(
     "error", error=APIError(data=APIErrorData(message="The model's answer broke off. Try again.", is_retryable=True))
 )
-"""The end of a stream that ended without Finished."""
+"""The result of a stream that closed without a Finished event."""
 
 
 def _draw_fraction() -> float:
@@ -43,13 +43,13 @@ class RetryingModel:
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model."""
+        """The wrapped model's data: its id, limits and abilities."""
         return self._model.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Yield the model's events; after a failed try that may be repeated: RetryScheduled, a wait, the next try."""
+        """Yield the model's events. A retryable failure yields RetryScheduled, and the next attempt follows."""
         for attempt in range(1, self._attempts + 1):
-            end, has_calls = ENDLESS, False
+            end, has_calls = ENDED_EARLY, False
             async with aclosing(self._model.stream(request)) as events:
                 async for event in events:
                     if isinstance(event, Finished):
@@ -79,9 +79,9 @@ class RetryingModel:
         return min(self._attempts, MODEL_REFUSED.value) if _is_refused(error) else self._attempts
 
     def _wait(self, error: APIError, attempt: int) -> float:
-        """Return the seconds to wait: what the service asks for, else 2 s, 4 s, 8 s, ..., with up to a quarter more.
+        """Return the seconds to wait: those that the service asks for, else 2 s, 4 s, 8 s, ..., plus up to a quarter.
 
-        An address where nobody listens is tried again sooner.
+        A refused connection is retried sooner.
         """
         requested = parse_retry_after(error.data.response_headers or {})
         if requested is not None and requested > MODEL_WAIT.seconds:

@@ -18,7 +18,7 @@ BEFORE, AFTER = "tool.execute.before", "tool.execute.after"
 
 
 class HookedContext:
-    """The context of a call whose permission an extension decided. All else is delegated to `inner`."""
+    """The context of a call whose permission an extension decided. All other members are those of `inner`."""
 
     def __init__(self, inner: ToolContext, prepared: PreparedCall) -> None:
         self.session_id: str = inner.session_id
@@ -31,7 +31,7 @@ class HookedContext:
         self._hooked = prepared.hooked
 
     async def ask(self, *needs: Need) -> bool:
-        """Return when all are allowed, and whether somebody was asked; raise Denied or Rejected else."""
+        """Wait until all needs are permitted; return whether the user was asked. Raises Denied or Rejected."""
         return await self._inner.ask(*(replace(need, hooked=self._hooked) for need in needs))
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
@@ -46,11 +46,11 @@ class HookedContext:
 async def run_call(
     hooks: HookRunner | None, prepared: PreparedCall, ctx: ToolContext, begin: Begin | None = None
 ) -> ToolResult:
-    """Run a call with the extensions' changes of its arguments and its result; None: there are no extensions.
+    """Run a call; extensions may change its arguments and its result. `hooks`: None without extensions.
 
-    `begin` is awaited when its arguments are final, before it does anything.
+    `begin` is awaited when the arguments are final, before the tool runs.
     Changed arguments are validated like the model's own, and permission is asked for them.
-    Raises HookRefused when an extension refuses the call, ToolFailure when its arguments make no sense.
+    Raises HookRefused when an extension refuses the call, ToolFailure when the changed arguments are invalid.
     """
     if hooks is None:
         if begin is not None:

@@ -1,4 +1,4 @@
-"""What the tools of a project share beside its work tree."""
+"""Services that the tools of a project share, beside its work tree."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from codeloop.tool.after_edit import AfterEdit
 
 SaveBuffer = Callable[[str, Path], Awaitable[None]]
-"""Has an editor save what it holds unsaved of a file, for a session; nothing, if it holds nothing. Raises nothing."""
+"""Takes a session and a file: has the session's editor save its unsaved changes of the file, if any. Never raises."""
 
 _MOST_NOTICES = 20
-"""The most notices waiting for one session; older ones are dropped."""
+"""For each session; older notices are dropped."""
 
 
 class Notices:
     """Notices for a session's next result or prompt, each line once.
 
-    `sources` are called with the session for notices that would be outdated if they waited.
+    `sources`: functions of a session that return a notice at the moment of delivery, "" for none.
     """
 
     def __init__(self) -> None:
@@ -47,10 +47,10 @@ class Notices:
 
 
 class FanOut(Struct):
-    """How many subagents a turn may start, and what the user said to more.
+    """How many subagents a turn may start, and the user's answers about more.
 
-    `most`: as many start without a question. `model_of`: the model of a subagent by its agent's name; None: that of
-    the session.
+    `most`: how many start without a question. `model_of`: returns a subagent's model by its agent's name; None: the
+    model of the session.
     """
 
     most: int
@@ -64,10 +64,10 @@ class FanOut(Struct):
 
 
 class ToolServices:
-    """What the tools of a project share. This one is of a work tree alone: `app.services.Services` has all of it.
+    """The services that tools share. This class has those of a work tree alone, `app.services.Services` has all.
 
-    `asked_elisions`: texts that were refused once, each with its session. `run_in_editor`: runs a command in
-    an editor's terminal; None: there is none. `fan_out`: None where any number of subagents may start.
+    `asked_elisions`: pairs of a session and a text that was refused once. `run_in_editor`: runs a command in an
+    editor's terminal; None without an editor. `fan_out`: None where any number of subagents may start.
     """
 
     def __init__(
@@ -83,17 +83,17 @@ class ToolServices:
         self.fan_out = fan_out
 
     async def save_buffers(self, session_id: str, targets: Iterable[ResolvedPath]) -> None:
-        """Have the editor save the files, where there is one: what is read and edited is then what it shows."""
+        """Have the editor, if there is one, save the files, so that tools read and edit the text that it shows."""
         if self._save_buffer is not None:
             for target in targets:
                 await self._save_buffer(session_id, target.path)
 
     @cached_property
     def languages(self) -> "Languages | None":
-        """The language servers; None: there are none to be asked."""
+        """The language servers; None: no language server may be used."""
         return None
 
     @cached_property
     def after_edit(self) -> "AfterEdit | None":
-        """What follows edits: formatting, and the errors that they cause; None: nothing does."""
+        """Formats and checks edited files; None: edits are not followed by anything."""
         return None

@@ -1,8 +1,8 @@
-"""Which tool outputs a request omits because a later call returned them again. Pure: derived from what is stored.
+"""Finds the tool outputs that a request omits because a later call returned them again. Pure: reads stored messages.
 
-A service's cache holds a request's beginning for some minutes after the last request. While it does, a request begins
-with the bytes of the one before. When it has gone cold, or the beginning changes anyway (a compaction, old outputs that
-are marked as left out), what was superseded until then is left out for good.
+A service caches the beginning of a request for some minutes after the last request. While the cache is warm, each
+request begins with the bytes of the previous request. Once the cache is cold, or the beginning changes anyway (by a
+compaction, or because old outputs are pruned), all outputs that are superseded by then are omitted for good.
 """
 
 import os
@@ -25,26 +25,26 @@ READ_AGAIN = "[superseded: {path} was read again below]"
 CHANGED = "[superseded: {path} was changed below; read it again if you need it]"
 RUN_AGAIN = "[superseded: the same command was run again below]"
 ASKED_AGAIN = "[superseded: the same call was made again below]"
-_SMALL = 300
-"""Characters; a shorter output stays."""
-_PATH = 200
+_MIN_OUTPUT_LENGTH = 300
+"""Characters; shorter outputs stay in the request."""
+_MAX_PATH_LENGTH = 200
 _REPEATABLE = frozenset(("read", "grep", "glob", "list", "webfetch"))
 """Read-only tools; of two equal calls the later one has the current state."""
 _EDITS = frozenset(("edit", "multiedit", "write"))
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
-_MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
-_MOVES_FIRST = re.compile(r"\s*cd\s+/[^\s;&|]*\s*(?:&&|;)")
+_PATCHED_FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_CHANGES_FOLDER = re.compile(r"\b(?:cd|pushd|popd)\b")
+_STARTS_WITH_CD = re.compile(r"\s*cd\s+/[^\s;&|]*\s*(?:&&|;)")
 
 
 HOUR = 60 * 60_000
-"""How long a cache is kept that was asked to be kept so long (ms)."""
+"""The lifetime (ms) of a cache that was requested to last an hour."""
 
 
 class CacheAge(Struct, frozen=True):
     """The state of a service's cache after the first `seen` entries.
 
-    `warm_until`: when it goes cold (ms since the epoch; 0: there is nothing in it). `cold`: how many entries there were
-    when a request last had nothing to lose.
+    `warm_until`: when the cache goes cold (ms since the epoch; 0: the cache is empty). `cold`: how many entries there
+    were when a request last missed the cache.
     """
 
     seen: int = 0
@@ -83,12 +83,12 @@ class CacheAge(Struct, frozen=True):
         return 0 < self.warm_until < now
 
     def droppable(self, now: int) -> int:
-        """Return of how many entries a request made `now` may omit superseded outputs."""
+        """Return how many of the first entries a request made `now` may drop superseded outputs from."""
         return self.seen if self.is_cold(now) else self.cold
 
 
 def _find_request_time(entry: Entry) -> int:
-    """Return when the service took the request of a step: about when its answer began."""
+    """Return when the service received the request of a step: about when its answer began."""
     starts = (start for part in entry.parts if (start := _find_start(part)) is not None)
     return max(entry.info.time.created, next(starts, 0))
 
@@ -114,7 +114,7 @@ def find_superseded(entries: Sequence[Entry]) -> dict[str, str]:
     notes: dict[str, str] = {}
     for cwd, part, state in _walk_backwards(entries):
         note = later.supersedes(cwd, part, state)
-        is_large = len(state.output) >= _SMALL or bool(state.attachments)
+        is_large = len(state.output) >= _MIN_OUTPUT_LENGTH or bool(state.attachments)
         if note is not None and (is_large or state.time.compacted is not None):
             notes[part.id] = note
     return notes
@@ -152,7 +152,7 @@ class SupersededOutputs:
 
 
 class _LaterCalls:
-    """What later calls have read, changed and run."""
+    """Collects the files that later calls read and changed, and the calls themselves."""
 
     def __init__(self) -> None:
         self._read: dict[str, list[tuple[int, int]]] = {}
@@ -161,7 +161,7 @@ class _LaterCalls:
         self._moves = 0
 
     def supersedes(self, cwd: str, part: ToolPart, state: ToolStateCompleted) -> str | None:
-        """Return the line that replaces a call's output when a later one superseded it; then record the call too."""
+        """Return the line that replaces the output of a superseded call, None for a current one; record the call."""
         arguments: JSON = state.input
         if part.tool == "read" and (lines := _read_lines_shown(state)) is not None:
             return self._reads(cwd, *lines, counts=UNCHANGED not in state.metadata)
@@ -173,11 +173,11 @@ class _LaterCalls:
             self._changed.add(_make_absolute(cwd, str(arguments.get("filePath"))))
         elif part.tool == "apply_patch":
             patch = str(arguments.get("patchText"))
-            self._changed.update(_make_absolute(cwd, path.strip()) for path in _PATCHED.findall(patch))
+            self._changed.update(_make_absolute(cwd, path.strip()) for path in _PATCHED_FILE.findall(patch))
         return None
 
     def _reads(self, cwd: str, path: str, first: int, last: int, *, counts: bool) -> str | None:
-        name = one_line(path.removeprefix(cwd.rstrip("/") + "/"), _PATH)
+        name = one_line(path.removeprefix(cwd.rstrip("/") + "/"), _MAX_PATH_LENGTH)
         again = self._read.setdefault(path, [])
         is_covered = any(start <= first and last <= end for start, end in again)
         if counts:
@@ -190,9 +190,9 @@ class _LaterCalls:
         command = str(arguments.get("command"))
         if arguments.get("run_in_background"):
             return False
-        if _MOVES.search(command):  # earlier commands may have run in another folder
+        if _CHANGES_FOLDER.search(command):  # earlier commands may have run in another folder
             self._moves += 1
-        is_fixed = _MOVES_FIRST.match(command) or str(arguments.get("workdir") or "").startswith("/")
+        is_fixed = _STARTS_WITH_CD.match(command) or str(arguments.get("workdir") or "").startswith("/")
         folder_state = -1 if is_fixed else self._moves
         return self._is_again(
             (cwd, "bash", command, arguments.get("workdir"), folder_state, bool(arguments.get("unchanged")))

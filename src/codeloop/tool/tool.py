@@ -25,11 +25,11 @@ from codeloop.workspace.workspace import Workspace
 class Traits(Struct, frozen=True):
     """How a call may be treated.
 
-    `concurrent`: may run beside other calls of its step; a call that is not waits for
-    all calls before it, and those after it wait for it, as if they had been made one by one.
+    `concurrent`: may run beside other calls of its step. Any other call waits for all earlier calls of the step, and
+    later calls wait for it.
 
-    `keep`: which end of an over-long output is shown. `permission`: the name that rules know it by; empty: its own.
-    `needs`: the traits that every need of its calls has.
+    `keep`: which end of an over-long output is shown. `permission`: the tool's name in permission rules; empty: its own
+    name. `needs`: traits of all permission needs of its calls.
     """
 
     concurrent: bool = False
@@ -60,10 +60,10 @@ ENDED = "turnEnded"
 
 
 class Subtask(Struct, frozen=True):
-    """Work for a subagent; `session_id` continues an earlier one; `background`: do not wait for it.
+    """A task for a subagent. `session_id`: an earlier subagent's session to continue; `background`: do not wait.
 
-    `model`: the one to use, whatever the agent and the session say. `format`: that of its answer, as of a prompt's.
-    `permission`: rules of its session, after all others.
+    `model`: overrides the models of the agent and of the session. `format`: the format of the answer, as in prompts.
+    `permission`: rules of the subagent's session, which follow all others.
     """
 
     agent: str
@@ -99,7 +99,7 @@ class HasAdvice(Protocol):
 
     @property
     def advice(self) -> str:
-        """What the model should do about it."""
+        """What the model should do about the error."""
         ...
 
 
@@ -109,7 +109,7 @@ def for_model(error: HasAdvice) -> str:
 
 
 class ToolContext(Protocol):
-    """What a running tool may touch. At most nine members, none optional."""
+    """The environment of a running tool. At most nine members, none optional."""
 
     session_id: str
     message_id: str
@@ -123,7 +123,7 @@ class ToolContext(Protocol):
         ...
 
     async def ask(self, *needs: Need) -> bool:
-        """Return when all are allowed, and whether somebody was asked; raise Denied or Rejected else."""
+        """Wait until all needs are permitted; return whether the user was asked. Raises Denied or Rejected."""
         ...
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
@@ -155,12 +155,12 @@ class Tool(Struct, frozen=True):
 
     @property
     def permission(self) -> str:
-        """The name that rules know it by."""
+        """The tool's name in permission rules."""
         return self.traits.permission or self.name
 
     @property
     def needs(self) -> tuple[Trait, ...]:
-        """The traits that every need of its calls has."""
+        """The traits of all permission needs of its calls."""
         return self.traits.needs
 
     @property
@@ -176,9 +176,9 @@ class Tool(Struct, frozen=True):
 
 
 class BuiltinTool(Struct, frozen=True):
-    """A built-in tool by its row: its spec is available; its module is imported at the first call.
+    """The table row of a built-in tool: its spec without its module, which is imported at the first call.
 
-    `target`: where it is, `room.module:name`. `permission`: the name that rules know it by.
+    `target`: the tool itself, `room.module:name`. `permission`: its name in permission rules.
     """
 
     name: str
@@ -190,7 +190,7 @@ class BuiltinTool(Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """The text beside its module."""
+        """The content of `<name>.md` beside the tool's module."""
         *folders, _ = self.target.partition(":")[0].split(".")
         return read_description(_PACKAGE.joinpath(*folders), self.name)
 

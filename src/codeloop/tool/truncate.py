@@ -9,8 +9,8 @@ from codeloop.tool.tool import ToolResult
 from codeloop.workspace.files.scratch import save, shorten_output
 
 _NOTE_LINES = 3
-_CLOSING = (400, 40 * 1024)
-"""Lines and bytes that a tool may add to an output that it has cut itself."""
+_BOUNDED_EXTRA = (400, 40 * 1024)
+"""Lines and bytes beyond the limit that a tool may add to an output that it has bounded itself."""
 
 
 def truncate(
@@ -23,19 +23,19 @@ def truncate(
 ) -> ToolResult:
     """Return the result with an output of at most `lines` lines and `size` bytes, and `metadata.truncated` always set.
 
-    An output that is cut is saved whole (up to a cap) in a new file in `scratch`: the text says where, for the model,
-    and so does `metadata.outputPath`; `metadata.lines` is how many lines there were. `keep`: which end stays.
-    Never fails: the text says when the folder can't be written.
+    The complete output (up to a cap) is saved in a new file in `scratch`; a note in the output and
+    `metadata.outputPath` have its path, `metadata.lines` the number of its lines. `keep`: which end stays.
+    Never fails: if the file can't be written, the note says so.
     """
     raw = result.output.encode("utf-8", "replace")
     if result.is_bounded:
-        lines, size = lines + _CLOSING[0], size + _CLOSING[1]
+        lines, size = lines + _BOUNDED_EXTRA[0], size + _BOUNDED_EXTRA[1]
     if len(raw) <= size and count_lines(result.output) <= lines:
         metadata = {**result.metadata, "truncated": bool(result.metadata.get("truncated"))}
         return replace(result, output=raw.decode(), metadata=metadata)
     text = raw.decode()
     try:
-        path, where = _save_whole(scratch, raw)
+        path, where = _save_complete(scratch, raw)
     except OSError as error:
         path, where = None, f"it could not be saved ({error.strerror})"
     room = 200 + len(where.encode("utf-8", "replace"))
@@ -49,7 +49,8 @@ def truncate(
     return replace(result, output=output, metadata=metadata)
 
 
-def _save_whole(scratch: Path, raw: bytes) -> tuple[Path, str]:
+def _save_complete(scratch: Path, raw: bytes) -> tuple[Path, str]:
+    """Save an output; return the file, and a text for the model about it."""
     path = save(scratch, raw[: TOOL_FILE.value])
     limit_note = f" (its first {TOOL_FILE.value} bytes)" if len(raw) > TOOL_FILE.value else ""
     return path, f"the whole is in {shorten_output(path)}{limit_note}: grep it, or read it with offset and limit"

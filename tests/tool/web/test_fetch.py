@@ -18,7 +18,7 @@ from codeloop.schema.limits import WEB_BYTES
 from codeloop.schema.permission import Need
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch
-from tests.tool.web.test_address import SPELLINGS
+from tests.tool.web.test_url import SPELLINGS
 from tests.tool.web_server import Request, Server, answer, redirect, serving
 
 PUBLIC, OTHER = "93.184.216.34", "151.101.1.69"

@@ -11,7 +11,7 @@ _GZIP = b"\x1f\x8b"
 
 
 class Body(Struct, frozen=True):
-    """What was read. `is_cut`: there was more."""
+    """A response body. `is_cut`: only its beginning was read."""
 
     data: bytes
     is_cut: bool = False
@@ -34,7 +34,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
 
 
 def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
-    """Return a function that decodes the next bytes into at most so many bytes of content."""
+    """Return a function that decodes a chunk. Its second argument is the most bytes that it returns."""
     name = encoding.strip().lower()
     if name in {"", "identity"}:
         return lambda chunk, room: chunk[:room]
@@ -54,7 +54,7 @@ class _Inflater:
         self._has_member = self._is_over = False
 
     def feed(self, chunk: bytes, room: int) -> bytes:
-        """Return at most `room` bytes; what they leave unread is dropped, as the reader stops there."""
+        """Return at most `room` decompressed bytes. Further content of the chunk is dropped: the reader stops there."""
         import zlib
 
         data, out = self._pending + chunk, bytearray()

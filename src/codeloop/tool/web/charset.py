@@ -45,21 +45,22 @@ _READ_AS = {
 _META = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _XML = re.compile(rb"""^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
 _HEADER = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-_LOOKED_AT = 4096
+_DECLARATION_BYTES = 4096
+"""The beginning of a page in which a declared charset is searched."""
 
 
 def decode(data: bytes, content_type: str = "", *, is_cut: bool = False) -> tuple[str, str]:
     """Return the text and the name of its encoding.
 
-    A byte-order mark counts first, then `charset` in the header, then what the document's beginning declares, then
-    UTF-8 if it is that, else Windows-1252. `is_cut`: the last character may be incomplete. Never fails.
+    In this order: a byte-order mark, `charset` in the header, a declaration at the document's beginning, UTF-8 if the
+    bytes are valid UTF-8, Windows-1252. `is_cut`: the last character may be incomplete. Never fails.
     """
     for mark, name in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace"), name
     named = _HEADER.search(content_type)
     label = _codec(named.group(1)) if named else None
-    label = label or _find_declared(data[:_LOOKED_AT])
+    label = label or _find_declared(data[:_DECLARATION_BYTES])
     if label is not None:
         return data.decode(label, "replace"), label
     try:
@@ -69,10 +70,10 @@ def decode(data: bytes, content_type: str = "", *, is_cut: bool = False) -> tupl
 
 
 def _find_declared(head: bytes) -> str | None:
-    found = _XML.search(head) or _META.search(head)
-    if found is None:
+    match = _XML.search(head) or _META.search(head)
+    if match is None:
         return None
-    label = _codec(found.group(1).decode("ascii", "replace"))
+    label = _codec(match.group(1).decode("ascii", "replace"))
     # A declaration that is readable as ASCII can't be UTF-16.
     return "utf-8" if label is not None and label.startswith(("utf-16", "utf-32")) else label
 

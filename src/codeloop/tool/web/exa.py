@@ -38,7 +38,7 @@ class _Result(msgspec.Struct):
 
 
 async def search(service: SearchService, query: str, count: int) -> SearchResults:
-    """Search the web."""
+    """Search the web; at most `count` results."""
     return await _call(service, "web_search_exa", {"query": query, "numResults": count})
 
 
@@ -49,20 +49,20 @@ async def code(service: SearchService, query: str, tokens: int) -> SearchResults
 
 async def _call(service: SearchService, name: str, arguments: JSON) -> SearchResults:
     client = {"name": "codeloop", "version": __version__}
-    hello, session = await _request(
+    initialize_result, session = await _request(
         service, 1, "initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}, {}
     )
-    headers = {"MCP-Protocol-Version": str(hello.get("protocolVersion") or PROTOCOL)}
+    headers = {"MCP-Protocol-Version": str(initialize_result.get("protocolVersion") or PROTOCOL)}
     headers |= {"Mcp-Session-Id": session} if session else {}
     try:
         async with send(service, _post(service, {"method": "notifications/initialized"}, headers)):
             pass
-        given, _ = await _request(service, 2, "tools/call", {"name": name, "arguments": arguments}, headers)
+        answer, _ = await _request(service, 2, "tools/call", {"name": name, "arguments": arguments}, headers)
     finally:
         if session:
             await _end_session(service, headers)
     try:
-        result = msgspec.convert(given, _Result)
+        result = msgspec.convert(answer, _Result)
     except msgspec.ValidationError as error:
         raise ToolFailure(f"{service.name} sent a response of an unknown form: {error}.") from None
     text = "\n\n".join(part.text for part in result.content if part.type == "text").strip()
@@ -81,12 +81,12 @@ async def _end_session(service: SearchService, headers: dict[str, str]) -> None:
 
 
 async def _request(
-    service: SearchService, number: int, method: str, params: JSON, headers: dict[str, str]
+    service: SearchService, request_id: int, method: str, params: JSON, headers: dict[str, str]
 ) -> tuple[JSON, str]:
     """Send a request; return its result and the session that the server opened (empty: none). Raises ToolFailure."""
-    call = _post(service, {"id": number, "method": method, "params": params}, headers)
+    call = _post(service, {"id": request_id, "method": method, "params": params}, headers)
     async with send(service, call) as response:
-        message = await _answer(service, response, number)
+        message = await _find_answer(service, response, request_id)
         session = response.headers.get("mcp-session-id", "")
     if message.error is not None:
         why = mask_key(service, message.error.message)[:500]
@@ -103,8 +103,8 @@ def _key(service: SearchService) -> dict[str, str]:
     return {"x-api-key": service.key} if service.key else {}
 
 
-async def _answer(service: SearchService, response: SearchResponse, number: int) -> _Message:
-    """Return the message that answers request `number`; earlier ones are skipped."""
+async def _find_answer(service: SearchService, response: SearchResponse, request_id: int) -> _Message:
+    """Return the message that answers a request; other messages are skipped. Raises ToolFailure."""
     try:
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             return msgspec.json.decode(await response.whole(), type=_Message)
@@ -115,7 +115,7 @@ async def _answer(service: SearchService, response: SearchResponse, number: int)
                 raise EventTooLong
             for data in parser.feed(chunk):
                 message = msgspec.json.decode(data, type=_Message) if data.strip() else _Message()
-                if message.id == number and (message.result is not None or message.error is not None):
+                if message.id == request_id and (message.result is not None or message.error is not None):
                     return message
     except msgspec.DecodeError:
         raise ToolFailure(f"{service.name} sent a response that is not JSON-RPC.") from None

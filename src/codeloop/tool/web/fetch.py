@@ -22,21 +22,22 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.permission_records import ADDRESS
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.address import WebUrl, parse, resolve_redirect
 from codeloop.tool.web.body import ENCODINGS, read_body
+from codeloop.tool.web.url import WebUrl, parse, resolve_redirect
 
 if TYPE_CHECKING:
     from httpx2 import AsyncHTTPTransport, Response
 
 Ask = Callable[..., Awaitable[object]]
-"""Asks one question for all the needs that it is given."""
+"""Asks for permission for all its arguments (Needs) in one question."""
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Dial = Callable[[str, int], tuple[str, int]]
 
 USER_AGENT = f"Mozilla/5.0 (compatible; codeloop/{__version__})"
 AGREED = "agreed"
-"""Metadata key of a question about a private address: the page itself is already permitted."""
+"""Metadata key of a question about a private address: set when the page itself is already permitted."""
 _UPGRADE_ADDRESSES = 2
+"""How many of a host's addresses are tried for HTTPS before plain HTTP is used."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -55,18 +56,21 @@ class Network(Struct, frozen=True):
 
 
 class FetchRequest(Struct, frozen=True):
-    """What to get. `seconds`: in all, without the time that questions take; `given`: the input, for questions."""
+    """A GET to make. `seconds`: the time limit, without the time that the user takes to answer.
+
+    `arguments`: the arguments of the tool call, which a permission question shows.
+    """
 
     url: str
     accept: str
     seconds: float
-    given: JSON
+    arguments: JSON
 
 
 class FetchResponse(Struct, frozen=True):
     """A response. `headers` have lower-case names; `notes`: remarks on the redirects.
 
-    `left`: seconds that are left of those that were wanted.
+    `seconds_left`: how many of the request's `seconds` were not used.
     """
 
     url: str
@@ -76,7 +80,7 @@ class FetchResponse(Struct, frozen=True):
     data: bytes
     is_cut: bool
     notes: tuple[str, ...] = ()
-    left: float = 0.0
+    seconds_left: float = 0.0
 
 
 async def fetch(request: FetchRequest, ask: Ask, network: Network) -> FetchResponse:
@@ -97,36 +101,37 @@ class _Unreachable(ToolFailure):
 
 @dataclass
 class _Budget:
-    """Seconds that are left for the network."""
+    """The time for the network (seconds): what remains of a total."""
 
-    left: float
-    whole: float
+    remaining: float
+    total: float
 
     @asynccontextmanager
     async def spend(self) -> AsyncGenerator[None]:
-        """Limit the block by the time left, and subtract its duration. Raises ToolFailure when nothing is left."""
+        """Limit the block by the remaining time, and subtract its duration. Raises ToolFailure when time runs out."""
         began = time.monotonic()
         try:
-            async with asyncio.timeout(max(0.0, self.left)):
+            async with asyncio.timeout(max(0.0, self.remaining)):
                 yield
         except TimeoutError:
             raise ToolFailure(
-                f"No complete response came within {self.whole:g} s.",
+                f"No complete response came within {self.total:g} s.",
                 advice="Try again with a longer timeout, or fetch something smaller.",
             ) from None
         finally:
-            self.left -= time.monotonic() - began
+            self.remaining -= time.monotonic() - began
 
 
 class _Fetch:
     """One fetch: from a URL through redirects to the response."""
 
     def __init__(self, request: FetchRequest, ask: Ask, network: Network) -> None:
-        self._wanted, self._ask, self._network = request, ask, network
+        self._request, self._ask, self._network = request, ask, network
         self._budget = _Budget(request.seconds, request.seconds)
         self._admitted: set[tuple[str, str]] = set()
-        """Hosts with their permitted addresses: a later lookup may return others."""
+        """Pairs of an endpoint and a concern about it that the user has accepted. A later lookup may return others."""
         self._plain: set[str] = set()
+        """Hosts that are requested over plain HTTP: HTTPS failed, or an HTTPS page redirected to it."""
         self._notes: list[str] = []
         self._transports: list[AsyncHTTPTransport] = []
 
@@ -136,104 +141,104 @@ class _Fetch:
             await self._transports.pop().aclose()
 
     async def run(self) -> FetchResponse:
-        address = parse(self._wanted.url)
-        await self._ask_url(address, self._wanted.url.strip())
+        url = parse(self._request.url)
+        await self._ask_url(url, self._request.url.strip())
         for _ in range(WEB_HOPS.value + 1):
-            address, response = await self._open(address)
+            url, response = await self._open(url)
             location = response.headers.get("location")
             if response.status_code not in REDIRECTS or not location:
-                return await self._receive(address, response)
+                return await self._receive(url, response)
             await response.aclose()
-            following = resolve_redirect(address, location)
-            if address.scheme == "https" and following.scheme == "http":
+            following = resolve_redirect(url, location)
+            if url.scheme == "https" and following.scheme == "http":
                 self._plain.add(following.host)
-                self._notes.append(f"{address.url} redirected from HTTPS to plain HTTP: {following.url}")
-            address = following
-            await self._ask_url(address, address.url)
-        raise ToolFailure(f"{self._wanted.url} redirects more than {WEB_HOPS.value} times.")
+                self._notes.append(f"{url.url} redirected from HTTPS to plain HTTP: {following.url}")
+            url = following
+            await self._ask_url(url, url.url)
+        raise ToolFailure(f"{self._request.url} redirects more than {WEB_HOPS.value} times.")
 
-    async def _ask_url(self, address: WebUrl, text: str) -> None:
-        """Ask for a URL as it was given and, where that differs, as it will be requested. Raises ToolFailure."""
-        if is_offline(self._network.environment) and not is_reachable_offline(address.host):
-            raise ToolFailure(f"{address.host} can't be reached: {HINT}.", advice="Work with what is on this machine.")
-        usual = address.url if address.target != "/" or text.endswith("/") else address.url.removesuffix("/")
+    async def _ask_url(self, url: WebUrl, text: str) -> None:
+        """Ask for permission to get a URL: in the spelling `text` and, if it differs, in the one that is requested."""
+        if is_offline(self._network.environment) and not is_reachable_offline(url.host):
+            raise ToolFailure(f"{url.host} can't be reached: {HINT}.", advice="Work with what is on this machine.")
+        usual = url.url if url.target != "/" or text.endswith("/") else url.url.removesuffix("/")
         patterns = dict.fromkeys((text.partition("#")[0], usual))
-        if _may_be_secured(address):
+        if _may_be_secured(url):
             patterns["https" + usual.removeprefix("http")] = None
-        arguments = self._wanted.given if text == self._wanted.url.strip() else {**self._wanted.given, "redirect": text}
+        arguments = (
+            self._request.arguments
+            if text == self._request.url.strip()
+            else {**self._request.arguments, "redirect": text}
+        )
         need = Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=arguments)
-        if not self._is_looked_up_here(address):  # looking it up would reveal it to others
+        if not self._is_looked_up_here(url):  # looking it up would reveal it to others
             await self._ask(need)
             return
         try:
-            _, concerns = await self._look_up(address)
+            _, concerns = await self._look_up(url)
         except ToolFailure:  # a forbidden page is refused, whether it exists or not
             await self._ask(need)
             raise
-        private = self._private_needs(address, concerns)
+        private = self._private_needs(url, concerns)
         await self._ask(*private, need)
-        self._admit(address, concerns)
+        self._admit(url, concerns)
 
-    def _is_looked_up_here(self, address: WebUrl) -> bool:
+    def _is_looked_up_here(self, url: WebUrl) -> bool:
         """Return whether a host is resolved on this machine, without a name server."""
-        return (
-            address.literal or is_reachable_offline(address.host) or has_own_address(address.host, self._network.hosts)
-        )
+        return url.is_literal or is_reachable_offline(url.host) or has_own_address(url.host, self._network.hosts)
 
-    async def _open(self, address: WebUrl) -> tuple[WebUrl, "Response"]:
-        """Return the response's head and its URL: HTTPS is tried first for public hosts."""
-        addresses, is_public = await self._addresses(address)
+    async def _open(self, url: WebUrl) -> tuple[WebUrl, "Response"]:
+        """Return the URL that was requested and the response's head. HTTPS is tried first for public hosts."""
+        addresses, is_public = await self._addresses(url)
         async with self._budget.spend():
-            if is_public and _may_be_secured(address) and address.host not in self._plain:
+            if is_public and _may_be_secured(url) and url.host not in self._plain:
                 try:
                     first = addresses[:_UPGRADE_ADDRESSES]
-                    return address.to_https(), await self._connect(address.to_https(), first, WEB_UPGRADE.seconds)
+                    return url.to_https(), await self._connect(url.to_https(), first, WEB_UPGRADE.seconds)
                 except _Unreachable:
-                    self._plain.add(address.host)
-            return address, await self._connect(address, addresses, WEB_CONNECT.seconds)
+                    self._plain.add(url.host)
+            return url, await self._connect(url, addresses, WEB_CONNECT.seconds)
 
-    async def _addresses(self, address: WebUrl) -> tuple[Sequence[str], bool]:
-        """Resolve a host and ask for permission if any address is not public; also return whether all are public."""
-        addresses, concerns = await self._look_up(address)
-        for need in self._private_needs(address, concerns):
+    async def _addresses(self, url: WebUrl) -> tuple[Sequence[str], bool]:
+        """Resolve a host, and ask for permission if an address is not public. Also return whether all are public."""
+        addresses, concerns = await self._look_up(url)
+        for need in self._private_needs(url, concerns):
             await self._ask(replace(need, metadata={**need.metadata, AGREED: True}))
-        self._admit(address, concerns)
+        self._admit(url, concerns)
         return addresses[: WEB_ADDRESSES.value], not concerns
 
-    async def _look_up(self, place: WebUrl) -> tuple[Sequence[str], list[str]]:
-        """Return the addresses of a host, and why they may not be public."""
-        proxy = place.proxy(self._network.environment)
-        addresses: Sequence[str] = (place.host,)
-        if not place.literal:
+    async def _look_up(self, url: WebUrl) -> tuple[Sequence[str], list[str]]:
+        """Return the addresses of a host, and a text for each that may not be public."""
+        proxy = url.proxy(self._network.environment)
+        addresses: Sequence[str] = (url.host,)
+        if not url.is_literal:
             try:
                 async with self._budget.spend():
-                    addresses = await self._network.resolve(place.host, place.port)
+                    addresses = await self._network.resolve(url.host, url.port)
             except (OSError, UnicodeError) as error:
                 addresses = ()
                 if proxy is None:
                     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                    raise ToolFailure(
-                        f"{place.host} can't be resolved: {why}.", advice="Check the host name."
-                    ) from None
+                    raise ToolFailure(f"{url.host} can't be resolved: {why}.", advice="Check the host name.") from None
         concerns = [f"{address} ({why})" for address in addresses if (why := why_not_public(address)) is not None]
-        if place.odd and not concerns:
-            concerns = [f"{place.host} (an unusual spelling of an address)"]
+        if url.is_disguised and not concerns:
+            concerns = [f"{url.host} (an unusual spelling of an address)"]
         if not addresses:
             if proxy is None:
-                raise ToolFailure(f"{place.host} has no address.")
+                raise ToolFailure(f"{url.host} has no address.")
             concerns = ["unknown (only the proxy can look the name up)"]
         return addresses, concerns
 
-    def _private_needs(self, address: WebUrl, concerns: Sequence[str]) -> list[Need]:
-        """Return the need for a host that may not be public, unless this call was allowed these addresses already."""
-        if all((address.endpoint, each) in self._admitted for each in concerns):
+    def _private_needs(self, url: WebUrl, concerns: Sequence[str]) -> list[Need]:
+        """Return the need for a host that may not be public; [] when this call may already use its addresses."""
+        if all((url.endpoint, each) in self._admitted for each in concerns):
             return []
-        target = (address.endpoint,)
-        metadata: JSON = {"url": address.url, ADDRESS: ", ".join(sorted(concerns))}
+        target = (url.endpoint,)
+        metadata: JSON = {"url": url.url, ADDRESS: ", ".join(sorted(concerns))}
         return [Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata)]
 
-    def _admit(self, address: WebUrl, concerns: Sequence[str]) -> None:
-        self._admitted |= {(address.endpoint, each) for each in concerns}
+    def _admit(self, url: WebUrl, concerns: Sequence[str]) -> None:
+        self._admitted |= {(url.endpoint, each) for each in concerns}
 
     async def _connect(self, url: WebUrl, addresses: Sequence[str], seconds: float) -> "Response":
         """Send the request to the first address that can be reached, or through the proxy, by name."""
@@ -257,7 +262,7 @@ class _Fetch:
         headers = {
             "Host": target.authority,
             "User-Agent": USER_AGENT,
-            "Accept": self._wanted.accept,
+            "Accept": self._request.accept,
             "Accept-Language": "en-US,en;q=0.9,*;q=0.5",
             "Accept-Encoding": ", ".join(ENCODINGS[::2]),
             "Connection": "close",
@@ -281,7 +286,7 @@ class _Fetch:
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
             raise ToolFailure(f"{target.url} sent no valid response: {_describe_error(error)}.") from None
 
-    async def _receive(self, address: WebUrl, response: "Response") -> FetchResponse:
+    async def _receive(self, url: WebUrl, response: "Response") -> FetchResponse:
         import httpx2
 
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -290,25 +295,25 @@ class _Fetch:
                 body = await read_body(response.aiter_raw(), headers.get("content-encoding", ""), WEB_BYTES.value)
         except httpx2.HTTPError as error:
             raise ToolFailure(
-                f"The response of {address.url} was cut off: {_describe_error(error)}.", advice="Try again."
+                f"The response of {url.url} was cut off: {_describe_error(error)}.", advice="Try again."
             ) from None
         finally:
             await response.aclose()
         return FetchResponse(
-            url=address.url,
+            url=url.url,
             status=response.status_code,
             reason=response.reason_phrase,
             headers=headers,
             data=body.data,
             is_cut=body.is_cut,
             notes=tuple(self._notes),
-            left=self._budget.left,
+            seconds_left=self._budget.remaining,
         )
 
 
-def _may_be_secured(address: WebUrl) -> bool:
-    """Return whether HTTPS is worth a try: not for ports that were named, addresses and this machine."""
-    return address.scheme == "http" and not (address.names_port or address.literal or is_local_name(address.host))
+def _may_be_secured(url: WebUrl) -> bool:
+    """Return whether HTTPS is tried for an HTTP URL: not with an explicit port, an IP address or a local host."""
+    return url.scheme == "http" and not (url.names_port or url.is_literal or is_local_name(url.host))
 
 
 def _describe_error(error: Exception) -> str:

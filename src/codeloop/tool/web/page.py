@@ -24,11 +24,12 @@ ecmascript graphql javascript json ndjson rtf sql toml typescript x-httpd-php x-
 x-tex x-toml x-typescript x-www-form-urlencoded x-yaml xml xml-dtd yaml
 """
 TEXTUAL = frozenset(f"application/{name}" for name in _APPLICATIONS.split())
-UNNAMED = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+UNSPECIFIC = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
 DROPPED = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
 _PROGRAM = Path(__file__).with_name("page_program.py")
-_SNIFFED = 1024
-_LONGEST = 16 * 1024 * 1024  # bytes of a converted page
+_SNIFF_BYTES = 1024
+"""The beginning of a body that decides its type."""
+_MAX_PAGE_BYTES = 16 * 1024 * 1024  # of a converted page
 _CONTROLS = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -48,7 +49,7 @@ class PageSource(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """`text` is for the model. `image`: a picture that is to be attached. `note`: what is left out."""
+    """A converted page. `text`: for the model; `image`: a picture to attach; `note`: which parts are omitted."""
 
     text: str
     kind: str
@@ -59,8 +60,8 @@ class Page(Struct, frozen=True):
 async def convert(
     source: PageSource, form: Format, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds
 ) -> Page:
-    """Convert a body to the wanted form, within `seconds`. Raises ToolFailure for what can't be shown."""
-    kind = media_type(source.data[:_SNIFFED])
+    """Convert a body to `form` within `seconds`. Raises ToolFailure for a body that can't be shown."""
+    kind = media_type(source.data[:_SNIFF_BYTES])
     if kind is not None:
         return await _document(source, kind, environment, seconds)
     if not is_text(source):
@@ -81,8 +82,8 @@ def is_html(source: PageSource) -> bool:
     """Return whether a text is HTML: by its type, or by its beginning where the type says nothing."""
     if source.mime in HTML:
         return True
-    head = source.data[:_SNIFFED].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    return source.mime in UNNAMED and head.startswith((b"<!doctype html", b"<html"))
+    head = source.data[:_SNIFF_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    return source.mime in UNSPECIFIC and head.startswith((b"<!doctype html", b"<html"))
 
 
 def is_text(source: PageSource) -> bool:
@@ -92,15 +93,15 @@ def is_text(source: PageSource) -> bool:
     if stated and ("utf-16" in source.content_type.lower() or "utf-32" in source.content_type.lower()):
         return True
     if source.data.startswith(_WIDE_MARKS) and len(source.data) % 2 == 0:
-        return stated or mime in UNNAMED
-    head = source.data[: 64 * _SNIFFED]
+        return stated or mime in UNSPECIFIC
+    head = source.data[: 64 * _SNIFF_BYTES]
     strange = len(head) - len(head.translate(None, _CONTROLS))
     return strange == 0 or (stated and b"\0" not in head and strange * 50 < len(head))
 
 
 async def plain_text(source: PageSource, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds) -> str:
     """Return the text of an error page on one line, "" when it has none. Never fails."""
-    if not source.data or media_type(source.data[:_SNIFFED]) or not is_text(source):
+    if not source.data or media_type(source.data[:_SNIFF_BYTES]) or not is_text(source):
         return ""
     text, _ = decode(source.data, source.content_type, is_cut=True)
     if is_html(source):
@@ -142,7 +143,7 @@ async def _from_html(
     limits = (PAGE_TIME.value // 1000, PAGE_MEMORY.value)
     data = f"{url}\n{html}".encode("utf-8", "replace")
     most = min(seconds, PAGE_TIME.seconds)
-    done = await run_bounded(_PROGRAM, (kind, *limits, *DROPPED), data, environment, most, _LONGEST)
+    done = await run_bounded(_PROGRAM, (kind, *limits, *DROPPED), data, environment, most, _MAX_PAGE_BYTES)
     if not done.lines:
         why = f"that takes more than {most:g} s" if done.is_late else "that takes too much memory, or it is too long"
         raise ToolFailure(f"The page can't be converted: {why}.", advice="Fetch it with the format html.")

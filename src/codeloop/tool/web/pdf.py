@@ -12,7 +12,7 @@ from codeloop.tool.tool import ToolFailure
 from codeloop.workspace.process.bounded_program import run_bounded
 
 _PROGRAM = Path(__file__).with_name("pdf_program.py")
-_LINE = 4 * PDF_TEXT.value * 6
+_MAX_OUTPUT_BYTES = 4 * PDF_TEXT.value * 6
 
 
 class _ProgramOutput(msgspec.Struct):
@@ -22,7 +22,7 @@ class _ProgramOutput(msgspec.Struct):
 
 
 class Pdf(Struct, frozen=True):
-    """`text` of the pages that were read; `note`: why others were not, empty when all were."""
+    """The `text` of a PDF; `pages`: how many it has; `note`: how many were read, empty when all were."""
 
     text: str
     pages: int
@@ -32,7 +32,7 @@ class Pdf(Struct, frozen=True):
 async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
     """Return the text of a PDF. Raises ToolFailure when it is encrypted, broken or only images."""
     limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
-    done = await run_bounded(_PROGRAM, limits, data, environment, seconds, _LINE)
+    done = await run_bounded(_PROGRAM, limits, data, environment, seconds, _MAX_OUTPUT_BYTES)
     lines = list[_ProgramOutput]()
     with suppress(msgspec.DecodeError):  # a half-written line ends the reading
         for line in done.lines:

@@ -24,8 +24,8 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.address import WebUrl, parse
 from codeloop.tool.web.body import ENCODINGS, read_body
+from codeloop.tool.web.url import WebUrl, parse
 
 T = TypeVar("T")
 HINTS = {
@@ -37,7 +37,7 @@ HINTS = {
 
 
 class Hit(Struct, frozen=True):
-    """One result."""
+    """One search result. `date`: as the service writes it, empty when unknown."""
 
     url: str
     title: str = ""
@@ -46,7 +46,7 @@ class Hit(Struct, frozen=True):
 
 
 class SearchResults(Struct, frozen=True):
-    """The results as text for the model, and how many there are."""
+    """Search results: `text` for the model, `count` of results."""
 
     text: str
     count: int
@@ -57,7 +57,7 @@ class SearchService:
     """A configured search service: `provider` is its id, `name` what people call it.
 
     `key` belongs to the origin of `base_url`; empty: none is sent. `code`: None where a service can't search code.
-    `fault`: why it can't be used, empty when it can.
+    `fault`: why the service can't be used, for the user; empty when it can.
     """
 
     provider: str

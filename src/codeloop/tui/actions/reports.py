@@ -25,7 +25,7 @@ from codeloop.tui.render.cells import wrap
 from codeloop.tui.ui import Ui
 
 RULES = "Rules: the first that matches, from above, decides"
-LIMITS = "Every call must pass these as well"
+ADDITIONAL_RULES = "Every call must pass these as well"
 
 
 async def show_context(ui: Ui, _words: str) -> None:
@@ -60,15 +60,15 @@ async def show_permissions(ui: Ui, _words: str) -> None:
                 f"rule {at}",
                 f"{rule.action:5} {rule.permission} {rule.pattern}",
                 rule.origin,
-                group=LIMITS if rule.list else RULES,
+                group=ADDITIONAL_RULES if rule.list else RULES,
             )
             for at, rule in reversed([*enumerate(report.rules)])
         ]
-        lately = [
+        decisions = [
             Pick(f"decision {at}", decision_text(each), group="Latest decisions")
             for at, each in reversed([*enumerate(report.decisions)])
         ]
-        return [*always, *none, *lately, *sorted(rules, key=lambda pick: pick.group == LIMITS)]
+        return [*always, *none, *decisions, *sorted(rules, key=lambda pick: pick.group == ADDITIONAL_RULES)]
 
     async def revoke(value: str | None) -> bool:
         if value is None or value == "none" or value.startswith(("rule ", "decision ")):
@@ -86,7 +86,7 @@ async def show_permissions(ui: Ui, _words: str) -> None:
 
 
 async def _show_lines(ui: Ui, title: str, lines: Callable[[int], Sequence[str]]) -> None:
-    """Show the lines for a width over the whole screen."""
+    """Show a text on the whole screen. `lines` returns its lines for a width in cells."""
 
     def rows(width: int) -> list[Row]:
         style = ui.appearance.styles.of("text")

@@ -11,8 +11,8 @@ from codeloop.tui.themes.styles import Styles
 
 Token = tuple[Any, str]
 """A pygments token type (a tuple of names), and the text."""
-LONGEST = 500
-"""The most characters of a line that are coloured; longer ones are generated."""
+MAX_LINE_LENGTH = 500
+"""Characters. Longer lines are not coloured: they are generated code, and lexing them takes long."""
 _EXTENSIONS = {
     "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "cjs": "javascript", "jsx": "jsx",
     "ts": "typescript", "mts": "typescript", "tsx": "tsx", "json": "json", "jsonc": "json", "sh": "bash",
@@ -26,7 +26,7 @@ _EXTENSIONS = {
 _NAMES = {"makefile": "make", "dockerfile": "docker", "cmakelists.txt": "cmake"}
 _ALIASES = {"jsonc": "json", "json5": "json", "shell": "bash", "zsh": "bash", "vue": "html", "svelte": "html"}
 _DEEPEST = 50
-"""The deepest stack of a lexer; deeper nesting is not real code."""
+"""The size limit of a lexer's stack of states; real code does not nest deeper."""
 _PLAIN = frozenset({"", "text", "txt", "plain", "plaintext", "output", "log", "none"})
 _BLOCK_COMMENTS = frozenset({
     "c", "cpp", "javascript", "typescript", "jsx", "tsx", "rust", "go", "java", "kotlin", "php", "csharp", "swift",
@@ -61,7 +61,7 @@ _COLOURS = (
 
 
 def language_of(path: str) -> str:
-    """Return the language of a file by its name; empty when it is none."""
+    """Return the language of a file by its name; "": unknown, or plain text."""
     name = path.rpartition("/")[2].lower()
     return _NAMES.get(name) or _EXTENSIONS.get(name.rpartition(".")[2], "") if "." in name else _NAMES.get(name, "")
 
@@ -80,7 +80,7 @@ class CodeHighlighter:
 
     def highlight(self, text: str) -> list[Segment]:
         """Return the next line in colours."""
-        if not text or self._name in _PLAIN or len(text) > LONGEST or text.isspace():
+        if not text or self._name in _PLAIN or len(text) > MAX_LINE_LENGTH or text.isspace():
             return [Segment(text, self._base)] if text else []
         return _merge((self._find_style(kind), value) for kind, value in self._split_tokens(text))
 
@@ -96,7 +96,7 @@ class CodeHighlighter:
         return self._styles.of(colour, "", self._background) if colour else self._base
 
     def _split_tokens(self, text: str) -> Iterator[Token]:
-        """Yield the tokens of a line. Multi-line comments are handled here: most lexers need them whole."""
+        """Yield the tokens of a line. Multi-line comments are handled here: most lexers only match complete ones."""
         if self._in_comment:
             end = text.find("*/")
             self._in_comment = end == -1
@@ -140,7 +140,7 @@ def _has_block_comments(name: str) -> bool:
 
 @cache
 def _find_rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
-    """Return a lexer's rules by state, if its state stack is all that it carries between lines."""
+    """Return a lexer's rules by state; None for a lexer with more state between lines than its stack."""
     from pygments.lexer import ExtendedRegexLexer, RegexLexer
 
     lexer = _find_lexer(name)
@@ -192,7 +192,7 @@ def _run_rules(
 
 
 def _enter_state(stack: list[str], then: Any) -> None:
-    """Change the states as a rule says: a number goes back so many, `#push` repeats the last."""
+    """Apply a rule's transition to the stack of states: -n pops n, `#pop` pops one, `#push` repeats the top one."""
     if isinstance(then, int):
         del stack[max(len(stack) + then, 1) :]
         return
@@ -204,7 +204,7 @@ def _enter_state(stack: list[str], then: Any) -> None:
 
 
 def _merge(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
-    """Return tokens as segments, joining equal styles; spaces join what precedes them."""
+    """Return tokens as segments. Tokens of equal style are joined; blank tokens are joined to the token before them."""
     segments: list[Segment] = []
     text, last = "", None
     for style, token in tokens:

@@ -141,7 +141,7 @@ class AnthropicBody:
             case ToolModelMessage(content=content):
                 blocks = [_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
-                blocks = [_assistant(piece, own=origin == self._info.ref) for piece in content]
+                blocks = [_assistant(piece, is_same_model=origin == self._info.ref) for piece in content]
                 if all(block is None or "thinking" in block for block in blocks):
                     return []
         return [to_json(block) for block in blocks if block is not None]
@@ -158,7 +158,7 @@ class AnthropicBody:
         return {"type": "image", "source": source}
 
 
-def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> JSON | None:
+def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
     match piece:
         case TextPiece():
             return _text(piece.text)
@@ -166,7 +166,7 @@ def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> J
             arguments = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
             return {"type": "tool_use", "id": call_id(piece.id), "name": tool_name(piece.name), "input": arguments}
         case ReasoningPiece():
-            return _format_thinking(piece) if own else None
+            return _format_thinking(piece) if is_same_model else None
 
 
 def _format_thinking(piece: ReasoningPiece) -> JSON | None:

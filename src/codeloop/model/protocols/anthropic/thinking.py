@@ -11,7 +11,7 @@ REFUSAL = re.compile(
     r"|expected [`'\"]?(?:thinking|redacted_thinking)|thinking.{0,80}must (?:match|remain|be passed back)",
     re.IGNORECASE | re.DOTALL,
 )
-"""The service's error for a thinking block that differs from what it sent."""
+"""Matches the error messages for thinking blocks that are modified, missing or wrongly signed."""
 
 
 def is_refused(error: MessageError | None) -> bool:
@@ -35,9 +35,11 @@ def without_thinking(request: ModelRequest, count: int) -> ModelRequest:
 
 
 def can_think(request: ModelRequest, ref: str) -> bool:
-    """Return whether the service takes a thinking budget. It does not if the calls it gets results of had no thinking.
+    """Return whether a request may have a thinking budget.
 
-    That is so for calls of another model, and for those whose thinking was dropped.
+    A request that ends with tool results may have one only if the answer that made the calls has thinking blocks of
+    this model (`ref`): the service rejects it otherwise. Answers of other models, and answers whose thinking was
+    dropped, have none.
     """
     if not request.messages or not isinstance(request.messages[-1], ToolModelMessage):
         return True

@@ -97,10 +97,10 @@ class BedrockBody:
             inference["topP"] = request.top_p
         if inference:
             head["inferenceConfig"] = inference
-        own = {name: value for name, value in options.items() if name not in TOP_OBJECTS and value is not None}
+        other_fields = {name: value for name, value in options.items() if name not in TOP_OBJECTS and value is not None}
         head.update({name: value for name, value in options.items() if name in TOP_OBJECTS})
-        if own:
-            head["additionalModelRequestFields"] = {**head.get("additionalModelRequestFields", {}), **own}
+        if other_fields:
+            head["additionalModelRequestFields"] = {**head.get("additionalModelRequestFields", {}), **other_fields}
         return with_body(head, request)
 
     def _tool(self, spec: ToolSpec) -> JSON:
@@ -121,7 +121,7 @@ class BedrockBody:
             case ToolModelMessage(content=content):
                 return [_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
-                blocks = [_assistant(piece, own=origin == self._info.ref) for piece in content]
+                blocks = [_assistant(piece, is_same_model=origin == self._info.ref) for piece in content]
                 if all(block is None or "reasoningContent" in block for block in blocks):
                     return []
                 return blocks
@@ -146,7 +146,7 @@ def document_name(name: str, number: int) -> str:
     return f"{' '.join(plain.split())[:150] or 'document'} {number}"
 
 
-def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> JSON | None:
+def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
     match piece:
         case TextPiece():
             return _text(piece.text)
@@ -155,9 +155,9 @@ def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> J
             return {"toolUse": {"toolUseId": call_id(piece.id)[:64], "name": tool_name(piece.name), "input": arguments}}
         case ReasoningPiece(text=text, metadata=metadata):
             match metadata.get(METADATA):
-                case {"redacted": str(data)} if own:
+                case {"redacted": str(data)} if is_same_model:
                     return {"reasoningContent": {"redactedContent": data}}
-                case {"signature": str(signature)} if own:
+                case {"signature": str(signature)} if is_same_model:
                     return {"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}
                 case _:
                     return None

@@ -138,7 +138,7 @@ class OpenAIBody:
             return None
         answer: JSON = {"role": "assistant", "content": text or None}
         thoughts = [piece for piece in message.content if isinstance(piece, ReasoningPiece)]
-        answer.update(self._reasoning(thoughts, own=message.origin == self._info.ref))
+        answer.update(self._reasoning(thoughts, is_same_model=message.origin == self._info.ref))
         if calls:
             answer["tool_calls"] = [
                 {
@@ -150,10 +150,10 @@ class OpenAIBody:
             ]
         return answer
 
-    def _reasoning(self, thoughts: list[ReasoningPiece], *, own: bool) -> JSON:
+    def _reasoning(self, thoughts: list[ReasoningPiece], *, is_same_model: bool) -> JSON:
         """Return thinking in the field that the model expects; signed details only go to the model that made them."""
         field = self._info.reasoning_field or self._quirks.reasoning_field
-        details = [item for piece in thoughts for item in _details(piece)] if own else []
+        details = [item for piece in thoughts for item in _details(piece)] if is_same_model else []
         data: JSON = {"reasoning_details": details} if details else {}
         if field and field != "reasoning_details":
             data[field] = "\n".join(piece.text for piece in thoughts if piece.text)

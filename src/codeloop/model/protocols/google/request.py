@@ -106,7 +106,7 @@ class GoogleBody:
 
     def _assistant(self, message: AssistantModelMessage) -> list[JSON]:
         """Return the parts of an answer: each signature goes back with the part that it came with."""
-        own = message.origin == self._info.ref
+        is_same_model = message.origin == self._info.ref
         parts: list[JSON] = []
         signatures: dict[str, str] = {}
         is_first = True
@@ -115,7 +115,7 @@ class GoogleBody:
                 case TextPiece(text=text):
                     if text.strip():
                         parts.append({"text": text})
-                case ReasoningPiece() if own:
+                case ReasoningPiece() if is_same_model:
                     _add_signature(piece, parts, signatures)
                 case ReasoningPiece():
                     pass

@@ -79,8 +79,8 @@ class InteractionBody:
             case ToolModelMessage(content=content):
                 steps = [_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
-                own = origin == self._info.ref
-                items = (_assistant(piece, own=own) for piece in content)
+                is_same_model = origin == self._info.ref
+                items = (_assistant(piece, is_same_model=is_same_model) for piece in content)
                 steps = [step for step in items if step is not None]
         return b",".join(map(to_json, steps))
 
@@ -94,7 +94,7 @@ class InteractionBody:
         return {"type": kind, "data": piece.data, "mime_type": piece.mime}
 
 
-def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> JSON | None:
+def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
     match piece:
         case TextPiece(text=text):
             return {"type": "model_output", "content": [{"type": "text", "text": text}]} if text.strip() else None
@@ -103,7 +103,7 @@ def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> J
             return {"type": "function_call", "id": piece.id, "name": tool_name(piece.name), "arguments": arguments}
         case ReasoningPiece(text=text, metadata=metadata):
             match metadata.get(METADATA):
-                case {"signature": str(signature)} if own:
+                case {"signature": str(signature)} if is_same_model:
                     summary: JSON = {"summary": [{"type": "text", "text": text}]} if text else {}
                     return {"type": "thought", "signature": signature, **summary}
                 case _:

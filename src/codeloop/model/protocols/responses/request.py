@@ -29,8 +29,8 @@ from codeloop.schema.wire import JSON
 
 METADATA = "responses"
 """The key of a piece's metadata: {"id": text, "encrypted_content": text} of thinking, {"phase": text} of text."""
-CALL_ID = 64
-"""Characters that the service takes of a call's id."""
+MAX_CALL_ID_LENGTH = 64
+"""The characters that the service accepts in a call's id."""
 NESTED_OPTIONS = {
     "reasoning_effort": ("reasoning", "effort"),
     "reasoningSummary": ("reasoning", "summary"),
@@ -45,7 +45,7 @@ SUMMARY, INCLUDE, THINKING, PHASE = "summary", "include", "thinking", "phase"
 class ResponsesBody:
     """Writes the bodies of requests to one model.
 
-    `omissions`: what the service has refused, so that no further request holds it.
+    `omissions`: the features that the service has rejected; no further request contains them.
     """
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
@@ -57,7 +57,7 @@ class ResponsesBody:
         self._cache = EncodingCache(self._encode_message, self._tool)
 
     def omit(self, feature: str) -> bool:
-        """Send no request with a feature any more; return whether it was sent until now."""
+        """Drop a feature from all further requests; return whether requests contained it until now."""
         if feature in self.omissions:
             return False
         self.omissions.add(feature)
@@ -107,7 +107,7 @@ class ResponsesBody:
         }
 
     def _encode_message(self, message: ModelMessage) -> bytes:
-        """Return the items of one message, comma-separated; b"" when nothing of it can be sent."""
+        """Return the items of one message as JSON, comma-separated; b"" for a message without any item."""
         match message:
             case UserModelMessage(content=content):
                 items = [{"role": "user", "content": [self._user_piece(piece) for piece in content]}]
@@ -129,25 +129,28 @@ class ResponsesBody:
         return {"type": "input_image", "image_url": url, "detail": "auto"}
 
     def _assistant(self, message: AssistantModelMessage) -> Iterator[JSON]:
-        """Yield the items of an answer. Thinking goes back to the model that made it, and never as the last item."""
-        own = message.origin == self._info.ref
+        """Yield the items of an answer. Thoughts are only sent to the model that had them, never as the last item."""
+        is_same_model = message.origin == self._info.ref
         thoughts: list[JSON] = []
         for piece in message.content:
             match piece:
                 case ReasoningPiece():
-                    data = self._write_thought(piece) if own and THINKING not in self.omissions else None
+                    data = self._encode_thought(piece) if is_same_model and THINKING not in self.omissions else None
                     thoughts += [data] if data else []
                     continue
                 case TextPiece():
-                    item = self._message(piece, own=own)
+                    item = self._message(piece, is_same_model=is_same_model)
                 case CallPiece():
                     item = self._call(piece)
             yield from thoughts
             thoughts = []
             yield item
 
-    def _write_thought(self, piece: ReasoningPiece) -> JSON | None:
-        """Return thinking as it came. Without its encrypted content the service would look for what it never stored."""
+    def _encode_thought(self, piece: ReasoningPiece) -> JSON | None:
+        """Return an earlier thought as a reasoning item; None for one without encrypted content.
+
+        Such an item would refer to the service's storage, and nothing is stored there (`store` is false).
+        """
         match piece.metadata.get(METADATA):
             case {"id": str(name), "encrypted_content": str(content)} if content:
                 summary = [{"type": "summary_text", "text": piece.text}] if piece.text else []
@@ -155,11 +158,11 @@ class ResponsesBody:
             case _:
                 return None
 
-    def _message(self, piece: TextPiece, *, own: bool) -> JSON:
+    def _message(self, piece: TextPiece, *, is_same_model: bool) -> JSON:
         item: JSON = {"type": "message", "role": "assistant"}
         item["content"] = [{"type": "output_text", "text": piece.text}]
         match piece.metadata.get(METADATA):
-            case {"phase": str(phase)} if own and PHASE not in self.omissions:
+            case {"phase": str(phase)} if is_same_model and PHASE not in self.omissions:
                 item["phase"] = phase
             case _:
                 pass
@@ -178,7 +181,7 @@ class ResponsesBody:
         return {"type": kind, "call_id": _id(piece.call_id), "output": piece.output}
 
     def _patch(self, piece: CallPiece) -> str | None:
-        """Return the arguments of a call of the patch tool, where the model gives it as plain text."""
+        """Return the patch of a call that is sent as free-form text; None: the call is sent with JSON arguments."""
         if piece.name != PATCH_TOOL or not self._takes_patches:
             return None
         arguments: Any = msgspec.json.decode(piece.arguments)
@@ -187,7 +190,7 @@ class ResponsesBody:
 
 
 def _put_option(head: JSON, name: str, value: Any) -> None:
-    """Set an option where this protocol has it; an object is merged with the present one."""
+    """Set an option in the field that this protocol has for it; objects are merged."""
     group, field = NESTED_OPTIONS.get(name, ("", name))
     if group:
         head[group] = {**head.get(group, {}), field: value}
@@ -198,7 +201,7 @@ def _put_option(head: JSON, name: str, value: Any) -> None:
 
 
 def _translate(head: JSON) -> JSON:
-    """Move fields of chat completions to where this protocol has them."""
+    """Move `response_format` and `tool_choice` of chat completions to their fields in this protocol."""
     match head.get("response_format"):
         case {"type": "json_schema", "json_schema": {} as schema}:
             head["text"] = {**head.get("text", {}), "format": {"type": "json_schema", **schema}}
@@ -214,4 +217,4 @@ def _translate(head: JSON) -> JSON:
 
 
 def _id(name: str) -> str:
-    return call_id(name) if len(name) <= CALL_ID else call_id(name, CALL_ID)
+    return call_id(name) if len(name) <= MAX_CALL_ID_LENGTH else call_id(name, MAX_CALL_ID_LENGTH)

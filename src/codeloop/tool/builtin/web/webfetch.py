@@ -56,10 +56,10 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     }
     if not 200 <= fetched.status < 300:
         raise ToolFailure(
-            _failure(fetched, await plain_text(source, ctx.workspace.environment, fetched.left)), metadata
+            _failure(fetched, await plain_text(source, ctx.workspace.environment, fetched.seconds_left)), metadata
         )
     try:
-        page = await convert(source, params.format, ctx.workspace.environment, fetched.left)
+        page = await convert(source, params.format, ctx.workspace.environment, fetched.seconds_left)
     except ToolFailure as error:
         raise ToolFailure(str(error), metadata, advice=error.advice) from None
     notes = [*fetched.notes, *([page.note] if page.note else [])]

@@ -6,15 +6,15 @@ from functools import lru_cache
 
 _SEPARATORS = str.maketrans(dict.fromkeys("/\\-_.:,()[]\t\n", " "))
 _WORD, _INSIDE, _LETTERS = 1, 2, 4
-"""The ranks of a match at the start of a word, within a word, and of letters with others between."""
+"""The ranks of a match: at the start of a word, within a word, and of single letters in order."""
 _RANK = 1_000_000
-"""What a rank adds to a score: more than any position in a text."""
-_LONGEST = 400
-"""The length (characters) from which longer texts are not ranked lower."""
+"""The factor of a rank in a score: larger than any position in a text."""
+_MAX_RANKED_LENGTH = 400
+"""Characters. Shorter texts rank higher, up to this length; all longer texts count as equally long."""
 
 
 class FuzzyIndex:
-    """Searches texts; a query that extends the last one only searches its results."""
+    """Searches texts. A query that extends the previous query searches the previous results only."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = [_normalise(text) for text in texts]
@@ -22,11 +22,11 @@ class FuzzyIndex:
         self._indices: Sequence[int] = range(len(self._texts))
 
     def search(self, query: str) -> list[int]:
-        """Return the indices of the texts that match all words of the query, best first; all for an empty one."""
-        goes_on = bool(self._query) and query.startswith(self._query)
-        among = self._indices if goes_on else range(len(self._texts))
+        """Return the indices of the texts that match all words of the query, best first. An empty query matches all."""
+        narrows_last = bool(self._query) and query.startswith(self._query)
+        candidates = self._indices if narrows_last else range(len(self._texts))
         words = query.split()
-        scores = _score_texts(self._texts, among, words) if words else [(0, index) for index in among]
+        scores = _score_texts(self._texts, candidates, words) if words else [(0, index) for index in candidates]
         scores.sort()
         self._query, self._indices = query, [index for _, index in scores]
         return list(self._indices)
@@ -49,13 +49,13 @@ def find_match(text: str, query: str) -> set[int]:
     return indices
 
 
-def _score_texts(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) -> list[tuple[int, int]]:
+def _score_texts(texts: Sequence[str], candidates: Sequence[int], words: Sequence[str]) -> list[tuple[int, int]]:
     """Return score and index of each text that matches every word; lower is better."""
     patterns = [(word := _normalise(raw), f" {word}", _compile_letters(word)) for raw in words]
     scores: list[tuple[int, int]] = []
-    for index in among:
+    for index in candidates:
         text = texts[index]
-        total = min(_LONGEST, len(text))
+        total = min(_MAX_RANKED_LENGTH, len(text))
         for word, at_word, letters in patterns:
             at = text.find(word)
             if at == 0:

@@ -10,13 +10,14 @@ _PLAIN = re.compile(r"""[^\s`"',;:!?()<>\[\]{}]+(?::[^\s`"',;:!?()<>\[\]{}]+)*""
 _RANGE = re.compile(r"#\d*(-\d*)?\Z")
 _COMMAND = re.compile(r"/([^\s/]*)\Z")
 _ARGUMENTS = re.compile(r"/([^\s/]+)[ \t]")
-_WINDOW = 400
-"""Characters before the cursor that are looked at: longer words are not completed."""
+_MAX_LOOKBACK = 400
+"""The characters before the cursor that are scanned: longer words are not completed."""
 
 
 class Trigger(Struct, frozen=True):
-    """A range of the text that can be completed. `query`: what is typed of it; `range`: lines after it, as `#10-20`.
+    """The text at the cursor that can be completed, from `start` to `end`.
 
+    `query`: the typed command or path; `range`: the line range after a path, such as `#10-20`.
     For arguments, `query` is the command's name and `arguments` the text after it.
     """
 
@@ -31,12 +32,12 @@ class Trigger(Struct, frozen=True):
 def find_trigger(text: str, cursor: int) -> Trigger | None:
     """Return the text at the cursor that can be completed, with its kind; None: there is none."""
     if text.startswith("/"):
-        head = text[:cursor] if cursor < _WINDOW else text[:_WINDOW]
+        head = text[:cursor] if cursor < _MAX_LOOKBACK else text[:_MAX_LOOKBACK]
         if (match := _COMMAND.match(head)) is not None:
             return Trigger("command", 0, cursor, match[1])
         if (match := _ARGUMENTS.match(head)) is not None and "\n" not in head and "@" not in head:
             return Trigger("arguments", 0, cursor, match[1], arguments=text[match.end() : cursor])
-    start = max(cursor - _WINDOW, 0)
+    start = max(cursor - _MAX_LOOKBACK, 0)
     if (match := _MENTION.search(text[start:cursor])) is None:
         return None
     query = match[1] if match[1] is not None else match[2]

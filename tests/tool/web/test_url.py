@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codeloop.net.address import why_not_public
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.address import parse, resolve_redirect
+from codeloop.tool.web.url import parse, resolve_redirect
 
 SPELLINGS = [
     ("http://127.0.0.1/", "127.0.0.1"),
@@ -65,8 +65,8 @@ REFUSED = [
 @pytest.mark.parametrize(("url", "address"), SPELLINGS)
 def test_an_address_is_known_in_every_spelling(url: str, address: str) -> None:
     place = parse(url)
-    assert (place.host, place.literal) == (address, True)
-    assert why_not_public(place.host) is not None or place.odd
+    assert (place.host, place.is_literal) == (address, True)
+    assert why_not_public(place.host) is not None or place.is_disguised
 
 
 @pytest.mark.parametrize("url", REFUSED)
@@ -82,10 +82,10 @@ def test_a_refusal_never_shows_the_password() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://0x08080808/", "http://134744072/", "http://8.8.2056/", "http://8.8.8.8./"])
-def test_a_public_address_in_a_strange_spelling_is_odd(url: str) -> None:
+def test_a_public_address_in_a_strange_spelling_is_disguised(url: str) -> None:
     assert parse(url).host == "8.8.8.8"
-    assert parse(url).odd
-    assert not parse("http://8.8.8.8/").odd
+    assert parse(url).is_disguised
+    assert not parse("http://8.8.8.8/").is_disguised
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["{}", "0x{:x}", "0{:o}"]))

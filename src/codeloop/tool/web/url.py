@@ -23,23 +23,24 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class WebUrl(Struct, frozen=True):
-    """A parsed URL. `host` is lower-case ASCII without a final dot, an address in its usual spelling without brackets.
+    """A parsed URL. `host`: lower-case ASCII without a final dot; IP addresses in their usual spelling without [].
 
-    `target`: path and query as they are sent. `literal`: the host is an address. `odd`: an address in a spelling that
-    hides what it is (octal, hexadecimal, one number, short forms, other scripts' digits, IPv4 inside IPv6).
+    `target`: path and query as they are sent. `is_literal`: the host is an IP address. `is_disguised`: the URL spelled
+    that address unusually (octal, hexadecimal, one number, short forms, other scripts' digits, IPv4 inside IPv6).
+    `names_port`: the URL has an explicit port.
     """
 
     scheme: str
     host: str
     port: int
     target: str
-    literal: bool = False
-    odd: bool = False
+    is_literal: bool = False
+    is_disguised: bool = False
     names_port: bool = False
 
     @property
     def authority(self) -> str:
-        """The host, with the port unless it is the scheme's own: what the header `Host` says."""
+        """The value of the `Host` header: the host, and the port unless it is the scheme's default."""
         return add_brackets(self.host) + ("" if self.port == PORTS[self.scheme] else f":{self.port}")
 
     @property
@@ -49,7 +50,7 @@ class WebUrl(Struct, frozen=True):
 
     @property
     def endpoint(self) -> str:
-        """`host:port`, what a rule for private addresses names."""
+        """`host:port`, the pattern of permission rules for private addresses."""
         return f"{add_brackets(self.host)}:{self.port}"
 
     def proxy(self, environment: Mapping[str, str]) -> str | None:
@@ -62,7 +63,7 @@ class WebUrl(Struct, frozen=True):
 
 
 def parse(url: str) -> WebUrl:
-    """Parse a URL. Raises ToolFailure for what is not plain HTTP(S), or ambiguous."""
+    """Parse a URL. Raises ToolFailure for other schemes than HTTP(S), passwords and ambiguous hosts."""
     text = url.strip()
     if len(text) > WEB_URL.value:
         raise ToolFailure(f"The URL is longer than {WEB_URL.value} characters.", advice="Give a shorter one.")
@@ -83,39 +84,41 @@ def parse(url: str) -> WebUrl:
     if port == 0:
         raise _refuse(text, "port 0 can't be connected to")
     raw = parts.netloc.rpartition(":")[0] if parts.port is not None else parts.netloc.rstrip(":")
-    place = WebUrl(scheme, "", port or PORTS[scheme], _target(parts.path, parts.query), names_port=port is not None)
-    return _with_host(place, raw, text)
+    without_host = WebUrl(
+        scheme, "", port or PORTS[scheme], _target(parts.path, parts.query), names_port=port is not None
+    )
+    return _with_host(without_host, raw, text)
 
 
-def resolve_redirect(place: WebUrl, location: str) -> WebUrl:
-    """Return where a redirect from `place` leads. Raises ToolFailure."""
+def resolve_redirect(url: WebUrl, location: str) -> WebUrl:
+    """Return the URL that a redirect from `url` leads to. Raises ToolFailure."""
     try:
-        return parse(urljoin(place.url, location.strip()))
+        return parse(urljoin(url.url, location.strip()))
     except ValueError as error:
         raise _refuse(location, str(error)) from None
 
 
 def _target(path: str, query: str) -> str:
-    """Return path and query with what can't be sent escaped; escapes that are there stay."""
+    """Return path and query with unsafe characters escaped; existing escapes stay."""
     return quote(path, safe=punctuation) + (f"?{quote(query, safe=punctuation)}" if query else "")
 
 
-def _with_host(place: WebUrl, raw: str, url: str) -> WebUrl:
+def _with_host(url: WebUrl, raw: str, text: str) -> WebUrl:
     if raw.startswith("["):
         try:
             ip = IPv6Address(raw[1:-1])
         except ValueError:
-            raise _refuse(url, f"{raw} is not an IPv6 address") from None
+            raise _refuse(text, f"{raw} is not an IPv6 address") from None
         if ip.scope_id is not None:
-            raise _refuse(url, "a zone id is not allowed")
-        return replace(place, host=ip.compressed, literal=True, odd=ip in ip_network(NAT64))
-    host = _ascii(raw, url).removesuffix(".")
+            raise _refuse(text, "a zone id is not allowed")
+        return replace(url, host=ip.compressed, is_literal=True, is_disguised=ip in ip_network(NAT64))
+    host = _ascii(raw, text).removesuffix(".")
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
-        address = str(IPv4Address(_ipv4(host, url)))
-        return replace(place, host=address, literal=True, odd=raw != address)
+        address = str(IPv4Address(_ipv4(host, text)))
+        return replace(url, host=address, is_literal=True, is_disguised=raw != address)
     if len(host) > 253 or not _NAME.fullmatch(host):
-        raise _refuse(url, f"{raw!r} is not a host name")
-    return replace(place, host=host)
+        raise _refuse(text, f"{raw!r} is not a host name")
+    return replace(url, host=host)
 
 
 def _ascii(raw: str, url: str) -> str:
@@ -132,7 +135,7 @@ def _ascii(raw: str, url: str) -> str:
 
 
 def _ipv4(host: str, url: str) -> int:
-    """Read what resolvers take for an IPv4 address: one to four numbers, decimal, octal or hexadecimal."""
+    """Parse an IPv4 address as resolvers do: one to four numbers, each decimal, octal or hexadecimal."""
     numbers = [_number(part) for part in host.split(".")]
     *first, last = numbers
     if len(numbers) > 4 or None in numbers or any((n or 0) > 255 for n in first):
