@@ -1,4 +1,4 @@
-"""The agents of a benchmark: a row each of how a program is called, and how it says what it used."""
+"""The agents of a benchmark: a row for each, with its command line and the parser of its output."""
 
 import os
 import shlex
@@ -14,11 +14,11 @@ from codeloop.schema.errors import UsageProblem
 
 CODELOOP = (sys.executable, "-P", "-m", "codeloop", "run", "--output-format", "json", "--auto")
 NOTHING, SOLUTION = "nothing", "solution"
-"""Agents that check the tasks: one does nothing, the other what a task names as its solution."""
+"""Pseudo-agents that check the tasks: one does nothing, the other runs a task's `solution`."""
 
 
 class Used(Struct, frozen=True, kw_only=True):
-    """What a run has used, as far as the agent says it. `cost` in dollars; None: it does not say."""
+    """The usage that an agent reported of a run. `cost` in dollars; None: not reported."""
 
     cost: float | None = None
     input_tokens: int | None = None
@@ -36,7 +36,7 @@ class _Usage(Struct, frozen=True):
 
 
 class _Result(Struct, frozen=True):
-    """The last line in the format of Claude Code, which codeloop writes, too."""
+    """The last output line of Claude Code, and of codeloop, which has the same format."""
 
     usage: _Usage = _Usage()
     total_cost_usd: float | None = None
@@ -62,7 +62,7 @@ class _Part(Struct, frozen=True):
 
 
 class _Line(Struct, frozen=True, rename={"session_id": "sessionID"}):
-    """A line of OpenCode; of the type `step_finish` it ends a step."""
+    """An output line of OpenCode. A line of the type `step_finish` has the usage of a step."""
 
     type: str = ""
     session_id: str = ""
@@ -70,7 +70,7 @@ class _Line(Struct, frozen=True, rename={"session_id": "sessionID"}):
 
 
 def read_result(output: str) -> Used:
-    """Read the last line of codeloop or Claude Code."""
+    """Return the usage in the last output line of codeloop or Claude Code."""
     try:
         result = msgspec.json.decode(output.splitlines()[-1], type=_Result)
     except (IndexError, msgspec.DecodeError):
@@ -87,7 +87,7 @@ def read_result(output: str) -> Used:
 
 
 def read_steps(output: str) -> Used:
-    """Add up the steps in the lines of OpenCode."""
+    """Return the sum of the steps in the output of OpenCode."""
     steps: list[_Line] = []
     for text in output.splitlines():
         with suppress(msgspec.DecodeError):
@@ -106,14 +106,14 @@ def read_steps(output: str) -> Used:
 
 
 def read_nothing(_output: str) -> Used:
-    """Say nothing: the program does not."""
+    """Return no usage: the program reports none."""
     return Used()
 
 
 class BenchAgent(Struct, frozen=True):
-    """A program. `{prompt}` and `{model}` in `command` are filled in; words of `model_flags` come only with a model.
+    """A program. `command` may contain `{prompt}` and `{flags}`, which `model_flags` replaces if a model is given.
 
-    `has_bare_model`: it takes a model's name without its provider.
+    `has_bare_model`: the program takes a model's name without its provider. `read`: parses its output.
     """
 
     name: str

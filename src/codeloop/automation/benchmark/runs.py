@@ -26,7 +26,7 @@ TIMEOUT = -1
 
 
 class BenchRun(Struct, frozen=True, kw_only=True):
-    """One run. `seconds`: of the agent; `check`: the end of the check's output; `diff`: what was changed, cut."""
+    """One run. `seconds`: of the agent; `check`: the end of the check's output; `diff`: the changes, cut."""
 
     task: str
     agent: str
@@ -44,9 +44,10 @@ class BenchRun(Struct, frozen=True, kw_only=True):
 
 
 class BenchPlan(Struct, frozen=True):
-    """What is run: each task by each agent with each model (None: its default), so many times, `jobs` at a time.
+    """The runs of a benchmark: each task by each agent with each model (None: its default), `times` times.
 
-    `seconds`: what an agent has for a task that says nothing else. `sessions`: where codeloop's are written as pages.
+    `seconds`: the time limit of a task that sets none. `jobs`: how many run at once. `sessions`: the folder that gets
+    codeloop's sessions as pages.
     """
 
     tasks: list[NamedTask]
@@ -67,7 +68,7 @@ class Ended(NamedTuple):
 
     @property
     def output(self) -> str:
-        """Both, the end of them."""
+        """The end of stdout and stderr together."""
         return f"{self.stdout}{self.stderr}"[-BENCH_KEPT.value :]
 
 
@@ -147,7 +148,7 @@ async def _run(
 
 
 def _copy_over(files: Path, work: Path) -> None:
-    """Copy a folder over the copy. What the agent has left there in its place, such as links out of it, is replaced."""
+    """Copy a folder into the task's copy. Other entries of the same names, such as the agent's links, are removed."""
     for top, folders, names in os.walk(files):
         there = work / Path(top).relative_to(files)
         for name in (*folders, *names):
@@ -162,7 +163,7 @@ def _copy_over(files: Path, work: Path) -> None:
 
 
 async def _prepare(named_task: NamedTask, work: Path) -> str:
-    """Make the copy and set it up; return what went wrong, "": nothing."""
+    """Make the copy of a task's repository and set it up; return an error message, "" without an error."""
     task = named_task.task
     address = str((named_task.folder / task.repository).resolve()) if named_task.is_local else task.repository
     if named_task.is_local and not task.revision:

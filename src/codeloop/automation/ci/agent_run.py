@@ -1,4 +1,4 @@
-"""Sessions of `codeloop run` in programs of their own, which never have the token of the host."""
+"""Runs sessions of `codeloop run` as separate programs, which never have the host's token."""
 
 import asyncio
 import os
@@ -18,8 +18,9 @@ from codeloop.schema.bounds.automation import CI_END, CI_EXPORT
 from codeloop.schema.wire import JSON
 
 PROGRAM = (sys.executable, "-P", "-m", "codeloop")
-_CALL = b'{"type":"tool_use"'
-_LINE = 64 * 1024 * 1024  # bytes; a call's whole output may stand in one line
+_CALL_START = b'{"type":"tool_use"'
+"""The beginning of an output line about a tool call."""
+_MAX_LINE_BYTES = 64 * 1024 * 1024  # a line may contain the whole output of a call
 _HIDDEN = frozenset(
     (
         *(
@@ -47,7 +48,7 @@ _HIDDEN_STARTS = (
 
 
 class AgentLimits(Struct, frozen=True):
-    """How the agent runs: its bounds, and what its commands may do. Dollars, requests to the model, seconds."""
+    """The limits of an agent: `cost` in dollars, `steps` (requests to the model), `seconds`, and its permissions."""
 
     cost: float
     steps: int
@@ -65,7 +66,7 @@ class AgentResult(
     kw_only=True,
     rename={"session_id": "sessionID", "exit_code": "exitCode", "milliseconds": "durationMs"},
 ):
-    """How a session ended: the last line of `codeloop run --format json`."""
+    """The result of a session: the last output line of `codeloop run --format json`."""
 
     session_id: str = ""
     exit_code: int
@@ -78,7 +79,7 @@ class AgentResult(
 
 
 class RecordedCall(Struct, frozen=True):
-    """A command that a session has run: how it ended, and what it printed. `exit_code` None: it was ended."""
+    """A command that a session has run, with its exit code (None: it was killed) and its output."""
 
     command: str
     exit_code: int | None
@@ -95,7 +96,7 @@ def hide_secrets(environment: Mapping[str, str], token: str) -> dict[str, str]:
 
 
 class AgentProgram:
-    """Starts sessions in a directory. `token`: what must not be in their environment."""
+    """Starts sessions. `token`: a secret that must not be in their environment."""
 
     def __init__(self, limits: AgentLimits, token: str, say: Callable[[str], object]) -> None:
         """`say`: shows a line of the job's log."""
@@ -166,7 +167,7 @@ class AgentProgram:
             env=self._environment,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            limit=_LINE,
+            limit=_MAX_LINE_BYTES,
             start_new_session=True,
         )
         last = b""
@@ -180,7 +181,7 @@ class AgentProgram:
                 if process.stdout is not None:
                     async for line in process.stdout:
                         last = line
-                        if line.startswith(_CALL):
+                        if line.startswith(_CALL_START):
                             self._say(_describe_call(line))
                 await process.wait()
         except TimeoutError:

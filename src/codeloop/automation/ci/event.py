@@ -14,12 +14,12 @@ EventKind = Literal["comment", "issue", "label", "pull", "schedule", "dispatch"]
 
 
 class CiEvent(Struct, frozen=True, kw_only=True):
-    """One event. `key` names it once and for all: an event that is delivered twice has the same key twice."""
+    """One event of a host. `key` identifies it: an event that is delivered twice has the same key."""
 
     kind: EventKind
     key: str
     actor: str = ""
-    """Who caused it, as the host names users for `Host.can_write`; "" for a schedule."""
+    """The user who caused the event, in the form of `Host.can_write`; "" for a schedule."""
     is_bot: bool = False
     number: int = 0
     """The issue or pull request; 0 for none."""
@@ -30,11 +30,11 @@ class CiEvent(Struct, frozen=True, kw_only=True):
     text: str = ""
     """The text that may hold the trigger, or the task of a schedule."""
     about: str = ""
-    """What the text is about, such as lines of a file."""
+    """The context of the text, such as lines of a file; for the kind "label", the label."""
 
 
 class Task(Struct, frozen=True):
-    """Work to do. `text`: what a user with write access asked for; "": what the thread asks for."""
+    """A task for the agent. `text`: the request of a user with write access; "": the request is in the thread."""
 
     text: str
 
@@ -50,7 +50,7 @@ class Skip(Struct, frozen=True):
 
 
 def plan_work(event: CiEvent, trigger: str, label: str, *, reviews: bool) -> Task | Review | Skip:
-    """Return the request that an event makes. `trigger`: the line, `label`: the label that starts work on an issue."""
+    """Return what to do about an event. `trigger`: the line, `label`: the label that starts work on an issue."""
     if event.is_bot:
         return Skip("a program caused the event; programs are not answered")
     if event.is_fork:
@@ -158,7 +158,7 @@ def _read_github_pull(name: str, payload: JSON, who: JSON) -> CiEvent:
 
 
 def read_gitlab_event(environment: Mapping[str, str], payload: JSON | None, task: str) -> CiEvent | Skip:
-    """Return the event of a GitLab job. `payload`: what a webhook sent that triggered the pipeline, None for none."""
+    """Return the event of a GitLab job. `payload`: of the webhook that triggered the pipeline, None without one."""
     source, pipeline = environment.get("CI_PIPELINE_SOURCE", ""), environment.get("CI_PIPELINE_ID", "0")
     user = environment.get("GITLAB_USER_ID", "")
     if payload is not None:

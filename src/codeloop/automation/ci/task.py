@@ -24,11 +24,11 @@ _ENDINGS = {
     130: "interrupted",
 }
 _LASTING = frozenset({0, 4, 5, 124})
-"""Exit codes of runs that a second delivery of the event would only repeat."""
+"""Exit codes of runs that are final: a second delivery of the event does not start them again."""
 
 
 class Start(Struct, frozen=True):
-    """Where work begins: a commit, the branch that it goes to, and the one that this is to be merged into."""
+    """The start of a task: its commit, the branch to push to, and the `base` branch to merge that into."""
 
     commit: str
     branch: str

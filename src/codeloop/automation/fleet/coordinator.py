@@ -1,4 +1,4 @@
-"""Runs the jobs of a fleet: up to a given number at once with each driver, each in a clone of its own."""
+"""Runs the jobs of a fleet: up to a given number at once with each driver, each job in a separate clone."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ Tell = Callable[[LedgerRow, JSON], object]
 
 
 class _DriverState:
-    """A driver, how many jobs it does now, and whether it can be reached."""
+    """A driver, the number of its running jobs, and whether it is lost or must wait."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -30,12 +30,12 @@ class _DriverState:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it gets no more jobs."""
+        """Whether the driver gets no more jobs: it was lost too often."""
         return self._losses >= FLEET_LOST.value
 
     @property
     def is_resting(self) -> bool:
-        """Whether the next job has to wait a little, because the last one was lost."""
+        """Whether the driver gets no job for some seconds, because it lost its last one."""
         return time.monotonic() < self._rest_until
 
     def count_end(self, began: float, *, is_lost: bool) -> None:
@@ -49,12 +49,12 @@ class _DriverState:
 
 
 class Coordinator:
-    """Runs the jobs of one fleet. Only one runs in a folder at a time; the next one first ends what it left running."""
+    """Runs the jobs of one fleet. Only one runs in a folder at a time; it first ends programs of earlier ones."""
 
     def __init__(
         self, folder: Path, ledger: Ledger, flags: Sequence[str], drivers: Sequence[Driver], tell: Tell
     ) -> None:
-        """Take the fleet in `folder`; `flags`: of `codeloop run`."""
+        """`folder`: of the fleet; `flags`: of `codeloop run`; `tell`: called with each finished job."""
         self._folder = folder
         self._flags = flags
         self._drivers = [_DriverState(driver) for driver in drivers]
@@ -62,15 +62,15 @@ class Coordinator:
         self._ledger = ledger
         self._active: dict[str, threading.Thread] = {}
         self._stopped_rows: list[LedgerRow] = []
-        """Those whose work was ended by a stop; they are given back together, however many there are."""
+        """The jobs that a stop interrupted. They are set to waiting together, in one transaction."""
         self._has_ended = threading.Event()
         self.is_stopping = False
-        """Whether no more jobs are started, and those that run are ended."""
+        """Whether running jobs are being ended and no more jobs are started."""
         self.lost_drivers: dict[str, str] = {}
-        """Drivers that were given up, and why."""
+        """The reason by driver, of the drivers that get no more jobs."""
 
     def work(self, at_once: int) -> None:
-        """Do all jobs that wait, `at_once` by each driver, until none is left or the fleet is stopped.
+        """Run all waiting jobs, `at_once` by each driver, until none remains or the fleet is stopped.
 
         Raises CodeloopError: another coordinator works in this folder, or the table can't be reached.
         """
@@ -94,19 +94,19 @@ class Coordinator:
             ) from None
 
     def stop(self) -> None:
-        """Have every job that runs ended, and start no more; they wait for another time."""
+        """End all running jobs, which are set to waiting, and start no more."""
         self.is_stopping = True
 
     def _schedule(self, at_once: int) -> None:
-        """Start jobs as there is room, until no job is open or none can be done any more."""
-        look = time.monotonic() + FLEET_ORPHANS.seconds
+        """Start jobs while drivers have room, until all jobs are finished or no driver remains."""
+        next_check = time.monotonic() + FLEET_ORPHANS.seconds
         while True:
             self.is_stopping = self.is_stopping or self._ledger.is_stopping
             can_start = not self.is_stopping and not all(state.is_lost for state in self._drivers)
             if can_start:
-                if time.monotonic() > look:
+                if time.monotonic() > next_check:
                     self._take_orphans()
-                    look = time.monotonic() + FLEET_ORPHANS.seconds
+                    next_check = time.monotonic() + FLEET_ORPHANS.seconds
                 self._start_jobs(at_once)
             if not self._active and not (can_start and self._ledger.is_open):
                 return
@@ -114,7 +114,7 @@ class Coordinator:
             self._has_ended.clear()
 
     def _start_jobs(self, at_once: int) -> None:
-        """Start a thread for each job that waits, for one driver after the other, while there is room."""
+        """Start a thread for each waiting job, for one driver after the other, while they have room."""
         while free := [state for state in self._drivers if state.running < at_once and _is_free(state)]:
             for state in free:
                 row = self._ledger.claim()
@@ -126,7 +126,7 @@ class Coordinator:
                 thread.start()
 
     def _take_orphans(self) -> None:
-        """End the programs of coordinators that are gone; what they finished counts, the rest waits again."""
+        """End the programs of ended coordinators, and set their unfinished jobs to waiting."""
         orphans = self._ledger.list_orphans(list(self._active))
         if not orphans:
             return
@@ -137,7 +137,7 @@ class Coordinator:
         self._ledger.give_back(*((orphan.job_id, orphan.attempt) for orphan in orphans))
 
     def _give_back_stopped(self) -> None:
-        """Let the jobs wait again that the stop has ended. What takes long to remove is left to the next run."""
+        """Set the jobs that a stop interrupted to waiting. Folders that take long to remove stay for the next run."""
         if self._stopped_rows:
             self._ledger.give_back(*((row.job.id, row.attempt) for row in self._stopped_rows))
         deadline = time.monotonic() + FLEET_TIDY.seconds
@@ -149,7 +149,7 @@ class Coordinator:
         return self._folder / "attempts" / f"{row.job.id}.{row.attempt}"
 
     def _work(self, row: LedgerRow, state: _DriverState) -> None:
-        """Do one job, in a thread of its own."""
+        """Run one job; the body of its thread."""
         began = time.monotonic()
         try:
             reason = self._do(row, state.driver)
@@ -164,12 +164,12 @@ class Coordinator:
             self._has_ended.set()
 
     def _do(self, row: LedgerRow, driver: Driver) -> str:
-        """Do one job; returns why its driver was lost, or ""."""
+        """Run one job; return why its driver was lost, "" if it was not."""
         job = row.job
         final = self._folder / "jobs" / job.id
         if (
             stored := read_result(final)
-        ) is not None and stored == row.result:  # it has counted, and is to be done anew
+        ) is not None and stored == row.result:  # an earlier attempt is finished, and the job is run again
             earlier = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
             earlier.parent.mkdir(exist_ok=True)
             final.rename(earlier)

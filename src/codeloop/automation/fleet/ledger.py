@@ -1,4 +1,4 @@
-"""The jobs of a fleet and how each stands, in a database: who works on which, so that none is done twice."""
+"""The jobs of a fleet with their states and owners, in a database, so that no job is done twice."""
 
 import os
 import time
@@ -26,7 +26,7 @@ _TABLES = (
 
 
 class LedgerRow(Struct, frozen=True):
-    """A job, how it stands since `changed` (s since the epoch), and what the last attempt gave."""
+    """A job, its state since `changed` (seconds since the epoch), and the result of its last attempt."""
 
     job: FleetJob
     state: State
@@ -38,8 +38,8 @@ class LedgerRow(Struct, frozen=True):
 class FleetPull(Struct, frozen=True):
     """The pull request of a repository: its `branch`, to be merged into `target`, with the changes of `jobs` (ids).
 
-    `commit`: what those changes amount to; "": nothing was pushed yet. `number` and `url`: 0 and "" where the host has
-    branches alone. `problem`: why it isn't there, or is without one of the jobs.
+    `commit`: the last commit of the branch; "": nothing was pushed yet. `number` and `url`: 0 and "" for a host without
+    pull requests. `problem`: why the pull request is missing, or lacks the changes of a job.
     """
 
     repository: str
@@ -53,7 +53,7 @@ class FleetPull(Struct, frozen=True):
 
 
 class Orphan(Struct, frozen=True):
-    """A program that works for a coordinator which has ended: its process id (0: none here), and when it started."""
+    """A running job whose coordinator has ended. `child`: the process id of its program, 0 if not on this machine."""
 
     job_id: str
     attempt: int
@@ -62,7 +62,7 @@ class Orphan(Struct, frozen=True):
 
 
 class Cursor(Protocol):
-    """What the standard for databases in Python calls a cursor, with `?` for each value."""
+    """A cursor of the Python database API (PEP 249), with `?` as placeholder."""
 
     @property
     def rowcount(self) -> int:
@@ -70,32 +70,32 @@ class Cursor(Protocol):
         ...
 
     def execute(self, sql: str, values: Any = ..., /) -> object:
-        """Carry a statement out."""
+        """Execute a statement."""
         ...
 
     def executemany(self, sql: str, values: Any, /) -> object:
-        """Carry a statement out for each row of values."""
+        """Execute a statement for each row of values."""
         ...
 
     def fetchone(self) -> Any:
-        """Return the next row that a query found; None: there are no more."""
+        """Return the next row of a query's result; None: there are no more."""
         ...
 
     def fetchall(self) -> list[Any]:
-        """Return the rows that a query found."""
+        """Return the remaining rows of a query's result."""
         ...
 
 
 class FleetDatabase(Protocol):
-    """Where the tables of one fleet are. Its methods are called from many threads at once."""
+    """The database with the tables of one fleet. Its methods are called from many threads at once."""
 
     @property
     def owner(self) -> tuple[int, str]:
-        """What others that use the database know of this process: a number, and what tells apart two with the same."""
+        """The identity of this process in the database: a number, and a text that tells reused numbers apart."""
         ...
 
     def change(self) -> AbstractContextManager[Cursor]:
-        """Return a transaction, which no other one of this fleet goes along with. Raises CodeloopError."""
+        """Return a transaction that excludes all others of this fleet. Raises CodeloopError."""
         ...
 
     def is_gone(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
@@ -103,12 +103,12 @@ class FleetDatabase(Protocol):
         ...
 
     def is_here(self, owner: tuple[int, str]) -> bool:
-        """Return whether the processes of an owner are those of this machine."""
+        """Return whether an owner is a process of this machine."""
         ...
 
 
 class Ledger:
-    """The tables of one fleet. Each method is one transaction, so a kill leaves all of it or nothing."""
+    """The tables of one fleet. Each method is one transaction, so that a killed process leaves no partial change."""
 
     def __init__(self, database: FleetDatabase) -> None:
         self._database = database
@@ -117,14 +117,14 @@ class Ledger:
                 cursor.execute(statement)
 
     def add(self, jobs: Iterable[FleetJob]) -> None:
-        """Add jobs; one that is known by its id stays as it is."""
+        """Add jobs. A job whose id is already in the table is not changed."""
         rows = [(job.id, place, msgspec.json.encode(job).decode(), time.time()) for place, job in enumerate(jobs)]
         sql = "INSERT INTO job VALUES (?, ?, ?, 'waiting', 0, 0, '', 0, '', '{}', ?) ON CONFLICT DO NOTHING"
         with self._database.change() as cursor:
             cursor.executemany(sql, rows)
 
     def claim(self) -> LedgerRow | None:
-        """Take the next job that waits; None: none does."""
+        """Claim the next waiting job for this process; None: no job is waiting."""
         sql = """
             UPDATE job SET state = 'running', attempt = attempt + 1, owner = ?, owner_started = ?, child = 0,
                 changed = ? WHERE id = (SELECT id FROM job WHERE state = 'waiting' ORDER BY place, id LIMIT 1)
@@ -135,13 +135,13 @@ class Ledger:
         return _row(row) if row is not None else None
 
     def note_child(self, job_id: str, attempt: int, child: int) -> None:
-        """Note which program works on a job, so that it can be ended when this process is not there to do it."""
+        """Record the program of an attempt, so that others can end it when this process is gone."""
         sql = "UPDATE job SET child = ?, child_started = ? WHERE id = ? AND attempt = ?"
         with self._database.change() as cursor:
             cursor.execute(sql, (child, start_time(child), job_id, attempt))
 
     def finish(self, job_id: str, attempt: int, state: State, result: JSON) -> bool:
-        """Store what an attempt gave, once; False: another attempt has begun since, and this one counts for nothing."""
+        """Store the result of an attempt; False: it is ignored, because another attempt has begun since."""
         sql = """UPDATE job SET state = ?, result = ?, child = 0, changed = ?
             WHERE id = ? AND attempt = ? AND state = 'running'"""
         with self._database.change() as cursor:
@@ -149,28 +149,30 @@ class Ledger:
             return cursor.rowcount == 1
 
     def list_orphans(self, active: Collection[str]) -> list[Orphan]:
-        """Return the jobs that nobody works on any more, though somebody began. `active`: those of this process."""
+        """Return the running jobs whose coordinator has ended. `active`: ids of the jobs that this process runs."""
         with self._database.change() as cursor:
             cursor.execute(
                 "SELECT id, attempt, child, child_started, owner, owner_started FROM job WHERE state = 'running'"
             )
             rows = cursor.fetchall()
-            own = self._database.owner
-            found: list[Orphan] = []
+            this_process = self._database.owner
+            orphans: list[Orphan] = []
             for job_id, attempt, child, started, *owner in rows:
-                by = (owner[0], owner[1])
-                if job_id not in active and (by == own or self._database.is_gone(cursor, by)):
-                    found.append(Orphan(job_id, attempt, child if self._database.is_here(by) else 0, started))
-        return found
+                coordinator = (owner[0], owner[1])
+                is_ended = coordinator == this_process or self._database.is_gone(cursor, coordinator)
+                if job_id not in active and is_ended:
+                    pid = child if self._database.is_here(coordinator) else 0
+                    orphans.append(Orphan(job_id, attempt, pid, started))
+        return orphans
 
     def give_back(self, *attempts: tuple[str, int]) -> None:
-        """Let jobs wait again that these attempts (id, attempt) did not finish, unless others have begun since."""
+        """Set the jobs of unfinished attempts (id, attempt) to waiting, unless another attempt has begun since."""
         sql = "UPDATE job SET state = 'waiting' WHERE id = ? AND attempt = ? AND state = 'running'"
         with self._database.change() as cursor:
             cursor.executemany(sql, attempts)
 
     def retry(self, ids: Collection[str]) -> int:
-        """Let failed jobs (all of them, where none is named) wait again; returns how many."""
+        """Set failed jobs to waiting, and return how many. `ids`: the jobs; empty: all failed jobs."""
         with self._database.change() as cursor:
             cursor.execute("SELECT id FROM job WHERE state = 'failed'")
             failed = [row for row in cursor.fetchall() if not ids or row[0] in ids]
@@ -184,7 +186,7 @@ class Ledger:
             return [_row(row) for row in cursor.fetchall()]
 
     def note_pull(self, pull: FleetPull) -> None:
-        """Store how a pull request stands."""
+        """Store the state of a pull request."""
         sql = "INSERT INTO pull VALUES (?, ?) ON CONFLICT (branch) DO UPDATE SET data = excluded.data"
         with self._database.change() as cursor:
             cursor.execute(sql, (pull.branch, msgspec.json.encode(pull).decode()))
@@ -197,7 +199,7 @@ class Ledger:
 
     @property
     def identity(self) -> str:
-        """What no other fleet has, also not one of the same name on another machine: 16 hexadecimal digits."""
+        """16 hexadecimal digits that are unique to this fleet, also among fleets of the same name elsewhere."""
         with self._database.change() as cursor:
             cursor.execute("INSERT INTO fleet VALUES ('identity', ?) ON CONFLICT DO NOTHING", (os.urandom(8).hex(),))
             cursor.execute("SELECT value FROM fleet WHERE name = 'identity'")
@@ -205,7 +207,7 @@ class Ledger:
 
     @property
     def is_open(self) -> bool:
-        """Whether a job waits, or somebody works on one."""
+        """Whether any job is waiting or running."""
         with self._database.change() as cursor:
             cursor.execute("SELECT 1 FROM job WHERE state IN ('waiting', 'running') LIMIT 1")
             return cursor.fetchone() is not None
@@ -218,7 +220,7 @@ class Ledger:
             return cursor.fetchone() is not None
 
     def set_stopping(self, *, on: bool) -> None:
-        """Ask whoever coordinates the fleet to stop, or take that back."""
+        """Ask the coordinator of the fleet to stop (`on`), or withdraw that."""
         with self._database.change() as cursor:
             cursor.execute("DELETE FROM fleet WHERE name = 'stop'")
             if on:

@@ -1,7 +1,7 @@
 """Pull requests of a fleet: one for each repository and branch that its jobs start from, with one commit a job.
 
-The branch is made anew each time, and is the same commit each time. So whoever was killed between a push and a pull
-request, or has lost the fleet's table, finds both again. What others have pushed to the branch is never replaced.
+The branch is built anew each time, and equal changes give the same commit. So a process that was killed between a push
+and a pull request, or lost the fleet's table, finds both again. Commits that others pushed are never replaced.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
 _TRAILER = "Codeloop-Job"
-_TITLE = 70  # characters
+_MAX_TITLE_LENGTH = 70  # characters
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 Tell = Callable[[FleetPull], object]
-"""Is told of each pull request, from any thread."""
+"""Called with the state of each pull request, from any thread."""
 
 
 class _Change(Struct, frozen=True):
-    """What one job has done: the commits after `start` up to `commit`, in the clone `tree`. `mark`: its trailer."""
+    """One job's commits: those after `start` up to `commit`, in the clone `tree`. `mark`: the value of its trailer."""
 
     row: LedgerRow
     tree: Path
@@ -50,7 +50,7 @@ def publish_fleet(
 ) -> None:
     """Push what the done jobs of the fleet in `folder` have changed, and open or update the pull requests.
 
-    `environment` has the tokens of hosts. Raises CodeloopError: another process does it.
+    `environment`: with the tokens of hosts. Raises CodeloopError when another process publishes this fleet.
     """
     groups = _group_changes(folder, ledger.rows())
     earlier = {pull.branch: pull for pull in ledger.list_pulls()}
@@ -93,7 +93,7 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[tuple[str, s
 
 
 class _Publication:
-    """The work on one pull request. git works in a repository of its own, which the agents' clones can't configure."""
+    """Publishes one pull request, with git in a temporary repository that the agents' clones can't configure."""
 
     def __init__(
         self, folder: Path, pull: FleetPull, changes: Sequence[_Change], environment: Mapping[str, str]
@@ -106,7 +106,7 @@ class _Publication:
         self._own = Path()
 
     def publish(self, earlier: FleetPull | None) -> FleetPull:
-        """Push, open or update; nothing of it where `earlier` says that it was done. Raises CodeloopError."""
+        """Push the branch and open or update the pull request, unless `earlier` is up to date. Raises CodeloopError."""
         with tempfile.TemporaryDirectory(prefix="pull-", dir=self._folder) as name:
             self._own = Path(name)
             run_git(self._pull.repository, "init", "--quiet", "--bare", name)
@@ -122,7 +122,7 @@ class _Publication:
         return replace(pull, number=opened[0], url=opened[1])
 
     def _stack(self, tip: str, changes: Sequence[_Change]) -> tuple[str, list[_Change]]:
-        """Put one commit for each change on top of a commit; return the last one, and those that are in conflict."""
+        """Put one commit for each change on top of a commit; return the last commit, and the changes in conflict."""
         left_out: list[_Change] = []
         for change in changes:
             try:
@@ -135,7 +135,7 @@ class _Publication:
         return tip, left_out
 
     def _merge(self, tip: str, change: _Change) -> str:
-        """Return the tree of a commit with a change on top. Raises CodeloopError: they are in conflict."""
+        """Return the tree of a commit with a change on top. Raises CodeloopError on a conflict."""
         if tip == change.start:
             return self._git("rev-parse", f"{change.commit}^{{tree}}")
         # git 2.38 takes no base; it finds `start` as that of a commit which has the tip's files and `start` as parent.
@@ -143,7 +143,7 @@ class _Publication:
         return self._git("merge-tree", "--write-tree", mine, change.commit).splitlines()[0]
 
     def _commit(self, tree: str, parent: str, change: _Change) -> str:
-        """Make a commit; it depends on what is given alone, so it is the same one each time."""
+        """Make a commit. It only depends on the arguments, so that equal arguments give the same commit."""
         author, date = self._host.author, self._git("show", "-s", "--format=%at +0000", change.commit)
         roles = {f"GIT_{role}_": role for role in ("AUTHOR", "COMMITTER")}
         who = {
@@ -155,7 +155,7 @@ class _Publication:
         return self._git("commit-tree", tree, "-p", parent, "-m", message, more=who)
 
     def _push(self, commit: str) -> None:
-        """Let the branch of the repository have the changes. Raises CodeloopError: it belongs to somebody else."""
+        """Push the changes to the branch. Raises CodeloopError when the branch has only commits of others."""
         remote, ref = self._pull.repository, f"refs/heads/{self._pull.branch}"
         there = self._git("ls-remote", remote, ref, more=self._secret).partition("\t")[0]
         if there == commit:
@@ -183,7 +183,7 @@ class _Publication:
             self._git("push", "--quiet", remote, f"{tip}:{ref}", more=self._secret)
 
     def _list_marks(self, commit: str) -> set[str]:
-        """Return the marks of the commits that a branch has beyond where the jobs started; "" for one of others."""
+        """Return the marks of a branch's commits after the jobs' start commits; "" for commits without a mark."""
         starts = {f"^{change.start}" for change in self._changes}
         log = self._git("log", "--format=%B%x01", commit, *starts)
         trailers = (re.search(rf"^{_TRAILER}: (.+)$", message, re.MULTILINE) for message in log.split("\x01")[:-1])
@@ -194,7 +194,7 @@ class _Publication:
 
 
 async def _open(host: Host, pull: FleetPull, title: str, text: str) -> tuple[int, str]:
-    """Open the pull request, or update the one that is open; return its number and address."""
+    """Open or update the pull request; return its number and URL."""
     try:
         target = pull.target or await host.default_branch()
         opened = await host.open_pull(pull.branch, target, title, text)
@@ -205,7 +205,7 @@ async def _open(host: Host, pull: FleetPull, title: str, text: str) -> tuple[int
 
 def _make_title(change: _Change) -> str:
     job = change.row.job
-    return one_line((job.goal or job.prompt).strip().partition("\n")[0], _TITLE)
+    return one_line((job.goal or job.prompt).strip().partition("\n")[0], _MAX_TITLE_LENGTH)
 
 
 def _describe(name: str, changes: Sequence[_Change]) -> tuple[str, str]:

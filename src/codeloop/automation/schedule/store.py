@@ -34,8 +34,8 @@ class ScheduledRun(Struct, frozen=True, kw_only=True):
 class Schedule(Struct, frozen=True, kw_only=True):
     """A prompt and when it runs. `flags`: those of `codeloop run`; `timeout` in seconds.
 
-    `last_due`: the due time (ms since the epoch) up to which everything has been run. `environment`: what a timer's run
-    gets.
+    `last_due`: due times up to this one (ms since the epoch) are done. `environment`: variables of runs that a timer
+    starts.
     """
 
     id: str
@@ -55,12 +55,12 @@ class Schedule(Struct, frozen=True, kw_only=True):
         return int(latest.timestamp() * 1000) if latest is not None else None
 
     def next_due(self, now: datetime) -> datetime:
-        """Return when it runs next."""
+        """Return the next due time."""
         return parse_cron(self.when).next_due(now)
 
 
 class ScheduleStore:
-    """The file, changed under a lock by any number of processes. It is gone when nothing is scheduled."""
+    """The file of all schedules. Processes change it under a lock; without schedules it does not exist."""
 
     def __init__(self, data: Path) -> None:
         self.folder = data / "schedule"
@@ -78,7 +78,7 @@ class ScheduleStore:
             raise CodeloopError(f"What is scheduled can't be read: {self._file}: {error}. Repair the file.") from None
 
     def find(self, schedule_id: str) -> Schedule:
-        """Return the one with this id. Raises UsageProblem."""
+        """Return the schedule with this id. Raises UsageProblem."""
         schedule = next((each for each in self.list_all() if each.id == schedule_id), None)
         if schedule is None:
             raise UsageProblem(f"Nothing is scheduled as {schedule_id}. `codeloop schedule list` shows what is.")
