@@ -204,3 +204,18 @@ async def test_what_is_shown_is_shared_between_files(ctx: TestContext) -> None:
     assert shown["c.txt"] == 1
     assert min(shown["a.txt"], shown["b.txt"]) >= 11
     assert result.output.count(" more)\n") + result.output.endswith(" more)") == 2
+
+
+async def test_a_match_in_a_long_function_or_in_a_comment_above_one_names_the_function(ctx: TestContext) -> None:
+    rows = ["/**", " * Reads.", " *", " * @param goal what is read", " */", "function long(goal) {"]
+    rows += [f"  step({number});" for number in range(7, 200)]
+    rows[99] = "  use(goal);"
+    (ctx.workspace.root / "long.js").write_text("\n".join([*rows, "}", "", "goal();", ""]))
+    result = await run(ctx, "goal$|goal what|use.goal|^goal", block=True, path="long.js")
+    assert result.output.splitlines()[2:] == [
+        *("2-  * Reads.", " *", "4:  * @param goal what is read", " */", "function long(goal) {"),
+        *("--", "98-   step(98);", "  step(99);", "100:   use(goal);", "  step(101);", "  step(102);"),
+        *("--", "202: goal();"),
+    ]
+    many = await run(ctx, "step", block=True, path="long.js")
+    assert many.output.splitlines()[2:4] == ["7:   step(7);", "8:   step(8);"], "many matches stay alone"

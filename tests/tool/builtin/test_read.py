@@ -66,8 +66,10 @@ async def test_the_output_and_metadata_are_as_on_the_wire(tmp_path: Path) -> Non
 async def test_offset_and_limit_choose_lines_and_the_last_line_says_of_how_many(tmp_path: Path) -> None:
     ctx = make(tmp_path, "".join(f"line {n}\n" for n in range(1, 101)).encode())
     result = await run(ctx, offset=10, limit=3)
-    assert result.output == "10: line 10\n11: line 11\n12: line 12\n\n(lines 10-12 of 100; offset=13 goes on)"
+    assert result.output == "10: line 10\n11: line 11\n12: line 12\n\n(lines 10-12 of 100)"
     assert result.metadata["truncated"] is True
+    assert (await run(ctx, offset=1, limit=2)).output.endswith("2: line 2\n\n(lines 1-2 of 100)")
+    assert (await run(ctx, limit=3)).output.endswith("(lines 1-3 of 100; offset=4 goes on)"), "a start may go on"
     assert (await run(ctx, offset=99, limit=3)).output == "99: line 99\n100: line 100\n\n(lines 99-100 of 100)"
 
 
@@ -77,8 +79,11 @@ async def test_two_thousand_lines_are_the_default(tmp_path: Path) -> None:
 
 
 async def test_fifty_kilobytes_are_the_most(tmp_path: Path) -> None:
-    result = await run(make(tmp_path, (b"x" * 999 + b"\n") * 100))
+    ctx = make(tmp_path, (b"x" * 999 + b"\n") * 100)
+    result = await run(ctx)
     assert result.output.endswith("(lines 1-51 of 100; cut at 50 KB; offset=52 goes on)")
+    asked = await run(ctx, offset=2, limit=90)
+    assert asked.output.endswith("cut at 50 KB; offset=53 goes on)"), "not all that was asked for"
     assert len(result.output) < 53_000
 
 
@@ -330,7 +335,7 @@ async def test_a_symbol_is_read_by_its_name(tmp_path: Path) -> None:
     (ctx.workspace.root / "rules.py").write_text(LONG)
     result = await read.run(ReadParams("rules.py", symbol="Rule1.size"), ctx)
     assert result.output == (
-        "17:     @property\n18:     def size(self):\n19:         return 0\n\n(lines 17-19 of 1081; offset=20 goes on)"
+        "17:     @property\n18:     def size(self):\n19:         return 0\n\n(lines 17-19 of 1081)"
     )
     several = await read.run(ReadParams("rules.py", symbol="compile()"), ctx)
     assert several.output.startswith("5:     def compile(self):\n6:         return 0\n")

@@ -12,6 +12,8 @@ OUTLINE_FILES = Limit(
 )
 READ_PARSED = Limit("read.parsed", 2 * 1024 * 1024, "bytes", "a larger file has no outline, and no block in searches")
 SEARCH_BYTES = Limit("search.bytes", 24 * 1024, "bytes", "lines shown of one search, shared between its files")
-SEARCH_BLOCK = Limit("search.block", 120, "lines", "a larger function around a match is shown as the match alone")
+SEARCH_BLOCK = Limit(
+    "search.block", 120, "lines", "of a larger function its head and two lines around a match are shown"
+)
 TREE_SIZE = Limit("read.tree_size", 500_000, "characters", "a larger text is not parsed by a grammar of its language")
 TREE_PARSE = Limit("read.tree_parse", 300, "ms", "parsing one text by a grammar; what takes longer has no tree")

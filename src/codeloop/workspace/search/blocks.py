@@ -36,13 +36,27 @@ _FUNCTIONS = (
     rf"(?:def|defp|fn|func|fun|function\*?|sub|proc|macro_rules!)\s+(?P<name>(?:(?:self|{_WORD})[.:])?{_WORD}[?!]?)"
 )
 _NO_NAME = r"(?!(?:if|for|while|switch|catch|return|function|with|do|else|new|await|throw|sizeof|defined|typedef)\b)"
-_ARROW = (
-    rf"(?:const|let|var)\s+(?P<name>{_WORD})\s*(?::[^=]+)?=\s*"
-    rf"(?:async\s*)?(?:function\b|\([^()]*\)\s*(?::[^=]+)?=>|{_WORD}\s*=>)"
+_PARAMETERS = r"(?:<[^()]*>\s*)?\([^()]*(?:\([^()]*\)[^()]*)*\)"
+_ARROW = rf"(?:async\s*)?(?:{_PARAMETERS}\s*(?::[^=]+)?|\b{_WORD}\s*)=>"
+_WRAPPER = r"(?:(?:\w+\.)?(?:memo|forwardRef|observer|useCallback|debounce|throttle|asyncHandler)(?:<[^()]*>)?\(\s*)?"
+"""A call that gives back the function it is given, as React's `memo`."""
+_VALUE = rf"{_WRAPPER}(?:(?:async\s+)?function\b|class\b|{_ARROW})"
+_ASSIGNED = rf"(?:(?:const|let|var)\s+)?(?P<name>(?:{_WORD}\.)*#?{_WORD})\s*(?::(?:[^=]|=>)+)?=\s*{_VALUE}"
+_PROPERTY = rf"(?P<name>{_WORD}|'[^'\\]+'|\"[^\"\\]+\")\s*:\s*{_VALUE}.*\{{$"
+_EXPORTED = (
+    rf"(?:module\.exports\s*=|export\s+default)\s+{_WRAPPER}(?:async\s+)?(?:function\*?|class)\s+"
+    rf"(?!extends\b)(?P<name>{_WORD})"
 )
-_METHOD = rf"(?:(?:get|set|\*)\s*)?{_NO_NAME}(?P<name>#?{_WORD})\s*(?:<[^>]*>)?\([^;]*\)\s*(?::[^;{{]+)?\{{$"
+_DEFAULT = rf"export\s+(?P<name>default)\s+(?:(?:async\s+)?function\s*\*?\s*\(|class\s*(?:extends\b|\{{)|{_ARROW})"
+_METHOD = (
+    rf"(?:(?:get|set)\s+|\*\s*)?{_NO_NAME}(?P<name>#?{_WORD})\s*(?:<[^>]*>)?"
+    r"\((?![^;]*\bfunction\b)[^;]*\)\s*(?::[^;{]+)?\{$"
+)
+_TESTS = (
+    r"(?:describe|context|it|test)(?:\.\w+)*(?:\([^()]*\)|`[^`]*`)?"
+    r"\(\s*(?P<quote>['\"`])(?P<name>(?:\\.|(?!(?P=quote))[^\\]){1,200})(?P=quote)"
+)
 _TYPED_FUNCTION = rf"{_NO_NAME}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
-_TESTS = r"(?:describe|context|it|test)(?:\.\w+)?\(\s*(?P<name>['\"`][^'\"`]{1,80})['\"`]"
 _OF_GO = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
 
 _SCRIPTS = ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte")
@@ -51,6 +65,17 @@ _WITH_TYPES = (
 )
 _WITHOUT_TYPES = ("py", "pyi", "rb", "rs", "lua", "ex", "exs", "pl", "pm", "jl", "nim", "zig", "tcl", "go", "ml", "r")
 
+
+_OPENED = re.compile(r"(?:\(\{|\(\[|\(|\[|`)$")
+"""The end of a script's line whose parameters, or table of tests, stand on the lines below it."""
+_CLOSED = re.compile(r"[)\]}`].*(?:\{|=>|=>\s*\()$")
+"""The line after those parameters, where a body follows."""
+_MOST_PARAMETERS = 40
+"""How many lines of parameters are looked through."""
+_ENDS = re.compile(r"[}\])]|end\b")
+"""The start of the last line of a block that is closed."""
+_ENDED = re.compile(r"(?:[}\]);]|\bend),?$")
+"""The end of a block of one line."""
 
 _OWNER = re.compile(r"^\(\*?(\w+)\)\s*\.\s*")
 """The owner of a method as Go's documentation writes it: `(*Rule).Match`."""
@@ -71,7 +96,7 @@ def _compile(*patterns: str) -> tuple[re.Pattern[str], ...]:
 
 _ROWS: dict[str, tuple[re.Pattern[str], ...]] = {
     **dict.fromkeys(_WITHOUT_TYPES, _compile(_OF_GO, _FUNCTIONS, _TYPES)),
-    **dict.fromkeys(_SCRIPTS, _compile(_FUNCTIONS, _TYPES, _ARROW, _METHOD, _TESTS)),
+    **dict.fromkeys(_SCRIPTS, _compile(_EXPORTED, _DEFAULT, _FUNCTIONS, _TYPES, _ASSIGNED, _METHOD, _PROPERTY, _TESTS)),
     **dict.fromkeys(_WITH_TYPES, _compile(_FUNCTIONS, _TYPES, _TYPED_FUNCTION)),
     **dict.fromkeys(("sh", "bash", "zsh"), _compile(rf"(?:function\s+)?(?P<name>{_WORD})\s*\(\)", _FUNCTIONS)),
 }
@@ -106,14 +131,20 @@ def choose_blocks(blocks: Sequence[CodeBlock], pattern: str) -> list[CodeBlock]:
 
 
 def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
-    """Return the blocks of that name: `compile`, `Rule.compile`, with `::` or `#` for the dot, too."""
+    """Return the blocks of that name: `compile`, `Rule.compile`, with `::` or `#` for the dot, too.
+
+    A block of the very name that is given goes first: `#hidden` is a private method, and may be a test's title.
+    """
     name_only = re.sub(
         r"^(?:(?:async|def|class|function|func|fn|struct|type|interface)\s+)+|\(.*",
         "",
         _OWNER.sub(r"\1.", name.strip()),
     )
     target = re.sub(r"::|#|->", ".", name_only).removeprefix(".")
-    return [each for each in blocks if each.name == target or each.name.endswith(f".{target}")]
+    for wanted in (name.strip(), target):
+        if wanted and (matches := [each for each in blocks if f".{each.name}".endswith(f".{wanted}")]):
+            return matches
+    return [each for each in blocks if f".{each.name}".replace(".#", ".").endswith(f".{target}")] if target else []
 
 
 def format_outline(blocks: Sequence[CodeBlock], most: int) -> list[str]:
@@ -131,18 +162,53 @@ def find_enclosing(blocks: Sequence[CodeBlock], line: int, most: int) -> CodeBlo
 
 def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[CodeBlock]:
     matches = partial(_match_any, patterns)
+    is_script = patterns is _ROWS["js"]
     starts = [
-        (at, _measure_indent(line), match) for at, line in enumerate(lines) if patterns and (match := matches(line))
+        (at, _measure_indent(line), match)
+        for at, line in enumerate(lines)
+        if patterns and (match := matches(line) or (matches(_join_parameters(lines, at)) if is_script else None))
     ]
-    above: list[tuple[int, str]] = []
+    above: list[tuple[int, str, int]] = []
     for at, indent, match in starts:
-        while above and above[-1][0] >= indent:
+        while above and (above[-1][0] >= indent or at > above[-1][2]):
             above.pop()
         owner = match.groupdict().get("owner")
-        own = match["name"].replace("::", ".").strip("'\"`")
-        name = ".".join([*(each for _, each in above), *([owner] if owner else []), own])
-        yield CodeBlock(name, at + 1, _find_end(lines, at, indent) + 1, len(above))
-        above.append((indent, own))
+        own = _read_name(match)
+        name = ".".join([*(each for _, each, _ in above), *([owner] if owner else []), own])
+        last = _find_end(lines, at, indent)
+        yield CodeBlock(name, at + 1, last + 1, len(above))
+        above.append((indent, own, last if _is_closed(lines, at, last, indent) else len(lines)))
+
+
+def _join_parameters(lines: Sequence[str], at: int) -> str:
+    """Return a line whose parameters stand on lines of their own without them: `settle(` and `) {` are `settle() {`."""
+    head = lines[at].rstrip()
+    if len(head) > _LINE or not _OPENED.search(head):
+        return ""
+    indent = _measure_indent(head)
+    for line in lines[at + 1 : at + 1 + _MOST_PARAMETERS]:
+        if line.strip() and _measure_indent(line) <= indent:
+            closing = line.strip()
+            is_end = _measure_indent(line) == indent and len(closing) <= _LINE and _CLOSED.match(closing)
+            return head + closing if is_end else ""
+    return ""
+
+
+def _read_name(match: re.Match[str]) -> str:
+    """Return the name of a definition: `X.prototype.run` is `X.run`, what is set on `exports` or `this` is its own."""
+    name, quote = match["name"], match.groupdict().get("quote")
+    if quote:
+        return name.replace(f"\\{quote}", quote)
+    name = re.sub(r"^(?:(?:module\.)?exports|module|this)\.(?=.)", "", name.strip("'\""))
+    return name.replace("::", ".").replace(".prototype.", ".")
+
+
+def _is_closed(lines: Sequence[str], first: int, last: int, indent: int) -> bool:
+    """Return whether a block ends with a bracket or `end`; else text of a string at the margin may have cut it."""
+    line = lines[last].strip()[-_LINE:]
+    if last == first:
+        return _ENDED.search(line) is not None
+    return _ENDS.match(line) is not None and _measure_indent(lines[last]) == indent
 
 
 def _match_any(patterns: Sequence[re.Pattern[str]], line: str) -> re.Match[str] | None:

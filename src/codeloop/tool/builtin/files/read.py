@@ -117,7 +117,8 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             found = replace(found, lines=found.lines[:_HEAD], cut="lines")
     if found.lines or found.first == 1:
         ctx.workspace.read_log.record(ctx.session_id, target.real, found.stamp)
-    result = _format_file(ctx, target, found)
+    is_complete = found.cut == "lines" and bool(params.symbol or (params.offset and params.limit))
+    result = _format_file(ctx, target, found, is_complete=is_complete)
     if len(outline) >= _WORTH:
         rows = "\n".join(outline)
         result = replace(result, output=f"{result.output}\n\nOutline (`symbol` reads one):\n{rows}")
@@ -187,7 +188,8 @@ def _read_cells(text: str, first: int, limit: int, empty: LineRange) -> LineRang
     return LineRange(tuple(rows), first, len(lines), cut, empty.stamp)
 
 
-def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange) -> ToolResult:
+def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange, *, is_complete: bool) -> ToolResult:
+    """Return numbered lines. `is_complete`: they are all that was asked for, whatever follows them in the file."""
     workspace, path = ctx.workspace, readable(str(target.path))
     name, last = format_path(workspace, target.path), lines_range.first + len(lines_range.lines) - 1
     if not lines_range.lines and lines_range.first > 1:
@@ -203,7 +205,8 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange)
         total = f" of {lines_range.total}" if lines_range.total is not None else ""
         moved = "" if before == lines_range.first else f", as {before}-{before + last - lines_range.first}"
         output = f"{name} lines {lines_range.first}-{last}{total} have not changed since you read them above{moved}."
-    closing = [] if is_known and not lines_range.cut else _format_closing(lines_range, last)
+    ends_here = is_complete or not lines_range.cut
+    closing = [] if is_known and ends_here else _format_closing(lines_range, last, is_complete=is_complete)
     output = "\n\n".join([output or "(The file is empty)", *closing])
     instructions = _find_instructions(ctx, target)
     output = "\n\n".join([output, *instructions.values()])
@@ -244,13 +247,13 @@ def _find_before(lines_read: Mapping[int, str], lines_range: LineRange) -> int |
     )
 
 
-def _format_closing(lines_range: LineRange, last: int) -> list[str]:
+def _format_closing(lines_range: LineRange, last: int, *, is_complete: bool) -> list[str]:
     """Return the last line of a result: which lines of how many were shown, and how to read on."""
     total = lines_range.total if lines_range.total is not None else f"more than {last}"
     why = f"cut at {READ_BYTES.value // 1024} KB; " if lines_range.cut == "bytes" else ""
-    if lines_range.cut:
+    if lines_range.cut and not is_complete:
         return [f"(lines {lines_range.first}-{last} of {total}; {why}offset={last + 1} goes on)"]
-    if lines_range.first > 1:
+    if lines_range.first > 1 or is_complete:
         return [f"(lines {lines_range.first}-{last} of {total})"]
     return ["(whole file)"] if len(lines_range.lines) > _PREVIEW else []
 

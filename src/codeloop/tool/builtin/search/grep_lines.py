@@ -1,6 +1,7 @@
 """Chooses the lines of a search to show: whole functions around matches, and a fair share for each file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.schema.bounds.reading import READ_PARSED, SEARCH_BLOCK, SEARCH_BYTES
@@ -8,13 +9,21 @@ from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.encoding import NotText, decode
 from codeloop.workspace.files.safe_open import load
-from codeloop.workspace.search.blocks import find_enclosing, list_blocks
+from codeloop.workspace.search.blocks import CodeBlock, find_enclosing, list_blocks
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine
 
 _ROW = 8
 """Bytes of a line besides its text: its number and separators."""
 _RUN = 4
 """The fewest lines that are named instead of shown again."""
+_AROUND = 2
+"""How many lines are shown before and after a match in a function that is too long to be shown."""
+_MOST_AROUND = 20
+"""Of a file with more matches than these, such a match is shown alone."""
+_COMMENT = 60
+"""The longest comment above a function, in lines."""
+_COMMENTED = re.compile(r"\s*(?:\*|/\*|//|#|--|@)")
+"""The start of a line of a comment, or of a decorator."""
 _NAME = 100
 """Bytes of a file's heading."""
 
@@ -38,13 +47,28 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
     blocks, lines = list_blocks(text, hits.path.suffix), text.split("\n")
     matches = {line.number for line in hits.lines if line.is_match}
     texts = {line.number: line.text for line in hits.lines}
-    for number in matches:
+    for number in sorted(matches):
         block = find_enclosing(blocks, number, SEARCH_BLOCK.value)
+        inner: Iterable[int] = ()
         if block is not None:
             inner = range(block.first, min(block.last, len(lines)) + 1)
+        elif len(matches) <= _MOST_AROUND and (head := _find_head(blocks, lines, number)):
+            inner = (head, *range(max(number - _AROUND, 1), min(number + _AROUND, len(lines)) + 1))
+        if inner:
             texts = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in inner} | texts
     rows = [MatchLine(number, texts[number], number in matches) for number in sorted(texts)]
     return FileMatches(hits.path, hits.matches, [*_name_lines_read(rows, lines_read)])
+
+
+def _find_head(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -> int | None:
+    """Return the first line of the function below whose comment a line is in, else of the one that holds the line."""
+    for at in range(number, min(number + _COMMENT, len(lines) + 1)):
+        if not _COMMENTED.match(lines[at - 1]):
+            if at > number and any(each.first == at for each in blocks):
+                return at
+            break
+    block = find_enclosing(blocks, number, len(lines) + 1)
+    return None if block is None else block.first
 
 
 def _name_lines_read(rows: Sequence[MatchLine], lines_read: Mapping[int, str]) -> Iterator[MatchLine]:
