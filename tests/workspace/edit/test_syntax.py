@@ -73,6 +73,42 @@ def test_what_a_grammar_does_not_take_any_more_is_named(
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.js", "const o = {\n  a: 1\n  b: 2,\n};\nf(`${x}`);\nr[`a ${g[`b ${x}`]} (`];\n"),
+        ("a.ts", "const o = {\n  a: 1\n  b: 2,\n};\nf([`a ${x} b`]);\ntype T = {| a: 1 |};\n"),
+        ("a.tsx", "const o = {\n  a: 1\n  b: 2,\n};\nconst e = <a b={`${x}`}>{y}</a>;\n"),
+        ("a.rb", 'def a\n  1\n  x = = 1\nend\nf("a #{x} b", %w[a b], %i{c d}, /#{x}/)\ndef []=(x, y); end\n'),
+        ("a.java", 'class A {\n  int y;\n  int x = = 1;\n  String s = STR."a \\{x} b";\n}\n'),
+        ("a.php", '<?php\n\n$x = = 1;\n#[B([1])]\nfunction f() { return "a {$x} ${x}"; }\n'),
+        ("a.rs", "fn f<'a>(x: &'a str) {\n  let c = '(';\n  let x = = 1;\n  let s = r#\"( {\"#;\n}\n"),
+        ("a.go", "package a\n\nvar x = = 1\nvar s = `( {`\n"),
+        ("a.cpp", "[[nodiscard]]\nint f() {\n  return a[b[0]]; }\nint g() { f(; }\n"),
+    ],
+)
+def test_an_interpolation_and_other_joined_brackets_pair(name: str, text: str) -> None:
+    found = find_new_problem(Path(name), "", text)
+    assert found is not None
+    is_bracket = name == "a.cpp"
+    assert found.line == (4 if is_bracket else 3)
+    assert is_bracket or "clos" not in found.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("a.js", "f(`a ${g(x} b`)\n", "`(` is not closed before the `}` of line 1"),
+        ("a.ts", "f(`a ${x b`)\n", "`${` is "),
+        ("a.rb", 'f("a #{[x} b")\n', "`[` is not closed before the `}` of line 1"),
+    ],
+)
+def test_a_bracket_in_an_interpolation_is_named(name: str, text: str, reason: str) -> None:
+    found = find_new_problem(Path(name), "", text)
+    assert found is not None
+    assert found.reason[: len(reason)] == reason
+
+
+@pytest.mark.parametrize(
     ("name", "before", "after"),
     [
         ("a.ts", "", "export type * from './a'\n"),

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_BRACKETS = {*_CLOSERS, *_CLOSERS.values()}
 _LOOSE_BRACKETS = {"bash"}
 """Languages whose valid texts have unpaired brackets: `case` of a shell."""
 _MACROS = {"c", "cpp"}
@@ -39,31 +40,39 @@ def explain_error(root: Node, text: str, language: str) -> tuple[int, str] | Non
 
 def _find_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, str] | None:
     """Return the unpaired bracket; of several candidates, the one that the indentation points to."""
-    above: list[Node] = []
+    above: list[tuple[Node, str]] = []
     unclosed: Node | None = None
     early: Node | None = None
-    for each in leaves:
-        if each.is_missing or each.child_count:
+    for each, bracket in _list_brackets(leaves):
+        if bracket in _CLOSERS:
+            above.append((each, _CLOSERS[bracket]))
             continue
-        if each.type in _CLOSERS:
-            above.append(each)
-        elif each.type in _CLOSERS.values():
-            if not any(_CLOSERS[other.type] == each.type for other in above):
-                wrong = each if above else early or each
-                return _find_line(wrong), f"`{wrong.type}` closes nothing"
-            opener = above.pop()
-            if _CLOSERS[opener.type] != each.type:
-                return _find_line(
-                    opener
-                ), f"`{opener.type}` is not closed before the `{each.type}` of line {_find_line(each)}"
-            indent, outer = _measure_indent(lines, each), _measure_indent(lines, opener)
-            if lines[_find_line(each) - 1].lstrip().startswith(each.type):
-                unclosed = unclosed or (opener if indent < outer else None)
-                early = early or (each if indent > outer else None)
+        if not any(closer == bracket for _, closer in above):
+            wrong = each if above else early or each
+            return _find_line(wrong), f"`{_quote(wrong)}` closes nothing"
+        opener, closer = above.pop()
+        if closer != bracket:
+            where = f"before the `{_quote(each)}` of line {_find_line(each)}"
+            return _find_line(opener), f"`{_quote(opener)}` is not closed {where}"
+        indent, outer = _measure_indent(lines, each), _measure_indent(lines, opener)
+        if lines[_find_line(each) - 1].lstrip().startswith(_quote(each)):
+            unclosed = unclosed or (opener if indent < outer else None)
+            early = early or (each if indent > outer else None)
     if not above:
         return None
-    wrong = unclosed or above[-1]
-    return _find_line(wrong), f"`{wrong.type}` is never closed"
+    wrong = unclosed or above[-1][0]
+    return _find_line(wrong), f"`{_quote(wrong)}` is never closed"
+
+
+def _list_brackets(leaves: Sequence[Node]) -> Iterator[tuple[Node, str]]:
+    """Yield each bracket with its token: a token may be `${`, `#[`, `%w[` (its type is `%w(`), `]]` or `[]=` too."""
+    for each in leaves:
+        if not each.is_missing and not each.child_count:
+            yield from ((each, char) for char in each.type if char in _BRACKETS)
+
+
+def _quote(node: Node) -> str:
+    return (node.text or b"").decode(errors="replace")
 
 
 def _walk(root: Node) -> Iterator[Node]:
