@@ -39,7 +39,7 @@ def pictures(turns: tuple[ModelMessage, ...]) -> list[ImagePiece]:
 
 
 @pytest.mark.slow
-@given(messages=TURNS, more=TURNS, count=st.integers(0, 6), size=st.integers(0, 30))
+@given(turns=TURNS, more=TURNS, count=st.integers(0, 6), size=st.integers(0, 30))
 def test_a_request_is_bounded_and_a_longer_one_begins_with_the_shorter(
     turns: list[ModelMessage], more: list[ModelMessage], count: int, size: int
 ) -> None:
