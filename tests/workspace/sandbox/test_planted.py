@@ -1,5 +1,6 @@
 """What a sandboxed command leaves for git is not run, or followed, by the git that the user runs next."""
 
+import asyncio
 import subprocess
 from pathlib import Path
 
@@ -33,6 +34,8 @@ async def evil(it: Attacked) -> Path:
     git(it, it.root, "add", "first")
     git(it, it.root, "commit", "-qm", "first")
     await it.shells.survey(it.place, SandboxConfig(network="off"))
+    # Linux stamps files by a clock that is some ms behind: what is changed now would seem older than the survey's end.
+    await asyncio.sleep(0.03)
     return program
 
 
