@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.answer.checks import CheckRun, is_check, list_checks
+from codeloop.agent.answer.checks import CheckRun, describe_problem, is_check, list_checks
 from codeloop.agent.answer.reminders import announces_step
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
@@ -272,6 +272,21 @@ async def test_a_check_that_never_passed_is_told_three_times_while_calls_are_mad
         words = reminders(it)
     assert ["its exit code counts" in each for each in words] == [True, False, False]
     assert ["the last check failed" in each for each in words] == [False, True, True]
+
+
+@pytest.mark.parametrize(("file", "is_valid"), [("a.py", False), ("README.md", True)])
+async def test_what_a_command_changed_after_a_check_counts_in_the_result(
+    tmp_path: Path, file: str, *, is_valid: bool
+) -> None:
+    steps = [calls(call("bash", command=command)) for command in ("sh test.sh", f"echo x > {file}")]
+    async with rig(tmp_path, [*steps, DONE]) as it:
+        (tmp_path / "work" / "test.sh").write_text("exit 0\n")
+        await it.prompt(limits=RunLimits(attended=False))
+        parts = [part for entry in it.view().entries for part in entry.parts]
+        assert not reminders(it)
+    checks = list_checks(parts)
+    assert [each.after_last_edit for each in checks] == [is_valid]
+    assert describe_problem(checks) == (None if is_valid else ("files changed after the last check", "sh test.sh"))
 
 
 async def test_a_line_in_a_changelog_leaves_the_last_check_valid(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from codeloop.agent.answer.changed_tests import ChangedTests
 from codeloop.agent.answer.check_commands import CheckCommand, find_checks, is_check
-from codeloop.schema.part import CHECK, Part, ToolPart, ToolStateCompleted
+from codeloop.schema.part import CHECK, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
 
 _EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
@@ -69,6 +69,7 @@ _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 NOT_SHOWN = "nothing shows that the last check passed"
 FAILED_BEFORE = "a check failed and has not passed since"
 TESTS_CHANGED = "tests changed since a check failed"
+FILES_CHANGED = "files changed after the last check"
 
 
 class CheckRun(Wire):
@@ -99,8 +100,15 @@ def is_own_check(part: ToolPart) -> bool:
 def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
     """Return the checks among the calls of a turn, oldest first."""
     check_runs: list[CheckRun] = []
+    steps: list[str] = []  # the message of each run
     changes = ChangedTests()
     for part in parts:
+        if isinstance(part, PatchPart) and not all(file.lower().endswith(_PROSE) for file in part.files):
+            # A command may have changed them. Within a step it is not known whether that was before the check.
+            pairs = zip(check_runs, steps, strict=True)
+            check_runs = [
+                run if step == part.message_id else replace(run, after_last_edit=False) for run, step in pairs
+            ]
         if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
             continue
         command = str(part.state.input.get("command"))
@@ -114,6 +122,7 @@ def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
             changes.take_call(part, part.state)
             if is_check(command) or is_own_check(part):
                 check_runs.append(run := _read_run(command, part.state))
+                steps.append(part.message_id)
                 if run.failed:
                     changes.take_failure(_COLOUR.sub("", part.state.output))
     if check_runs and check_runs[-1].passed:
@@ -155,6 +164,8 @@ def describe_problem(check_runs: Sequence[CheckRun]) -> tuple[str, str] | None:
         return "the last check failed", last.command
     if not last.passed:
         return NOT_SHOWN, last.command
+    if not last.after_last_edit:
+        return FILES_CHANGED, last.command
     if (failure := find_failure(check_runs)) is not None:
         return FAILED_BEFORE, failure.command
     return (TESTS_CHANGED, "; ".join(last.test_changes)) if last.test_changes else None

@@ -5,12 +5,19 @@ import re
 from collections.abc import Sequence
 
 from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
-from codeloop.agent.answer.checks import FAILED_BEFORE, NOT_SHOWN, TESTS_CHANGED, describe_problem, list_checks
+from codeloop.agent.answer.checks import (
+    FAILED_BEFORE,
+    FILES_CHANGED,
+    NOT_SHOWN,
+    TESTS_CHANGED,
+    describe_problem,
+    list_checks,
+)
 from codeloop.agent.engine import Engine
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
-from codeloop.schema.part import REMINDER, TextPart, ToolPart
+from codeloop.schema.part import REMINDER, PatchPart, TextPart, ToolPart
 from codeloop.store.conversation import Entry, next_prompt
 
 EMPTY = (
@@ -142,7 +149,8 @@ def _list_unfinished(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, 
     """
     if admits_failure(answer):
         return []
-    parts = [part for entry in turn for part in entry.parts]
+    # What commands changed is named in the result only: a scratch file that is removed at the end is worth no request.
+    parts = [part for entry in turn for part in entry.parts if not isinstance(part, PatchPart)]
     wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
     open_todos = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
     checks = list_checks(parts)
@@ -151,7 +159,7 @@ def _list_unfinished(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, 
         more = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""
         remaining.append(f"a todo is open ({open_todos[0][:_EXCERPT_CHARS]}{more})")
     if checks and not checks[-1].after_last_edit:
-        remaining.append(f"files changed after the last check ({checks[-1].command[:_EXCERPT_CHARS]})")
+        remaining.append(f"{FILES_CHANGED} ({checks[-1].command[:_EXCERPT_CHARS]})")
     elif (problem := describe_problem(checks)) is not None:
         reason, detail = problem
         if reason == TESTS_CHANGED and (names_test_changes(answer) or any(reason in each for each in reminders)):

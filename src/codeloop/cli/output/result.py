@@ -7,7 +7,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import GoalEnd
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
-from codeloop.schema.part import CHECK, REMINDER, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import CHECK, REMINDER, PatchPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON, Wire, replace
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Tally:
         self._cost = 0.0
         self._tokens = NO_TOKENS
         self._messages: dict[str, AssistantMessage] = {}
-        self._calls: dict[str, ToolPart] = {}
+        self._parts: dict[str, ToolPart | PatchPart] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -200,7 +200,9 @@ class Tally:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(
                 p.part.state, ToolStateCompleted
             ):
-                self._calls[p.part.id] = p.part
+                self._parts[p.part.id] = p.part
+            case PartUpdated(properties=p) if isinstance(p.part, PatchPart):
+                self._parts[p.part.id] = p.part
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(p.part.state, ToolStateError):
                 if (p.part.state.metadata or {}).get("denied"):
                     denied = {"tool": p.part.tool, "input": p.part.state.input, "reason": p.part.state.error}
@@ -221,9 +223,11 @@ class Tally:
         messages = self._messages.values()
         checks = self._list_checks()
         of_checks = {
-            call.message_id
-            for call in self._calls.values()
-            if isinstance(call.state, ToolStateCompleted) and CHECK in call.state.metadata
+            part.message_id
+            for part in self._parts.values()
+            if isinstance(part, ToolPart)
+            and isinstance(part.state, ToolStateCompleted)
+            and CHECK in part.state.metadata
         }
         if reason == "done" and checks:
             from codeloop.agent.answer.checks import describe_problem
@@ -250,8 +254,8 @@ class Tally:
         return outcome if goal is None else with_goal(outcome, goal)
 
     def _list_checks(self) -> "list[CheckRun]":
-        if not self._calls:
+        if not self._parts:
             return []
         from codeloop.agent.answer.checks import list_checks
 
-        return list_checks(self._calls.values())
+        return list_checks(self._parts.values())
