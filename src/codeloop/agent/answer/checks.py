@@ -156,7 +156,7 @@ def _counts(remaining: Sequence[CheckCommand], before: Sequence[CheckCommand]) -
 
 
 def describe_problem(check_runs: Sequence[CheckRun]) -> tuple[str, str] | None:
-    """Return what keeps a turn's checks from showing that all is well, as a phrase and a detail; None: nothing does."""
+    """Return why a turn's checks don't show that all is well, as a phrase and a detail; None: they do."""
     if not check_runs:
         return None
     last = check_runs[-1]

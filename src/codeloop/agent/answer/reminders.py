@@ -143,7 +143,7 @@ def announces_step(text: str) -> bool:
 
 
 def _list_unfinished(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, reminders: Sequence[str]) -> list[str]:
-    """Return what a turn left unfinished, a phrase each: open todos, and the reason why its last check does not count.
+    """Return the unfinished work of a turn, a phrase each: open todos, and why its last check does not count.
 
     The list is empty if `answer` admits the failure. Changed tests are mentioned in one reminder of a turn only.
     """

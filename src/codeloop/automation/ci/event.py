@@ -50,7 +50,7 @@ class Skip(Struct, frozen=True):
 
 
 def plan_work(event: CiEvent, trigger: str, label: str, *, reviews: bool) -> Task | Review | Skip:
-    """Return what to do about an event. `trigger`: the line, `label`: the label that starts work on an issue."""
+    """Decide what to do about an event. `trigger`: the line, `label`: the label that starts work on an issue."""
     if event.is_bot:
         return Skip("a program caused the event; programs are not answered")
     if event.is_fork:

@@ -51,7 +51,7 @@ def run_git(
 def _wait(
     program: "subprocess.Popen[bytes]", name: str, deadline: float, is_stopping: Callable[[], bool]
 ) -> tuple[bytes, bytes]:
-    """Return what a program has printed to stdout and stderr. Raises Stopped; CodeloopError: it takes too long."""
+    """Return a program's stdout and stderr. Raises Stopped; CodeloopError: it takes too long."""
     while not is_stopping():
         with suppress(subprocess.TimeoutExpired):
             return program.communicate(timeout=FLEET_LOOK.seconds)

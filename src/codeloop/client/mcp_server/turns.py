@@ -341,7 +341,7 @@ def _line(part: ToolPart) -> str:
 
 
 def _name_request(request: Request) -> str:
-    """Return what a request is about, in one line."""
+    """Return the subject of a request, in one line."""
     if isinstance(request, PermissionRequest):
         return one_line(f"{request.permission} {', '.join(request.patterns)}", _REQUEST_CHARS)
     return one_line(escape_controls(request.questions[0].question), _REQUEST_CHARS)
