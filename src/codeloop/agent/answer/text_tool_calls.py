@@ -198,7 +198,7 @@ def _read_python(code: str) -> list[tuple[str, str]]:
 
 
 def _unwrap_print(node: ast.expr) -> ast.expr:
-    """Return the argument of a `print(...)`, as Gemma prints the results of its calls; other expressions as they are."""
+    """Return the argument of a `print(...)`: Gemma prints the results of its calls. Others stay as they are."""
     match node:
         case ast.Call(func=ast.Name(id="print"), args=[printed]):
             return printed
