@@ -28,6 +28,21 @@ def test_a_failure_is_shown_once_and_what_passed_is_counted() -> None:
     assert text.endswith("Tests:       1 failed, 40 passed, 41 total\n")
 
 
+def test_stack_frames_in_nodes_own_code_are_left_out() -> None:
+    own = "      at WebSocket.close (lib/websocket.js:12:7)\n      at Test.<anonymous> (test/a.test.js:4:3)\n"
+    node = (
+        "      at emitErrorNT (node:internal/streams/destroy:169:8)\n"
+        "      at process.processTicksAndRejections (node:internal/process/task_queues:82:21)\n"
+        "      at node:events:524:28\n"
+    )
+    failures = "".join(f"  {n}) closes {n}\n\n      Error: code {n}\n{own}{node}\n" for n in range(30))
+    text, _ = condense(f"{failures}  12 passing (31ms)\n  30 failing\n")
+    assert "node:" not in text
+    assert text.count("lib/websocket.js:12:7") == 30
+    said = "reads node:fs at node:events:524:28 here\n" * 60
+    assert "node:events:524:28" in condense(said)[0]
+
+
 RUNS = {
     "pytest": ("tests/a.py::test_{n}[x y] PASSED  [ 1%]", "=========== 1 failed, 90 passed in 2.1s ==========="),
     "pytest progress": ("." * 67 + " [ 1%]", "=========== 1 failed, 90 passed in 2.1s ==========="),

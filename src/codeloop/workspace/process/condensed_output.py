@@ -66,6 +66,8 @@ _NOTICES = re.compile(
 )
 """What package managers print about themselves and about money."""
 _DEPRECATED = re.compile(r"^(?:npm (?:warn|WARN) deprecated .*(?:\n|\Z)){2,}", re.MULTILINE)
+_NODE_FRAME = re.compile(r"^ +at (?:.* \()?node:[\w/.-]+:\d+:\d+\)?\n", re.MULTILINE)
+"""Matches a line of a stack in Node's own code, which no project can change."""
 _HEADING = re.compile(r"_{2,} .+ _{2,}$")
 _RULE = re.compile(r"=+ .+ =+$")
 _PLACE = re.compile(r"\S+:\d+: \w+")
@@ -82,6 +84,8 @@ def condense(text: str) -> tuple[str, bool]:
         text = _NOTICES.sub("", text)
     if len(text) < _SHORT:
         return text, False
+    if "node:" in text:
+        text = _NODE_FRAME.sub("", text)
     runner = next((each for each in RUNNERS.values() if each.sign.search(text)), None)
     counted = _count_passes(text, runner.passed) if runner is not None else text.split("\n")
     shorter = _shorten_alike(counted) if runner is RUNNERS["pytest"] else counted
