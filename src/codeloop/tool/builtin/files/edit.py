@@ -89,8 +89,13 @@ def _compute_change(
     except ToolFailure:
         check_known(ctx, target, loaded, must_be_read=False)  # the reason of the failure
         raise
+    if how and ctx.workspace.read_log.last_stamp(ctx.session_id, target.real) is None:
+        raise ToolFailure(
+            f"oldString is not in {name} as given, only a text like it, and {name} was not read in this session.",
+            advice="Give it exactly as the file has it, or read that part first.",
+        )
     if how or any(step.every and text.content.count(step.old) > 1 for step in steps):
-        check_known(ctx, target, loaded, must_be_read=bool(how))
+        check_known(ctx, target, loaded, must_be_read=False)
     return FileChange(target, loaded, encode(content, text.encoding), text.content, content), how
 
 
