@@ -129,7 +129,7 @@ def _opened(folder: Path, name: str) -> tuple[Workspace, Languages | None]:
         on_report=nothing,
         warn=nothing,
         watch=nothing,
-        find_users=lambda path, row: users_of(workspace, path, row),
+        find_dependents=lambda path, row: users_of(workspace, path, row),
     )
     opened = Languages(chosen, root, callbacks, lambda _: 0.0)
     return workspace, opened

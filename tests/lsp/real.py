@@ -204,7 +204,7 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
         on_report=ignore,
         warn=logs.append,
         watch=ignore,
-        find_users=lambda path, row: users_of(workspace, path, row),
+        find_dependents=lambda path, row: users_of(workspace, path, row),
     )
     place = ProgramSearch(root, root, is_trusted=True, path=path, installed=tmp_path / "none")
     rows = list_servers(None, place)

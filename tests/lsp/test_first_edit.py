@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.limit import Limit
-from codeloop.lsp import languages
-from codeloop.lsp import new_diagnostics as brought
+from codeloop.lsp import languages, new_diagnostics
 from tests.lsp.world import world
 
 TOLD = "1 new error:\na.x:1: bad1 is not good (scripted B1)"
@@ -52,7 +51,7 @@ async def test_the_first_edit_that_is_right_tells_nothing(tmp_path: Path, orders
 async def test_a_slow_answer_about_the_text_before_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(brought, "_CLEAN", 0.1)
+    monkeypatch.setattr(new_diagnostics, "_ASSUME_CLEAN_SECONDS", 0.1)
     async with world(tmp_path, "pull", "slow=0.6") as it:
         (it.root / "a.x").write_text("bad0\n")
         assert await it.edit("a.x", "bad0\nbad1\n") == TOLD.replace(":1:", ":2:")

@@ -1,4 +1,4 @@
-"""What an edit brought, by a server that does as it is told."""
+"""New errors after an edit, from a server that does as it is told."""
 
 import asyncio
 from pathlib import Path
@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.limit import Limit
-from codeloop.lsp import languages
-from codeloop.lsp import new_diagnostics as brought
+from codeloop.lsp import languages, new_diagnostics
 from codeloop.lsp.client.diagnostic import Diagnostic
 from codeloop.lsp.languages import format_diagnostics
 from tests.lsp.world import World, world
@@ -198,7 +197,7 @@ async def test_an_error_in_a_file_that_nobody_read_is_told(tmp_path: Path) -> No
 async def test_a_server_that_says_nothing_of_files_without_errors_is_understood(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(brought, "_CLEAN", 0.3)
+    monkeypatch.setattr(new_diagnostics, "_ASSUME_CLEAN_SECONDS", 0.3)
     wait(monkeypatch, 300)
     async with world(tmp_path, "silent") as it:
         (it.root / "a.x").write_text("one\n")

@@ -113,7 +113,7 @@ async def world(
         on_report=lambda _name, _path: None,
         warn=warned.append,
         watch=watched.append,
-        find_users=users,
+        find_dependents=users,
     )
     command = [sys.executable, str(SERVER), str(traces), *orders]
     configured = {"scripted": LspServerConfig(command=command, extensions=[".x"], warnings=warnings)}

@@ -88,7 +88,7 @@ class Languages:
     async def diagnose_edits(self, edits: Sequence[FileEdit]) -> list[tuple[Path, Diagnostic]]:
         """Return new diagnostics after edits that arrive in time; later ones are in the next result."""
         per_server = await self._group_by_server(edits)
-        tasks = {self._start_task(news.follow(own)): news for news, own in per_server.items()}
+        tasks = {self._start_task(news.apply_and_wait(own)): news for news, own in per_server.items()}
         self._following += 1
         try:
             await self._wait_for_tasks(tasks, edits)

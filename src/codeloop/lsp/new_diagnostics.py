@@ -1,4 +1,4 @@
-"""New diagnostics after edits: a server's diagnostics without those from before."""
+"""New diagnostics after edits: the diagnostics of a server that were not there before."""
 
 import asyncio
 import time
@@ -16,20 +16,20 @@ from codeloop.lsp.client.document import read_text
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
 from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST, LSP_WAIT
 
-_MOMENT = 0.02
-"""Seconds in which a server sends the diagnostics of several files in one go."""
-_SILENCE = 0.15
-"""Seconds after which a server that pushes for several files has reported all effects of an edit."""
-_SEARCHES = 2
-"""How often the files that use an edited one are searched for; a search may be too slow to finish."""
-_AT_REST = 3.0
-"""Seconds of silence after which a server has analysed the project."""
-_CLEAN = 5.0
-"""Seconds after which an idle server's silence about a file means no diagnostics."""
+_BURST_SECONDS = 0.02
+"""The time in which a server sends the diagnostics of several files in one burst."""
+_SETTLE_SECONDS = 0.15
+"""After this time without reports, a server that pushes diagnostics has reported all effects of an edit."""
+_MAX_SEARCHES = 2
+"""How often the dependents of an edited file are searched for, if the search is too slow to finish."""
+_IDLE_SECONDS = 3.0
+"""After this time without reports, a server that pushes diagnostics has analysed the project."""
+_ASSUME_CLEAN_SECONDS = 5.0
+"""After this time without a report on a file, an idle server is assumed to have no diagnostics for the file."""
 
 
 class FileEdit(Struct, frozen=True):
-    """A file (its resolved path) before and after an edit; None: it does not exist."""
+    """The text of a file before and after an edit; None: the file does not exist. `path` is resolved."""
 
     path: Path
     before: str | None
@@ -37,44 +37,44 @@ class FileEdit(Struct, frozen=True):
 
     @property
     def event(self) -> FileEvent:
-        """What happened to it."""
+        """Whether the edit created, changed or deleted the file."""
         if self.before is None:
             return CREATED
         return CHANGED if self.after is not None else DELETED
 
 
 class ServerDiagnostics:
-    """One server's diagnostics, compared with those already reported."""
+    """The diagnostics of one server, compared with the diagnostics that were reported before."""
 
     def __init__(self, server: LanguageServer) -> None:
         self.server = server
         self.misses = 0
-        """How many edits in a row it did not answer in time."""
+        """For how many edits in a row the server sent no diagnostics in time."""
         self._answered_paths: set[Path] = set()
-        """The edited files with diagnostics since it was started."""
+        """The edited files that the server has reported on since its start."""
         self._reported: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting = 0
         self.collecting: asyncio.Task[None] | None = None
         """The task that collects the last edits' effects on other files."""
-        self._knows_all = False
-        """Whether files without a report have no diagnostics."""
+        self._has_analysed_project = False
+        """If true, files without a report have no diagnostics."""
         self._hurry = asyncio.Event()
         """Set while another task waits for its turn."""
         self._edited_paths: set[Path] = set()
         """The files of the last edits."""
         self._search_counts = Counter[Path]()
-        """How often the files that use a file were searched for; `_SEARCHES` once they were found."""
+        """How often the dependents of each file were searched for; `_MAX_SEARCHES` once they were found."""
 
     async def prepare(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
-        """Collect diagnostics before the edits; `related`: texts of other files that they may break."""
+        """Record the diagnostics before the edits. `related`: texts of other files that the edits may break."""
         async with self._take_turn():
             client = await self._connect()
             if client is None:
                 return
             self._refresh(client, frozenset(edit.path for edit in edits))
-            users = await self._find_users(client, edits)
-            texts = {**users, **related, **{edit.path: edit.before for edit in edits if edit.before is not None}}
+            dependents = await self._find_dependents(client, edits)
+            texts = {**dependents, **related, **{edit.path: edit.before for edit in edits if edit.before is not None}}
             for path, text in texts.items():
                 self._sync(client, path, text)
             await asyncio.gather(*(self._record_baseline(client, path) for path in [*client.documents]))
@@ -82,18 +82,18 @@ class ServerDiagnostics:
                 if edit.before is None:
                     self._reported[edit.path] = ()
 
-    async def follow(self, edits: Sequence[FileEdit]) -> None:
+    async def apply_and_wait(self, edits: Sequence[FileEdit]) -> None:
         """Send the edits to the server and wait for its diagnostics, or for further edits."""
-        began = time.monotonic()
+        start = time.monotonic()
         async with self._take_turn():
             client = await self._connect()
             if client is None:
                 return
             for edit in edits:
-                if edit.before is None:  # a new file may have made its folder a root: nothing was requested here before
+                if edit.before is None:  # `prepare` skipped the file if its folder became a project root only now
                     self._reported.setdefault(edit.path, ())
             self._record_first_reports(client)
-            self._knows_all = self._knows_all or _is_at_rest(client)
+            self._has_analysed_project = self._has_analysed_project or _is_idle(client)
             for edit in edits:
                 if edit.after is None:
                     client.close(edit.path)
@@ -110,7 +110,7 @@ class ServerDiagnostics:
                 *(self._wait_for_diagnostics(client, path) for path in edited_paths if path in client.documents)
             )
             self._answered_paths |= {path for path in edited_paths if client.find_diagnostics(path) is not None}
-            if results and None not in results and not self._waiting and time.monotonic() - began < LSP_WAIT.seconds:
+            if results and None not in results and not self._waiting and time.monotonic() - start < LSP_WAIT.seconds:
                 self.misses = 0
             if None in results and not self._waiting:
                 await self._check_alive(client)
@@ -118,15 +118,15 @@ class ServerDiagnostics:
                 self.collecting = asyncio.create_task(_collect_diagnostics(client, others))
                 await asyncio.wait({self.collecting}, timeout=LSP_OTHERS.seconds)
                 if not client.pulls:
-                    await asyncio.sleep(_MOMENT)
+                    await asyncio.sleep(_BURST_SECONDS)
                     await self._wait_until_quiet(client)
 
     def has_answered(self, paths: Iterable[Path]) -> bool:
-        """Return whether it runs, and has reported on one of these files after an edit."""
+        """Return whether the server is running and has reported on one of these files after an edit."""
         return self.server.client is self._client and not self._answered_paths.isdisjoint(paths)
 
     def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
-        """Keep files open whose lines the model was shown, so that breakage in them is reported."""
+        """Open files that the model has read, so that new diagnostics in them are reported."""
         for path in list(dict.fromkeys(paths))[: LSP_KNOWN.value]:
             if path not in client.documents and (text := read_text(path)) is not None:
                 self._sync(client, path, text)
@@ -143,7 +143,7 @@ class ServerDiagnostics:
     def take_new(self) -> list[tuple[Path, Diagnostic]]:
         """Return the new diagnostics since the last call, all about current texts.
 
-        Diagnostics of a text that others changed since are held back.
+        Diagnostics of an outdated text are kept for a later call: the user or another program has changed the file.
         """
         client = self.server.client
         if client is None or client is not self._client:
@@ -168,7 +168,7 @@ class ServerDiagnostics:
 
     @asynccontextmanager
     async def _take_turn(self) -> AsyncGenerator[None]:
-        """Wait for exclusive use of the server's documents, asking the task that has it to hurry."""
+        """Wait for exclusive use of the server's documents; the task that holds the lock is asked to hurry."""
         self._waiting += 1
         self._hurry.set()
         try:
@@ -178,7 +178,7 @@ class ServerDiagnostics:
             if not self._waiting:
                 self._hurry.clear()
         if self.collecting is not None:
-            self.collecting.cancel()  # an edit requests all of them again
+            self.collecting.cancel()  # each edit requests the diagnostics of all open files again
         try:
             with suppress(ServerGone):  # `LanguageServer` reports the end
                 yield
@@ -195,7 +195,7 @@ class ServerDiagnostics:
             self._reported.clear()
             self._search_counts.clear()
             self._answered_paths.clear()
-            self._knows_all = False
+            self._has_analysed_project = False
             self.misses = 0
             self.server.fresh_paths.clear()
         return client
@@ -209,21 +209,23 @@ class ServerDiagnostics:
         while len(client.documents) > LSP_OPEN.value:
             client.close(next(iter(client.documents)))
 
-    async def _find_users(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
-        """Return the texts of files that use the edited ones, searched for once."""
-        new = [edit.path for edit in edits if edit.before is not None and self._search_counts[edit.path] < _SEARCHES]
+    async def _find_dependents(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
+        """Return the texts of the edited files' dependents. Each file's dependents are searched for once."""
+        new = [
+            edit.path for edit in edits if edit.before is not None and self._search_counts[edit.path] < _MAX_SEARCHES
+        ]
         new = new if client.looks_across_files else []
         row, texts = self.server.choice.row, dict[Path, str]()
-        searches = await asyncio.gather(*(self.server.callbacks.find_users(path, row) for path in new))
-        for path, users in zip(new, searches, strict=True):
-            self._search_counts[path] = self._search_counts[path] + 1 if users is None else _SEARCHES
-            for user in users or ():
-                if user not in client.documents and (text := read_text(user)) is not None:
-                    texts[user] = text
+        searches = await asyncio.gather(*(self.server.callbacks.find_dependents(path, row) for path in new))
+        for path, dependents in zip(new, searches, strict=True):
+            self._search_counts[path] = self._search_counts[path] + 1 if dependents is None else _MAX_SEARCHES
+            for dependent in dependents or ():
+                if dependent not in client.documents and (text := read_text(dependent)) is not None:
+                    texts[dependent] = text
         return texts
 
     def _refresh(self, client: LanguageClient, skip: frozenset[Path] = frozenset()) -> None:
-        """Reload open files that others changed, except those of `skip`."""
+        """Reload open files that were changed outside codeloop, except the paths in `skip`."""
         for path, document in [each for each in client.documents.items() if each[0] not in skip]:
             now = read_text(path)
             if now is None:
@@ -233,11 +235,11 @@ class ServerDiagnostics:
                 self._sync(client, path, now)
 
     async def _record_baseline(self, client: LanguageClient, path: Path) -> None:
-        """Record a file's current diagnostics, unless known."""
+        """Record a file's current diagnostics, unless diagnostics of the file were recorded before."""
         if path in self._reported or path not in client.documents:
             return
-        # A pulled server does answer, even if it must read the project first: without it nothing could count as new.
-        now = await client.wait_for_diagnostics(path, LSP_LATE.seconds if client.pulls else _CLEAN)
+        # A server that answers pull requests gets more time: it may have to read the project before it answers.
+        now = await client.wait_for_diagnostics(path, LSP_LATE.seconds if client.pulls else _ASSUME_CLEAN_SECONDS)
         if now is None and client.registrations.work:
             now = await client.wait_for_diagnostics(path, LSP_LATE.seconds)
         if now is None and not client.registrations.work and not client.pulls and await _is_responding(client):
@@ -246,7 +248,7 @@ class ServerDiagnostics:
             self._reported[path] = now
 
     def _record_first_reports(self, client: LanguageClient) -> None:
-        """Record first reports on files as their state before the edit."""
+        """Record the first report on a file as the diagnostics before the edit."""
         for path in list(self.server.fresh_paths):
             if path not in self._reported and (now := client.find_diagnostics(path)) is not None:
                 self._reported[path] = now
@@ -267,26 +269,26 @@ class ServerDiagnostics:
             await asyncio.wait({waiting, hurry})
 
     async def _wait_until_quiet(self, client: LanguageClient) -> None:
-        """If the server reported on other files, wait until that reflects the edits, unless another edit waits."""
+        """Wait until the reports on other files, if there are any, reflect the edits, or another edit waits."""
         until = time.monotonic() + LSP_LATE.seconds
         while not self._waiting and not self._has_settled(client) and time.monotonic() < until:
             if not any(self._list_unreported(client, path) for path in self.server.fresh_paths - self._edited_paths):
                 break
-            await asyncio.sleep(_MOMENT)
+            await asyncio.sleep(_BURST_SECONDS)
 
     def _list_unreported(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
-        """Return a file's unreported diagnostics: errors, and warnings if wanted."""
+        """Return a file's unreported diagnostics: errors, and warnings if the server's configuration asks for them."""
         now = client.find_diagnostics(path) or ()
-        least = WARNING if self.server.choice.row.warnings else ERROR
-        before = self._reported.get(path, () if self._knows_all else now)
-        return [each for each in find_new(before, now) if each.severity <= least]
+        lowest = WARNING if self.server.choice.row.warnings else ERROR
+        before = self._reported.get(path, () if self._has_analysed_project else now)
+        return [each for each in find_new(before, now) if each.severity <= lowest]
 
     def _has_settled(self, client: LanguageClient) -> bool:
-        """Return whether reports on other files reflect the edits; they may have been sent before."""
+        """Return whether the reports on other files reflect the edits, and not the state before."""
         answered = all(
             client.find_diagnostics(path) is not None for path in self._edited_paths if path in client.documents
         )
-        return answered and (client.pulls or time.monotonic() >= client.habits.received_at + _SILENCE)
+        return answered and (client.pulls or time.monotonic() >= client.habits.received_at + _SETTLE_SECONDS)
 
     async def _check_alive(self, client: LanguageClient) -> None:
         if not await _is_responding(client) and self.server.client is client:
@@ -294,7 +296,7 @@ class ServerDiagnostics:
 
 
 async def _is_responding(client: LanguageClient) -> bool:
-    """Return whether a server responds: with an error, since no server knows this request."""
+    """Return whether a server responds. An error counts: the method is one that no server knows."""
     try:
         await client.request(FENCE, {}, LSP_REQUEST.seconds)
     except ErrorAnswer:
@@ -305,19 +307,19 @@ async def _is_responding(client: LanguageClient) -> bool:
 
 
 async def _collect_diagnostics(client: LanguageClient, paths: Sequence[Path]) -> None:
-    """Collect diagnostics of open files; late ones are in the next result."""
+    """Wait for the diagnostics of open files. Diagnostics that come late are part of the next result."""
     with suppress(ServerGone):
         await asyncio.gather(*(client.wait_for_diagnostics(path, LSP_LATE.seconds) for path in paths))
 
 
-def _is_at_rest(client: LanguageClient) -> bool:
-    """Return whether a server that pushes for all files has analysed them."""
-    silent = time.monotonic() - max(client.habits.received_at, client.habits.began_at)
-    return not client.pulls and not client.registrations.work and silent > _AT_REST
+def _is_idle(client: LanguageClient) -> bool:
+    """Return whether the server pushes diagnostics and has been silent for so long that all files are analysed."""
+    silent_seconds = time.monotonic() - max(client.habits.received_at, client.habits.began_at)
+    return not client.pulls and not client.registrations.work and silent_seconds > _IDLE_SECONDS
 
 
 def find_new(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics that were not there before; one that only moved is not new."""
+    """Return the diagnostics that were not there before. Diagnostics that only moved to another line are not new."""
     counts_by_line = Counter((each.key, each.line.strip()) for each in before)
     counts = Counter(each.key for each in before)
     unmatched: list[Diagnostic] = []
@@ -328,7 +330,7 @@ def find_new(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Di
             counts[each.key] -= 1
         else:
             unmatched.append(each)
-    # The line of an old one may have been edited: one that only its line tells apart is not new either.
+    # An edit may have changed the text of the line: an old diagnostic with the same key accounts for a new one.
     new: list[Diagnostic] = []
     for each in unmatched:
         if counts[each.key] > 0:

@@ -29,7 +29,7 @@ class ServerCallbacks(Struct, frozen=True):
     """What a server needs from its owner. `start`: starts its program. `log`: gets a line for its log.
 
     `on_change`: called on a new state; `on_report`: with a file that it reported on; `warn`: shows the user a line.
-    `watch`: gets whether any server watches files. `find_users`: finds files that seem to use one;
+    `watch`: gets whether any server watches files. `find_dependents`: finds files that seem to use one;
     None: that took too long.
     """
 
@@ -39,7 +39,7 @@ class ServerCallbacks(Struct, frozen=True):
     on_report: Callable[[str, Path], None]
     warn: Callable[[str], None]
     watch: Callable[[bool], None]
-    find_users: Callable[[Path, ServerRow], Awaitable[list[Path] | None]]
+    find_dependents: Callable[[Path, ServerRow], Awaitable[list[Path] | None]]
 
 
 class LanguageServer:

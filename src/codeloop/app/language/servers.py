@@ -94,7 +94,7 @@ def make_languages(settings: ProjectSettings, workspace: Workspace, tell: Tell) 
         on_report=lambda name, path: tell(LspDiagnosed(properties=LspFile(server_id=name, path=str(path)))),
         warn=lambda text: tell(ToastShown(properties=Toast(message=text, variant="warning"))),
         watch=lambda is_wanted: watch.switch(on=is_wanted),
-        find_users=lambda path, row: users_of(workspace, path, row),
+        find_dependents=lambda path, row: users_of(workspace, path, row),
     )
     languages = Languages(choose_servers(settings), workspace.root, callbacks, restarts)
 

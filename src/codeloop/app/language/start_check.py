@@ -94,5 +94,5 @@ def _make_callbacks(start: StartServer) -> ServerCallbacks:
         on_report=lambda _name, _path: None,
         warn=lambda _text: None,
         watch=lambda _is_wanted: None,
-        find_users=find_no_dependents,
+        find_dependents=find_no_dependents,
     )
