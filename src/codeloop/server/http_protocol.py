@@ -182,7 +182,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.send_400_response("")
 
     def on_response_complete(self) -> None:
-        """Give the rest of an answered request's body, which nobody reads, the deadline of a head."""
+        """Set the deadline of a head for the rest of an answered request's body, which nobody reads."""
         self._cancel_deadline()
         super().on_response_complete()
         if not self._is_message_over:

@@ -65,7 +65,7 @@ class Leases:
         return own is not None or self.find_other(session_id) is not None
 
     def drop(self, session_id: str) -> None:
-        """Give up this process's lease of a session."""
+        """Release this process's lease of a session."""
         sql = "DELETE FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
         self._db.execute(sql, (session_id, self._host, os.getpid(), self._own_start))
 

@@ -1,4 +1,4 @@
-"""Gives a model of a local server more context, for the servers whose clients may ask for it."""
+"""Raises the context of a model on a local server, for the servers whose clients may ask for it."""
 
 import re
 from collections.abc import Awaitable, Callable

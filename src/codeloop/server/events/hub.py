@@ -217,7 +217,7 @@ class Hub:
             yield b"".join(frames)
 
     def _resync(self, reader: Reader, reason: str) -> None:
-        """Tell a reader to read the state again; it continues from now."""
+        """Send a reader back to the state, which it reads again; it continues from now."""
         reader.at = self._position_of(reader)
         reader.add(ServerResync(properties=Resync(reason=reason)), reader.format_position(reader.at))
 

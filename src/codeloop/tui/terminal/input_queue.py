@@ -70,7 +70,7 @@ class InputQueue:
         self._feed()
 
     def _feed(self) -> None:
-        """Give the app its next keys, unless it has not handled the last ones."""
+        """Post the next keys to the app, unless it has not handled the last ones."""
         while self._waiting and self._pause is None:
             if self._in_flight >= AT_ONCE:
                 self._pause = asyncio.create_task(self._wait_for_app())

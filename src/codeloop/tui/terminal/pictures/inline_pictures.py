@@ -118,7 +118,7 @@ class InlinePictures:
             self._fit()
 
     def _fit(self) -> None:
-        """Give pictures another size after the screen or its cells have changed."""
+        """Resize pictures after the screen or its cells have changed."""
         cell = self._find_cell(is_needed=False)
         if self._gallery is None or cell is None or (room := self._find_room(cell)) == self._gallery.room:
             return
