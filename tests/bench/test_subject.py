@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import subject
+from bench import script, subject
+from bench.budgets import BUDGETS
+from bench.measure import imported, run
 
 
 def test_a_place_has_a_home_and_a_clean_git_project(tmp_path: Path) -> None:
@@ -44,6 +46,19 @@ def test_the_model_of_codeloop_is_the_benchs_server(tmp_path: Path) -> None:
     place = subject.place(subject.codeloop(), tmp_path)
     config = json.loads(place.fill(place.subject.argv, "http://127.0.0.1:1/v1").environ["CODELOOP_CONFIG_CONTENT"])
     assert config["provider"]["bench"]["options"]["baseURL"] == "http://127.0.0.1:1/v1"
+
+
+@pytest.mark.slow
+def test_a_text_answer_imports_no_more_modules_than_its_budget(tmp_path: Path) -> None:
+    """A count is the same on every machine: what exceeds it fails here, and not only in the next `make bench`."""
+    place = subject.place(subject.codeloop(), tmp_path)
+    command = place.fill(place.subject.scripted, script=script.write(tmp_path / "answer.jsonl"))
+    run(command)  # the first run in a home makes the database
+    count = imported(command)
+    budget = next(row.at_most for row in BUDGETS if row.name == "answer-modules")
+    assert count is not None
+    assert budget is not None
+    assert 300 < count <= budget
 
 
 @pytest.mark.parametrize(("line", "pairs"), [("", []), ("agent", ["NAME"])])

@@ -12,7 +12,6 @@ from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Delegate, list_fallbacks
 from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.request.changed_files import find_changed_files
 from codeloop.agent.request.projection import describe_changed_files
 from codeloop.agent.tool_calls import ToolCalls
 from codeloop.kit import fault_injection
@@ -156,7 +155,11 @@ def _make_request(
 async def _store_start(engine: Engine, info: AssistantMessage, request: ModelRequest) -> ModelRequest:
     """Store the empty answer, with the files that others changed meanwhile; return the request that names them."""
     start = StepStartPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id)
-    changed_files = await find_changed_files(engine, info)
+    changed_files = None
+    if not engine.workspace.read_log.is_empty:
+        from codeloop.agent.request.changed_files import find_changed_files
+
+        changed_files = await find_changed_files(engine, info)
     if changed_files is None:
         engine.store.append(message_updated(info), part_updated(start))
         return request

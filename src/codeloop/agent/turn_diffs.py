@@ -22,7 +22,6 @@ from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
-from codeloop.workspace.snapshot.file_diffs import make_file_diffs
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -118,6 +117,8 @@ async def compare_turn(
         return ()
 
     def compare() -> tuple[SnapshotFileDiff, ...]:
+        from codeloop.workspace.snapshot.file_diffs import make_file_diffs  # for turns that changed files
+
         snapshots.objects.ensure()
         steps = [step for entry in changed_entries if (step := find_step_changes(snapshots, entry, 0)) is not None]
         return make_file_diffs(snapshots.objects, join_changes(change for step in steps for change in step.changes))

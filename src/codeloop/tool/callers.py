@@ -21,10 +21,10 @@ _PARAMETERS = 2_000
 _TEXT = 1_000_000
 _NAMES = 2
 """How many functions of an edit are looked for."""
-_FILES = 5
-_MOST = 15
+_SHOWN_FILES = 5
+_MAX_FILES = 15
 """With calls in more files the name means more than one function, or the model knows that it is used everywhere."""
-_PATIENCE = 2.0
+_SEARCH_SECONDS = 2.0
 """Seconds that a search may take: the hint is left out where it takes longer."""
 
 
@@ -35,23 +35,23 @@ async def describe_callers(ctx: ToolContext, changes: Sequence[FileChange], resu
     """
     texts = [(change.target.real.suffix, change.text_before, change.text_after) for change in changes]
     names = await asyncio.to_thread(lambda: [name for each in texts for name in list_changed_functions(*each)])
-    own = {change.target.real for change in changes}
+    edited = {change.target.real for change in changes}
     rows: list[str] = []
     for name in names[:_NAMES]:
-        callers = [each for each in await _find_callers(ctx, name) if each not in own and _is_code(each.suffix)]
-        files = [name_shown for each in callers if f"{(name_shown := format_path(ctx.workspace, each))}:" not in result]
-        if files and len(callers) <= _MOST:
-            name_shown = ", ".join(files[:_FILES])
-            more = f" and {len(files) - _FILES} more" if len(files) > _FILES else ""
-            rows.append(f"`{name}(` also occurs in {name_shown}{more}.")
+        callers = [each for each in await _find_callers(ctx, name) if each not in edited and _is_code(each.suffix)]
+        paths = [format_path(ctx.workspace, each) for each in callers]
+        files = [path for path in paths if f"{path}:" not in result]
+        if files and len(callers) <= _MAX_FILES:
+            more = f" and {len(files) - _SHOWN_FILES} more" if len(files) > _SHOWN_FILES else ""
+            rows.append(f"`{name}(` also occurs in {', '.join(files[:_SHOWN_FILES])}{more}.")
     return "\n".join(rows)
 
 
 async def _find_callers(ctx: ToolContext, name: str) -> list[Path]:
     workspace = ctx.workspace
-    query = Query(rf"\b{name}\(", mode="files", shown=_MOST * 4)
+    query = Query(rf"\b{name}\(", mode="files", shown=_MAX_FILES * 4)
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_SEARCH_SECONDS):
             result = await workspace.ripgrep.grep(workspace.directory, query, workspace.environment)
     except (SearchFailed, TimeoutError):
         return []

@@ -183,10 +183,13 @@ def _read(path: Path) -> bytes:
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
+    data = _read(path)
+    if not data:
+        return {}
     import tomllib
 
     try:
-        return tomllib.loads(_read(path).decode("utf-8", "replace"))
+        return tomllib.loads(data.decode("utf-8", "replace"))
     except (tomllib.TOMLDecodeError, RecursionError):
         return {}
 

@@ -12,7 +12,6 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import FACTS
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.git.tree_state import read_tree_state
-from codeloop.workspace.missing_modules import find_missing_test_packages
 from codeloop.workspace.project_checks import project_checks
 
 _NAMES = 40
@@ -21,6 +20,7 @@ _MISSING = 300
 _LISTED = 2_000
 """Entries of a folder that are looked at."""
 _SHOWN_CHANGES = 3
+_PACKAGE_LISTS = frozenset(("package.json", "pyproject.toml"))
 _NOISE = frozenset(("node_modules", "__pycache__", "venv", "CVS"))
 
 
@@ -31,7 +31,11 @@ def project_facts(root: Path, directory: Path, environment: Mapping[str, str]) -
     if not checks and root != directory:
         checks = project_checks(root, root, _list_folder(root), environment.get("PATH"))
     head = [_git(root, environment) if (root / ".git").exists() else "Git repository: no"]
-    missing = find_missing_test_packages(directory, root, environment)
+    missing = ""
+    if root != directory or any(name in _PACKAGE_LISTS or "requirements" in name for name in there):
+        from codeloop.workspace.missing_modules import find_missing_test_packages
+
+        missing = find_missing_test_packages(directory, root, environment)
     tail = [*([f"Its own checks: {checks}"] if checks else []), *([one_line(missing, _MISSING)] if missing else [])]
     remaining = FACTS.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
     if remaining < 0:

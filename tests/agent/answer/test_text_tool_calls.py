@@ -84,7 +84,12 @@ def test_code_in_an_answer_is_no_call(text: str) -> None:
 
 def test_several_calls_are_found_in_order() -> None:
     other = JSON.replace("a.py", "b.py")
-    for text in (f"<tool_call>{JSON}</tool_call>\n<tool_call>{other}</tool_call>", f"[TOOL_CALLS][{JSON}, {other}]"):
+    loose = "".join(f"<tool_call>{each[:-1]}, }}</tool_call>\n" for each in (JSON, other))
+    for text in (
+        f"<tool_call>{JSON}</tool_call>\n<tool_call>{other}</tool_call>",
+        f"[TOOL_CALLS][{JSON}, {other}]",
+        loose,
+    ):
         calls, rest = find_calls(text, TOOLS)
         assert [msgspec.json.decode(arguments)["filePath"] for _, arguments in calls] == ["a.py", "b.py"]
         assert rest == ""

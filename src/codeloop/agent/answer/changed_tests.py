@@ -7,13 +7,13 @@ from pathlib import PurePath
 from codeloop.agent.answer.check_commands import split_commands
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON
+from codeloop.workspace.check_files import TESTS, compile_patterns
 
-_FILE = re.compile(
-    r"(?:test_.+|.+_test|.+\.(?:test|spec)|.+_spec|.+Tests?|conftest)\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kt|cs|php|swift|exs?"
-    r"|scala|dart|lua|c|cc|cpp|sh|vue|svelte)"
-)
+_FILES = compile_patterns((*TESTS, "**/conftest.py"))
 _FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__"))
-_CODE = re.compile(r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kt|cs|php|swift|exs?|scala|dart|lua|bats)")
+_CODE = re.compile(
+    r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kt|cs|php|swift|exs?|scala|dart|lua|bats|c|cc|cpp|sh|vue|svelte)"
+)
 _START = re.compile(
     r"^\s*(?:async\s+)?def\s+(test\w*)"
     r"|^\s*(?:it|test|specify|scenario)(?:\.\w+)*\s*[( ]\s*(['\"`])(?P<title>.+?)\2"
@@ -155,6 +155,6 @@ def _is_test_file(path: str, *, folders: bool = False) -> bool:
     parts = PurePath(path).parts
     if not parts or "__pycache__" in parts or path.startswith(("-", "/")):
         return False
-    if _FILE.fullmatch(parts[-1]) or (_CODE.fullmatch(parts[-1]) and _FOLDERS & set(parts[:-1])):
+    if _CODE.fullmatch(parts[-1]) and any(each.fullmatch(path.removeprefix("./")) for each in _FILES):
         return True
     return folders and parts[-1] in _FOLDERS

@@ -129,35 +129,9 @@ NARROW = frozenset(("--lf", "--last-failed", "--changed", "--onlyChanged", "--on
 """Options that narrow it by themselves."""
 VALUES = frozenset(
     (
-        *(
-            "-n",
-            "-c",
-            "-o",
-            "-W",
-            "-p",
-            "-r",
-            "-j",
-            "-C",
-            "-f",
-            "-R",
-            "--tb",
-            "--cov",
-            "--color",
-            "--reporter",
-            "--config",
-            "--rootdir",
-        ),
-        *(
-            "--jobs",
-            "--maxfail",
-            "--log-level",
-            "--project",
-            "--format",
-            "--timeout",
-            "--durations",
-            "--cov-report",
-            "-S",
-        ),
+        *("-n", "-c", "-o", "-W", "-p", "-r", "-j", "-C", "-f", "-R", "-S", "--tb", "--cov", "--cov-report", "--color"),
+        *("--reporter", "--config", "--rootdir", "--jobs", "--maxfail", "--log-level", "--project", "--format"),
+        *("--timeout", "--durations"),
     )
 )
 """Options whose next word is neither a target nor a filter."""

@@ -99,35 +99,36 @@ def is_own_check(part: ToolPart) -> bool:
 
 def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
     """Return the checks among the calls of a turn, oldest first."""
-    check_runs: list[CheckRun] = []
-    steps: list[str] = []  # the message of each run
+    rows: list[tuple[str, CheckRun]] = []  # each with the message of its step
     changes = ChangedTests()
     for part in parts:
         if isinstance(part, PatchPart) and not all(file.lower().endswith(_PROSE) for file in part.files):
             # A command may have changed them. Within a step it is not known whether that was before the check.
-            pairs = zip(check_runs, steps, strict=True)
-            check_runs = [
-                run if step == part.message_id else replace(run, after_last_edit=False) for run, step in pairs
-            ]
+            rows = [row if row[0] == part.message_id else _outdate(row) for row in rows]
         if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
             continue
         command = str(part.state.input.get("command"))
         if part.tool in _EDITS:
             changes.take_call(part, part.state)
             if not str(part.state.input.get("filePath")).lower().endswith(_PROSE):
-                check_runs = [replace(each, after_last_edit=False) for each in check_runs]
+                rows = [_outdate(row) for row in rows]
         elif part.tool == "bash" and part.state.input.get("unchanged"):
             continue  # it says nothing about the files as they are
         elif part.tool == "bash" and "id" not in part.state.metadata:
             changes.take_call(part, part.state)
             if is_check(command) or is_own_check(part):
-                check_runs.append(run := _read_run(command, part.state))
-                steps.append(part.message_id)
+                run = _read_run(command, part.state)
+                rows.append((part.message_id, run))
                 if run.failed:
                     changes.take_failure(_COLOUR.sub("", part.state.output))
+    check_runs = [run for _, run in rows]
     if check_runs and check_runs[-1].passed:
         check_runs[-1] = replace(check_runs[-1], test_changes=changes.list_all())
     return check_runs
+
+
+def _outdate(row: tuple[str, CheckRun]) -> tuple[str, CheckRun]:
+    return row[0], replace(row[1], after_last_edit=False)
 
 
 def find_failure(check_runs: Sequence[CheckRun]) -> CheckRun | None:

@@ -4,15 +4,6 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
-from codeloop.agent.answer.checks import (
-    FAILED_BEFORE,
-    FILES_CHANGED,
-    NOT_SHOWN,
-    TESTS_CHANGED,
-    describe_problem,
-    list_checks,
-)
 from codeloop.agent.engine import Engine
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id
@@ -108,6 +99,8 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attende
     are_unfinished = all(each.startswith(_UNFINISHED_START) for each in earlier)
     if earlier and (not are_unfinished or len(earlier) >= _MAX_CHECK_REMINDERS or not _has_new_calls(turn)):
         return None
+    if not has_called:
+        return None
     remaining = _list_unfinished(turn, [] if earlier else todos, text, reminders)
     return UNFINISHED.format(problem="; ".join(remaining)) if remaining else None
 
@@ -147,6 +140,17 @@ def _list_unfinished(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, 
 
     The list is empty if `answer` admits the failure. Changed tests are mentioned in one reminder of a turn only.
     """
+    # An answer without calls needs none of these: what they match with takes as long to load as the answer.
+    from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
+    from codeloop.agent.answer.checks import (
+        FAILED_BEFORE,
+        FILES_CHANGED,
+        NOT_SHOWN,
+        TESTS_CHANGED,
+        describe_problem,
+        list_checks,
+    )
+
     if admits_failure(answer):
         return []
     # What commands changed is named in the result only: a scratch file that is removed at the end is worth no request.

@@ -60,6 +60,8 @@ _PYTHON_FORMS = re.compile(
     r"|^(?P<plain>\[?[A-Za-z_][\w.]*\((?:[^\n]|\n(?!\n))*\)\]?)\s*\Z",
     re.MULTILINE,
 )
+# Matches brackets and, so that those in them don't count, strings.
+_BRACKETS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[\[\]{}]", re.DOTALL)
 # Matches the markers around calls, which are removed with them.
 _LEFTOVER = re.compile(
     r"</?(?:\W?DSML\W?)?(?:tool_calls?|function_calls?|function)>|<\W?tool\Wcalls?\W\w+\W?>"
@@ -148,9 +150,19 @@ def _read_json(text: str, start: int) -> tuple[Any, int] | None:
 
     with suppress(ValueError, RecursionError):
         return json.JSONDecoder(strict=False).raw_decode(text, start)
-    end = max(text.rfind("}"), text.rfind("]")) + 1
+    end = _find_end(text, start)
     value: Any = _read_literal(text[start:end])
     return (cast("Any", value), end) if isinstance(value, dict | list) else None
+
+
+def _find_end(text: str, start: int) -> int:
+    """Return the offset after the bracket that closes the one at `start`; `start` itself where none does."""
+    depth = 0
+    for token in _BRACKETS.finditer(text, start):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if not depth:
+            return token.end()
+    return start
 
 
 def _read_literal(text: str) -> object:

@@ -17,8 +17,6 @@ async def find_changed_files(engine: Engine, info: AssistantMessage) -> TextPart
 
     It has no text, so that no client shows it; the projection writes the line from its metadata.
     """
-    if engine.workspace.read_log.is_empty:  # nothing read yet: no need to start a thread
-        return None
     changed = await asyncio.to_thread(engine.workspace.read_log.take_changed, info.session_id)
     if not changed:
         return None
