@@ -102,7 +102,10 @@ def test_a_change_before_the_failing_run_or_that_is_taken_back_does_not_count() 
     checks = list_checks([gone, bash("pytest", 1, FAILED), bash("pytest", 0, PASSED)])
     assert not checks[-1].test_changes
     assert not changes(gone, edit(without, BEFORE))
-    assert not changes(bash("rm tests/test_shop.py"), bash("git checkout -- tests/test_shop.py"))
+    for restoring in ("checkout -- tests/test_shop.py", "restore tests/", "checkout -q .", "reset --hard HEAD"):
+        assert not changes(bash("rm tests/test_shop.py"), bash(f"git {restoring}"))
+    for other in ("checkout -b fix", "checkout -- src/shop.py", "reset -q", "stash list", "restore src"):
+        assert changes(bash("rm tests/test_shop.py"), bash(f"git {other}")) == ["tests/test_shop.py removed"]
     assert not list_checks([bash("pytest", 1, FAILED), gone, bash("pytest", 1, FAILED)])[-1].test_changes
 
 

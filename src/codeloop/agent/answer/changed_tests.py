@@ -34,7 +34,9 @@ _FAILURE_LINE = re.compile(
 )
 _REMOVING = frozenset(("rm", "unlink", "mv", "truncate"))
 _IN_PLACE = frozenset(("-i", "-pi", "-i.bak", "-ri", "-Ei", "--in-place"))
-_RESTORING = frozenset(("checkout", "restore", "reset", "stash"))
+_RESTORING = frozenset(("checkout", "restore", "reset"))
+_WHOLE_TREE = frozenset((".", "./", ":/", "--hard"))
+"""Words with which git restores every file. Without them and without a file it only looks, or changes the branch."""
 _MOST = 20
 """How many changes are named."""
 
@@ -94,8 +96,11 @@ class ChangedTests:
         program, files = words[0].rpartition("/")[2], [word for word in words[1:] if _is_test_file(word, folders=True)]
         if program == "git" and len(words) > 1:
             if words[1] in _RESTORING:
-                for key in [key for key in self._changes if not files or any(each.endswith(key[0]) for each in files)]:
-                    del self._changes[key]
+                is_whole = not _WHOLE_TREE.isdisjoint(words)
+                paths = [each.removeprefix("./").rstrip("/") for each in files]
+                for key in list(self._changes):
+                    if is_whole or any(key[0] == each or key[0].startswith(f"{each}/") for each in paths):
+                        del self._changes[key]
                 return
             program = "rm" if words[1] == "rm" else program
         if self._failures is None:
