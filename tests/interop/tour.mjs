@@ -66,6 +66,8 @@ await step("the home page opens", async () => {
 await step("the address of a project opens a new session", async () => {
   await page.goto(project)
   await input().waitFor()
+  // The page ignores Enter until it knows its model.
+  await page.getByRole("button", { name: "coder" }).last().waitFor()
 })
 await step("a prompt is answered", async () => {
   await say("hello there")

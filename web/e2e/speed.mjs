@@ -1,5 +1,6 @@
 // How quick the page is: ten thousand messages, a rewritten file, a stream of two thousand deltas a second, an hour of it.
-// Counted is processor time of the main thread, task by task, so that a busy machine gives the same verdict.
+// Counted is processor time of the main thread, task by task. `make bench` compares the times with their budgets; here they
+// are printed alone, since the same task takes twice as long on a slow machine.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { inBrowser, picture } from "./browser.mjs";
@@ -8,13 +9,13 @@ import { explain, trace } from "./trace.mjs";
 
 const MESSAGES = 10_000;
 const REWRITTEN = 6_000;
-const MOST_MS = 50;
+const LONG_TASK_MS = 50; // from here on the web platform calls a task long
 const figures = {};
 
 function note(name, { worst, events }) {
   const ms = worst[0]?.ms ?? 0;
   figures[name] = Math.round(ms * 10) / 10;
-  if (ms > MOST_MS || process.env.CODELOOP_EXPLAIN) for (const task of worst.filter((each) => /^Thread|RunTask/.test(each.event.name)).slice(0, 3)) console.error(name, task.ms.toFixed(1), explain(task, events).join(", "));
+  if (ms > LONG_TASK_MS || process.env.CODELOOP_EXPLAIN) for (const task of worst.filter((each) => /^Thread|RunTask/.test(each.event.name)).slice(0, 3)) console.error(name, task.ms.toFixed(1), explain(task, events).join(", "));
 }
 
 /** A stream of events in the place of the server's, as fast as wanted. */
@@ -161,7 +162,5 @@ await inBrowser(async (open) => {
   figures.heapGrowthMB = Math.round((await heap()) - before);
   stream.end();
   console.log(JSON.stringify(figures));
-  if (process.env.CODELOOP_NO_VERDICT) return;
-  for (const name of ["open", "older", "scroll", "rewrite", "stream"]) assert.ok(figures[name] <= MOST_MS, `${name}: a task took ${figures[name]} ms`);
   assert.ok(figures.heapGrowthMB < 40, `the heap grew by ${figures.heapGrowthMB} MB`);
 }, { bypassCSP: true }); // the stream comes from another server
