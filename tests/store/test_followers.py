@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event, PartUpdated, SessionUpdated, Stamped, session_of
-from codeloop.schema.limits import STORE_EVENTS, STORE_QUEUE
+from codeloop.schema.limits import STORE_EVENTS, STORE_POLL_QUIET, STORE_QUEUE
 from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.store.outbox import PRUNE_EVERY
 from codeloop.store.store import Store
@@ -177,6 +177,47 @@ async def test_a_second_process_is_heard(path: Path, record_property: Callable[[
     record_property("slowest_ms", max(waits))
     assert sorted(waits)[2] < 2_000, waits
     store.close()
+
+
+async def test_a_follower_of_a_tree_reads_of_other_processes_only_what_concerns_it(path: Path) -> None:
+    here, elsewhere = Store(path), Store(path)
+    own, other = session(), session()
+    child = session(parent=own.id)
+    here.append(created(own))
+    stream = here.follow(root=own.id)
+    elsewhere.append(created(other), created(child), updated(other), updated(child))
+    here.append(updated(own))
+    grandchild = session(parent=child.id)
+    elsewhere.append(updated(other), created(grandchild))
+    seen = await take(stream, 4)
+    assert [session_of(stamped.event) for stamped in seen] == [child.id, child.id, own.id, grandchild.id]
+    here.append(updated(other))  # of this process all come: a follower is woken by them anyway
+    assert session_of((await take(stream, 1))[0].event) == other.id
+    here.close()
+    elsewhere.close()
+
+
+async def test_events_of_others_do_not_keep_a_follower_of_a_tree_polling_fast(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codeloop.store.followers.QUIET", 2)
+    here, elsewhere = Store(path), Store(path)
+    own, other = session(), session()
+    here.append(created(own), created(other))
+    pauses: list[float] = []
+    polls = here._followers
+    measure = polls._pause
+    monkeypatch.setattr(polls, "_pause", lambda: pauses.append(measure()) or pauses[-1])
+    waiting = asyncio.ensure_future(anext(here.follow(root=own.id)))
+    while len(pauses) < 5:
+        elsewhere.append(updated(other))
+        await asyncio.sleep(0.01)
+    assert pauses[-1] == STORE_POLL_QUIET.seconds
+    elsewhere.append(updated(own))
+    await asyncio.wait_for(waiting, 5)
+    assert measure() < STORE_POLL_QUIET.seconds
+    here.close()
+    elsewhere.close()
 
 
 async def test_a_closed_store_leaves_no_timer_that_fails(path: Path) -> None:

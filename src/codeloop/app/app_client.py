@@ -23,12 +23,15 @@ class AppClient:
         """Carry out an operation. Raises CodeloopError when it is refused."""
         return await carry_out(self.app, operation, args, self.directory)
 
-    async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
-        """Return every stored event after `after` (None: from now on), then live ones."""
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+        """Return every stored event after `after` (None: from now on), then live ones.
+
+        `root`: of what other processes store, only the events of this session, of its subagents and of no session.
+        """
         stores = self.app.stores
         store = stores.open((await self.app.project(self.directory)).store.path)  # it stays while projects change
         try:
-            async for event in store.follow(after):
+            async for event in store.follow(after, root=root):
                 yield event
         finally:
             stores.release(store)

@@ -15,8 +15,11 @@ class Client(Protocol):
         """Carry out an operation. Raises CodeloopError when it is refused."""
         ...
 
-    def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
-        """Return every stored event after `after` (None: from now on), then live ones."""
+    def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+        """Return every stored event after `after` (None: from now on), then live ones.
+
+        `root`: the caller needs only the events of this session and of its subagents; others may come all the same.
+        """
         ...
 
 

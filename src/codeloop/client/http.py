@@ -188,13 +188,14 @@ class HttpClient:
                 f"The answer of {self._remote.url} to {route} is not understood: {error}. Use its codeloop version."
             ) from None
 
-    async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
         """Yield every stored event of the directory after `after` (None: from now on), then live ones.
 
         A lost stream is reopened where it ended: it yields ServerConnected, then the events stored meanwhile. Raises
         GapError when the server no longer keeps these events, CodeloopError when the server refuses the stream or
         stays away for `client.gone`.
         """
+        del root  # the server sends the events of all sessions of the directory
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._opening.add(future)
         try:

@@ -18,6 +18,9 @@ class LocalClient:
         """Carry out an operation. Raises CodeloopError when it is refused."""
         return await handle(self.project, operation, args)
 
-    def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
-        """Return every stored event after `after` (None: from now on), then live ones."""
-        return self.project.store.follow(after)
+    def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+        """Return every stored event after `after` (None: from now on), then live ones.
+
+        `root`: of what other processes store, only the events of this session, of its subagents and of no session.
+        """
+        return self.project.store.follow(after, root=root)

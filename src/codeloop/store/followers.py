@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable
 from typing import Protocol
 
 from codeloop.schema.errors import GapError
@@ -11,14 +11,21 @@ from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_QUIET, S
 from codeloop.schema.live_events import LiveEvent
 
 QUIET = 250
-"""Empty polls after which polling slows down."""
+"""Polls without an event for a follower, after which polling slows down."""
 
 
 class StoredEvents(Protocol):
     """The stored events that are still kept."""
 
-    def read_events(self, after: int, until: int | None = None) -> list[Stamped]:
-        """Return the stored events with `after < seq < until`, a bounded batch, in order."""
+    def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
+        """Return the stored events with `after < seq < until`, a bounded batch, in order.
+
+        `roots`: only those of these sessions, of their subagents and of no session.
+        """
+        ...
+
+    def first_seq(self) -> int:
+        """Return the lowest sequence number that is kept, 0 for none."""
         ...
 
     def last_seq(self) -> int:
@@ -34,18 +41,20 @@ class EventLog(StoredEvents, Protocol):
         ...
 
 
-def read_range(stored_events: StoredEvents, after: int, until: int) -> Iterable[Stamped]:
+def read_range(
+    stored_events: StoredEvents, after: int, until: int, roots: Collection[str] | None = None
+) -> Iterable[Stamped]:
     """Return the stored events with `after < seq < until`, in order, read in batches.
 
-    Raises GapError when some of them are no longer kept.
+    `roots`: only those of these sessions, of their subagents and of no session. Raises GapError when some of the range
+    are no longer kept.
     """
     while after + 1 < until:
-        batch = stored_events.read_events(after, until)
+        batch = stored_events.read_events(after, until, roots)
+        if after < stored_events.last_seq() - STORE_EVENTS.value and (first := stored_events.first_seq()) > after + 1:
+            raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
         if not batch:
             return
-        first = batch[0].seq or 0
-        if first > after + 1 and after < stored_events.last_seq() - STORE_EVENTS.value:
-            raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
         yield from batch
         after = batch[-1].seq or after
 
@@ -81,7 +90,7 @@ class Followers:
         self._all: set[Follower] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._quiet = 0
-        """How often nothing was new, one time after the other."""
+        """Polls since the last one that had an event for a follower."""
 
     def publish(self, first_seq: int, events: Iterable[StoredEvent]) -> None:
         """Hand stored events, numbered from `first_seq`, to every follower."""
@@ -101,8 +110,13 @@ class Followers:
         for follower in self._all:
             follower.offer(stamped_event)
 
-    async def follow(self, after: int, session: str | None) -> AsyncGenerator[Stamped, None]:
-        """Return stored events after `after` and live ones, in the order in which they came, for ever."""
+    async def follow(self, after: int, session: str | None, root: str | None) -> AsyncGenerator[Stamped, None]:
+        """Return stored events after `after` and live ones, in the order in which they came, for ever.
+
+        `session`: only its own events and those of no session. `root`: of what other processes store, only the events
+        of this session, of its subagents and of no session.
+        """
+        roots = None if root is None and session is None else (root or session or "",)
         follower = Follower(session)
         last = after
         self._all.add(follower)
@@ -115,7 +129,7 @@ class Followers:
                     if item.seq is not None:
                         if item.seq <= last:
                             continue
-                        for stamped_event in read_range(self._log, last, item.seq):
+                        for stamped_event in read_range(self._log, last, item.seq, roots):
                             if follower.is_followed(stamped_event):
                                 yield stamped_event
                         last = item.seq
@@ -124,10 +138,13 @@ class Followers:
                 if follower.behind:
                     follower.behind = False
                     # Up to what is stored now: later ones are in the queue, between the live ones.
-                    for stamped_event in read_range(self._log, last, self._log.last_seq() + 1):
+                    until = self._log.last_seq() + 1
+                    for stamped_event in read_range(self._log, last, until, roots):
                         last = stamped_event.seq or last
                         if follower.is_followed(stamped_event):
+                            self._quiet = 0
                             yield stamped_event
+                    last = max(last, until - 1)
                     continue
                 follower.wake.clear()
                 await follower.wake.wait()
@@ -157,10 +174,9 @@ class Followers:
         self._timer = None
         if not self._all:
             return
-        is_new = self._log.has_foreign_changes()
-        self._quiet = 0 if is_new else self._quiet + 1
+        self._quiet += 1  # a follower that finds something for itself sets it back
         self._start_timer()
-        if is_new:
+        if self._log.has_foreign_changes():
             for follower in self._all:
                 follower.behind = True
                 follower.wake.set()

@@ -1,5 +1,7 @@
 """The outbox: every stored event with its sequence number, kept for a while so that followers can catch up."""
 
+from collections.abc import Collection
+
 import msgspec
 
 from codeloop.schema.event import Stamped, StoredEvent, session_of
@@ -10,6 +12,11 @@ _encode = msgspec.json.Encoder().encode
 _event: msgspec.json.Decoder[StoredEvent] = msgspec.json.Decoder(StoredEvent)
 
 BATCH = 500  # events
+_IN_ORDER = "ORDER BY seq LIMIT ?3"
+_IN_TREES = """AND (session_id IS NULL OR session_id IN (
+    WITH RECURSIVE tree (id) AS (
+        SELECT value FROM json_each(?4) UNION SELECT session.id FROM session JOIN tree ON parent_id = tree.id)
+    SELECT id FROM tree))"""
 PRUNE_EVERY = 1_000  # events, since deleting costs more than adding
 
 
@@ -25,10 +32,23 @@ class Outbox:
         row = (session_of(event), _encode(event))
         return self._db.execute("INSERT INTO event (session_id, data) VALUES (?, ?)", row)
 
-    def read_events(self, after: int, until: int | None = None) -> list[Stamped]:
-        """Return the stored events with `after < seq < until`, at most a batch, in order."""
-        sql = "SELECT seq, data FROM event WHERE seq > ? AND (? IS NULL OR seq < ?) ORDER BY seq LIMIT ?"
-        return [Stamped(seq, _event.decode(data)) for seq, data in self._db.fetch_all(sql, after, until, until, BATCH)]
+    def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
+        """Return the stored events with `after < seq < until`, at most a batch, in order.
+
+        `roots`: only those of these sessions, of their subagents and of no session. SQLite leaves the others out:
+        hundreds of processes may write into one database, and decoding an event costs far more than skipping it.
+        """
+        sql = "SELECT seq, data FROM event WHERE seq > ?1 AND (?2 IS NULL OR seq < ?2)"
+        if roots is None:
+            rows = self._db.fetch_all(f"{sql} {_IN_ORDER}", after, until, BATCH)
+        else:
+            rows = self._db.fetch_all(f"{sql} {_IN_TREES} {_IN_ORDER}", after, until, BATCH, _encode(tuple(roots)))
+        return [Stamped(seq, _event.decode(data)) for seq, data in rows]
+
+    def first_seq(self) -> int:
+        """Return the number of the oldest event that is kept, 0 when there is none."""
+        row = self._db.fetch_one("SELECT min(seq) FROM event")
+        return (row[0] if row else None) or 0
 
     def last_seq(self) -> int:
         """Return the highest number ever handed out."""

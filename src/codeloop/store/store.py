@@ -5,7 +5,7 @@ the followers. `publish_live` only wakes them. All calls are made on the loop's 
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -134,12 +134,16 @@ class Store:
                 self.statuses[event.properties.session_id] = event.properties.status
         self._followers.publish_live(event, directory)
 
-    def follow(self, after: int | None = None, *, session: str | None = None) -> AsyncGenerator[Stamped, None]:
+    def follow(
+        self, after: int | None = None, *, session: str | None = None, root: str | None = None
+    ) -> AsyncGenerator[Stamped, None]:
         """Return every stored event after `after` (None: from now on), then live ones, gap-free, from all processes.
 
-        Raises GapError when the events after `after` are no longer kept.
+        `session`: only its own events and those of no session. `root`: of what other processes store, only the events
+        of this session, of its subagents and of no session. Raises GapError when the events after `after` are no
+        longer kept.
         """
-        return self._followers.follow(self.last_seq() if after is None else after, session)
+        return self._followers.follow(self.last_seq() if after is None else after, session, root)
 
     # Reading
 
@@ -206,9 +210,16 @@ class Store:
 
     # The outbox
 
-    def read_events(self, after: int, until: int | None = None) -> list[Stamped]:
-        """Return the stored events with `after < seq < until`, at most a batch, in order."""
-        return self._outbox.read_events(after, until)
+    def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
+        """Return the stored events with `after < seq < until`, at most a batch, in order.
+
+        `roots`: only those of these sessions, of their subagents and of no session.
+        """
+        return self._outbox.read_events(after, until, roots)
+
+    def first_seq(self) -> int:
+        """Return the lowest sequence number that is kept, 0 for none."""
+        return self._outbox.first_seq()
 
     def last_seq(self) -> int:
         """Return the highest sequence number ever handed out."""
@@ -224,13 +235,11 @@ class Store:
             self._last_seen = until - 1
             return
         while self._last_seen + 1 < until:
-            batch = self.read_events(self._last_seen, until)
-            if not batch or (batch[0].seq or 0) > self._last_seen + 1:
+            batch = self.read_events(self._last_seen, until, self._views)
+            if self.first_seq() > self._last_seen + 1:
                 self._views.clear()
-                self._last_seen = until - 1
-                return
             self._fold(each.event for each in batch)
-            self._last_seen = batch[-1].seq or self._last_seen
+            self._last_seen = (batch[-1].seq if batch else None) or until - 1
 
     def _fold(self, events: Iterable[Event]) -> None:
         if not self._views:

@@ -39,7 +39,7 @@ class StoredClient:
                 return msgspec.convert(self.answers[key], operation.gives)
         raise OperationError("NotFoundError", f"There is nothing stored for {name}.")
 
-    async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
         """Yield what is said from now on."""
         del after
         while True:

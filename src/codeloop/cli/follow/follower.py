@@ -112,7 +112,7 @@ class RunFollower:
     async def _follow(self) -> None:
         while True:
             try:
-                async for event in self._client.follow():
+                async for event in self._client.follow(root=self._session_id):
                     await self._take(event.event)
             except GapError as error:
                 self._view.note(f"Some events are not shown: {error}")

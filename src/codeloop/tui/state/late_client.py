@@ -25,10 +25,10 @@ class LateClient:
         client = await self._wait_for_client()
         return await client.call(operation, args)
 
-    async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
-        """Yield every stored event after `after`, then live ones."""
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[Stamped]:
+        """Yield every stored event after `after`, then live ones, as `Client.follow` does."""
         client = await self._wait_for_client()
-        async for event in client.follow(after):
+        async for event in client.follow(after, root):
             yield event
 
     async def _wait_for_client(self) -> Client:

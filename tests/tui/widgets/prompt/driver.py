@@ -107,7 +107,7 @@ class QueueServer:
             return msgspec.convert(True, operation.gives)
         return msgspec.convert(self.waiting, operation.gives)
 
-    async def follow(self, after: int | None = None) -> AsyncGenerator[Stamped]:
+    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncGenerator[Stamped]:
         for stamped in ():
             yield stamped
 
