@@ -1,4 +1,4 @@
-"""The Textual app of the terminal UI: its widgets, and what it does about events of the terminal."""
+"""The Textual app of the terminal UI: composes the widgets, and handles keys, resizes and answers of the terminal."""
 
 import asyncio
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ class TerminalUI(Ui, inherit_bindings=False):
             self.event_handler.redraw()
 
     async def wait_for_close(self) -> None:
-        """Wait until the project is closed."""
+        """Have the project closed, and wait until it is."""
         self.leave_event.set()
         if self.project_task is not None:
             await self.project_task
@@ -132,7 +132,7 @@ class TerminalUI(Ui, inherit_bindings=False):
             super().notify(message, title=title, severity=severity, **how)
 
     def begin(self) -> None:
-        """Begin to open the project, and type what was typed until now."""
+        """Start opening the project, and handle the keys that were typed before."""
         if self.leave_event.is_set():
             self.exit(0)
             return

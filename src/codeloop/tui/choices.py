@@ -41,7 +41,7 @@ class Choices:
         self.agents: list[Agent] = []
         self.providers: UsableProviders | None = None
         self.problem = ""
-        """Why the server can't be reached, as the status bar shows it; "": it can."""
+        """Why the server can't be reached, as the status bar shows it; "" while it can be."""
         self.memory = ModelMemory(launch.state_folder)
         self._configured_model: ModelRef | None = None
         self._profile = ""
@@ -93,7 +93,7 @@ class Choices:
         return agent_name or next((agent.name for agent in self.primary_agents), None)
 
     def profile_of(self, tab: SessionTab) -> str:
-        """Return the permission profile of a tab's session; "" where nobody chose one."""
+        """Return the permission profile of a tab's session; "": none was chosen or configured."""
         metadata = tab.session.metadata if tab.session is not None else {PROFILE: tab.profile}
         return str((metadata or {}).get(PROFILE) or self._profile)
 
@@ -103,7 +103,10 @@ class Choices:
         return [agent for agent in self.agents if agent.mode != "subagent" and not agent.hidden]
 
     def model_of(self, tab: SessionTab) -> ModelRef | None:
-        """Return the model chosen for a tab's next prompt; None: the agent's or the configured one."""
+        """Return the model chosen for a tab's next prompt; None: the agent's or the configured one.
+
+        What was chosen in the tab comes first, then the session's last model, then the command line's.
+        """
         agent_model = self._agent_model(tab)
         session = tab.session
         if tab.model is not None or (tab.agent is not None and agent_model is not None):
@@ -136,7 +139,7 @@ class Choices:
         return next((each.name for each in providers if each.source == "custom"), "")
 
     def list_usable(self, names: Sequence[str]) -> list[ModelRef]:
-        """Return the usable ones of some models (`provider/model`), each with its last effort."""
+        """Return the usable models among `names` (`provider/model`), each with the effort last used with it."""
         variants, models = self.memory.read().variants, list[ModelRef]()
         for name in names:
             ref = parse_model_name(name)
@@ -148,7 +151,7 @@ class Choices:
     def use_model(self, tab: SessionTab, model: ModelRef) -> None:
         """Use a model for a tab's next prompts, and for new sessions."""
         tab.model = model
-        self.memory.note_use(model)
+        self.memory.add_recent(model)
 
     def find_details(self, tab: SessionTab) -> Model | None:
         """Return the catalog's entry for a tab's model, or None."""
@@ -170,8 +173,8 @@ class Choices:
         details = self.find_details(tab)
         return list(details.variants or {}) if details is not None else []
 
-    def status_content(self, tab: SessionTab, keys: Keymap, hint: str) -> StatusContent:
-        """Return the content of the status bar apart from the session itself."""
+    def make_status_content(self, tab: SessionTab, keys: Keymap, hint: str) -> StatusContent:
+        """Return the content of the status bar apart from the session itself; `hint`: what a second press would do."""
         model, details = self.resolve_model(tab), self.find_details(tab)
         none = "no model: /connect" if self.providers is not None else ""
         name = format_reference(model) if model is not None else none
@@ -185,12 +188,12 @@ class Choices:
             model=one_line(name + variant, 60),
             profile=one_line(self.profile_of(tab), 20),
             directory=one_line(f"{self._launch.server}  {shown_directory}".strip(), 100),
-            window=int(details.limit.context) if details is not None else 0,
+            context_window=int(details.limit.context) if details is not None else 0,
             problem=self.problem,
             hint=words,
             hint_command=hint_command,
-            waiting=keys.leader if keys.is_waiting else hint,
-            moves=self.settings.motion,
+            pending_key=keys.leader if keys.is_waiting else hint,
+            is_animated=self.settings.motion,
         )
 
 

@@ -3,8 +3,8 @@
 from codeloop.client.slash.commands import BY_NAME
 from codeloop.tui.keys.keymap import UiCommand
 
-# The groups that the palette shows them in.
 SESSION, PROMPT, CHOOSE, VIEW, MOVE, APP = "Session", "Prompt", "Choose", "View", "Scroll", "Program"
+"""The headings under which the palette groups the commands."""
 
 
 def _make_command(name: str, command_id: str, group: str, run: str, keys: str = "none") -> UiCommand:

@@ -40,8 +40,8 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
         appearance.thinking = launch.thinking
     appearance.child_key = keys.key_of("session_child_first")
     appearance.open_key = keys.key_of("call_toggle")
-    own = [PromptCommand(name, row.arguments, row.title, also=row.also) for name, row in BY_SLASH.items()]
-    ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, own))
+    commands = [PromptCommand(name, row.arguments, row.title, also=row.also) for name, row in BY_SLASH.items()]
+    ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, commands))
     ui.problems = [
         *sources.problems,
         *keys.problems,
@@ -75,7 +75,7 @@ async def _run(launch: UiLaunch) -> int:
 
 
 async def _freeze_when_open(ui: TerminalUI) -> None:
-    """Turn garbage collection on once the project is open, without what exists then: going through it delays keys."""
+    """Enable garbage collection once the project is open, for objects created later: scanning all would delay keys."""
     await ui.open_event.wait()
     gc.freeze()
     gc.enable()

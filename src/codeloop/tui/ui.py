@@ -27,13 +27,14 @@ from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.widgets.session_tab import SessionTab
 from codeloop.tui.widgets.sidebar import Sidebar
-from codeloop.tui.widgets.status_bar import TICKS, StatusBar
+from codeloop.tui.widgets.status_bar import FRAMES_PER_SECOND, StatusBar
 from codeloop.tui.widgets.tab_bar import TabBar, name_window
 
 PROMPT_HINTS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
 COMMAND_HINTS = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
 """The hints in an empty session: what can be typed in the prompt, and commands with their keys."""
-TICK = 1 / TICKS
+
+FRAME_SECONDS = 1 / FRAMES_PER_SECOND
 """Seconds between frames of the animation while a turn runs."""
 INCOMPLETE_ANSWER = """The last answer has no end: its program was ended, or still writes it in another terminal.
 Say “go on” to continue; if it is still being written, stop that first with /takeover."""
@@ -62,7 +63,7 @@ class Ui(TerminalApp, inherit_bindings=False):
     commands: Sequence[UiCommand] = ()
     """All commands."""
     tasks: dict[asyncio.Task[Any], float | None]
-    """Background tasks, and when each last opened or closed a dialog (monotonic seconds); None: it is no command.
+    """Background tasks; of a command, when it started or last closed a dialog (monotonic seconds); None: of no command.
 
     While a command may still open a dialog, keys typed after it wait for that (`keys/dispatcher.py`).
     """
@@ -207,11 +208,11 @@ class Ui(TerminalApp, inherit_bindings=False):
         has_scrolled = is_changed and self.shown_tab.sync()
         tabs = self.tabs
         if any(tab.view is not None and tab.view.is_busy for tab in tabs):
-            self._ticker = self._ticker or self.set_interval(TICK, self.tick)
+            self._ticker = self._ticker or self.set_interval(FRAME_SECONDS, self.tick)
             self._ticker.resume()
         elif self._ticker is not None:
             self._ticker.pause()
-        content = self.choices.status_content(self.tab, self.keys, self.repeated_key.hint)
+        content = self.choices.make_status_content(self.tab, self.keys, self.repeated_key.hint)
         self.query_one(StatusBar).show(self.tab.view, content, self.appearance.styles)
         sidebar = self.query_one(Sidebar)
         sidebar.display = self.appearance.has_sidebar(self.size.width)

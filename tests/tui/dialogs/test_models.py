@@ -71,15 +71,15 @@ async def test_models_show_what_they_cost_and_why_one_can_not_be_used(tmp_path: 
 def test_models_that_were_used_are_remembered_by_all_processes(tmp_path: Path) -> None:
     one, other = ModelMemory(tmp_path), ModelMemory(tmp_path)
     for number in range(10):
-        one.note_use(ModelRef(provider_id="p", model_id=f"m{number}"))
-    other.note_use(ModelRef(provider_id="p", model_id="m3", variant="high"))
+        one.add_recent(ModelRef(provider_id="p", model_id=f"m{number}"))
+    other.add_recent(ModelRef(provider_id="p", model_id="m3", variant="high"))
     other.toggle("p/m1")
     known = one.read()
     assert known.recent[:2] == ("p/m3", "p/m9")
     assert len(known.recent) == 8
     assert (known.favourites, known.variants) == (("p/m1",), {"p/m3": "high"})
     one.toggle("p/m1")
-    other.note_use(ModelRef(provider_id="p", model_id="m3"))
+    other.add_recent(ModelRef(provider_id="p", model_id="m3"))
     assert (one.read().favourites, one.read().variants) == ((), {})
     (tmp_path / "models.json").write_text("nothing of ours")
     assert one.read() == RememberedModels()
@@ -221,7 +221,7 @@ async def test_trust_is_only_given_by_a_key_that_came_after_the_question() -> No
     app = Stage()
     about = "\n".join(["opencode.json", *(f"+  line {number}" for number in range(50))])
     async with staged(app) as pilot:
-        early = TrustScreen(about, app.colours, settle=600)
+        early = TrustScreen(about, app.colours, silence=600)
         app.open(early)
         await app.sees("Trust this project?")
         await pilot.press("y", "e", "s")
@@ -229,7 +229,7 @@ async def test_trust_is_only_given_by_a_key_that_came_after_the_question() -> No
         assert early.early_text == "yes"
         early.dismiss(False)
         for key, answer in (("n", False), ("y", True)):
-            question = TrustScreen(about, app.colours, settle=0)
+            question = TrustScreen(about, app.colours, silence=0)
             app.open(question)
             await until(lambda asked=question: asked.is_ready)
             assert "y trust it from now on" in app.shown()

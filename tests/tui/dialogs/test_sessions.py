@@ -148,7 +148,7 @@ async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_pat
             await pilot.press(key)
             await until(lambda: app.results)
             step = app.results.pop()
-            assert (step.what, step.message_id, step.text) == (what, write, "write a file")
+            assert (step.action, step.message_id, step.text) == (what, write, "write a file")
         assert step.session_id in await sessions(it)
         app.open(Timeline(context(app, it), it.session_id))
         await app.sees("write a file")
@@ -158,5 +158,5 @@ async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_pat
         assert (it.work / "new.txt").exists()
         await pilot.press("y")
         await until(lambda: app.results)
-        assert app.results.pop().what == "undo"
+        assert app.results.pop().action == "undo"
         assert not (it.work / "new.txt").exists()

@@ -74,7 +74,7 @@ async def conversation(it: Stored, album: Album) -> None:
     it.ui.run_command(BY_ID["messages_last"])
     it.ui.run_command(BY_ID["status_view"])
     await album.take("status", "theme codeloop")
-    it.ui.tab.forget_notices()
+    it.ui.tab.clear_notices()
     it.ui.run_command(BY_ID["session_new"])
     await album.take("tabs", "2 New session", "Ask, or describe a task")
     it.ui.run_command(BY_ID["tab_close"])

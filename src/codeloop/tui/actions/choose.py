@@ -22,7 +22,7 @@ async def switch_agent(ui: Ui, _words: str) -> None:
 
 
 async def switch_agent_back(ui: Ui, _words: str) -> None:
-    """Switch the next prompts to the agent before."""
+    """Switch the next prompts to the previous agent."""
     _step_agent(ui, -1)
 
 
@@ -77,7 +77,7 @@ async def choose_profile(ui: Ui, words: str) -> None:
 
 
 async def switch_profile(ui: Ui, _words: str) -> None:
-    """Switch to the next permission profile, skipping the one that asks nothing."""
+    """Switch to the next permission profile, skipping `yolo`."""
     names: list[Profile] = [each for each in PROFILES if each != YOLO]
     now = ui.choices.profile_of(ui.tab) or "auto"
     at = next((index for index, each in enumerate(names) if each == now), -1)
@@ -105,13 +105,14 @@ def _step_agent(ui: Ui, by: int) -> None:
         ui.draw()
 
 
-def _step_model(ui: Ui, refs: Sequence[str], by: int, none: str) -> None:
+def _step_model(ui: Ui, refs: Sequence[str], by: int, problem: str) -> None:
+    """Switch to the model `by` places further in a list. Raises UsageProblem with `problem` if there is no other."""
     models = ui.choices.list_usable(refs)
     model = ui.choices.resolve_model(ui.tab)
     names = [format_reference(each) for each in models]
     now = format_reference(model) if model is not None else ""
     if not [name for name in names if name != now]:
-        raise UsageProblem(f"{none} {ui.keys.key_of('model_list')} lists all.")
+        raise UsageProblem(f"{problem} {ui.keys.key_of('model_list')} lists all.")
     at = names.index(now) if now in names else -1 if by > 0 else 0
     ui.tab.model = models[(at + by) % len(models)]  # don't make it the latest: the next step would lead back
     ui.draw()

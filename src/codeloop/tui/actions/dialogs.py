@@ -39,8 +39,8 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 T = TypeVar("T")
-ROOMY = 60
-"""The screen width, in cells, from which all keys of a command are listed, not only the first."""
+ALL_KEYS_MIN_WIDTH = 60
+"""Cells of the screen from which all keys of a command are listed, not only the first."""
 
 
 async def ask(ui: Ui, screen: Screen[T]) -> T | None:
@@ -111,13 +111,13 @@ async def _apply_step(ui: Ui, step: TimelineStep | None) -> None:
     """Carry out the choice made in the timeline."""
     if step is None:
         return
-    if step.what == "jump":
+    if step.action == "jump":
         await ui.read_until(step.message_id)
         show_item(ui, step.message_id)
-    elif step.what == "copy":
+    elif step.action == "copy":
         ui.copy_to_clipboard(step.text)
         ui.notify("The prompt is copied.")
-    elif step.what == "fork":
+    elif step.action == "fork":
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=step.session_id)))
         ui.tab.prompt.set_entry(PromptEntry(step.text))
     else:
@@ -240,7 +240,7 @@ async def show_help(ui: Ui, _words: str) -> None:
 
     def keys(name: str) -> str:
         names = (ui.keys if name in commands else keymap).keys_of(name)
-        return ", ".join(names[: None if ui.size.width >= ROOMY else 1])
+        return ", ".join(names[: None if ui.size.width >= ALL_KEYS_MIN_WIDTH else 1])
 
     rows = [replace(row, keys=keys(row.id)) for row in list_commands(ui)]
     rows += [PaletteRow(row.id, row.text, "In the prompt", keys(row.id)) for row in BINDINGS if row.id not in commands]

@@ -1,4 +1,4 @@
-"""What the UI does about events: redraws, refreshes its lists, shows toasts, notifies the user."""
+"""Handles the events of the project: redraws, reloads the sidebar and the choices, shows toasts, notifies the user."""
 
 import time
 from typing import Literal
@@ -26,11 +26,11 @@ from codeloop.tui.state.frame_rate import Debounce, Frames
 from codeloop.tui.ui import Ui
 
 SIDEBAR_DELAY = 0.3
-"""Seconds of file changes that the sidebar collects before it asks for the list."""
+"""Seconds of events, such as file changes, that are collected before the sidebar or the choices are reloaded once."""
 LONG_TURN = 10.0
 """A turn longer than this, in seconds, notifies the user when it ends."""
 QUEUE_DELAY = 0.05
-"""Seconds after a message's change until the queued prompts are asked for."""
+"""Seconds after a message's change until the queued prompts are reloaded."""
 TOAST_SECONDS = 10.0
 """Seconds that a toast stays, unless its sender says otherwise."""
 _SEVERITY: dict[str, Literal["information", "warning", "error"]] = {
@@ -46,7 +46,7 @@ class EventHandler:
 
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
-        self._began: dict[str, float] = {}
+        self._turn_starts: dict[str, float] = {}
         """When the running turns began (monotonic seconds), by the session's id."""
         self._frames = Frames(ui.draw)
         self._sidebar = Debounce(lambda: ui.start_task(refresh_sidebar(ui)), SIDEBAR_DELAY)
@@ -58,13 +58,13 @@ class EventHandler:
         ui = self._ui
         match event:
             case StatusChanged(properties=p) if not isinstance(p.status, Idle):
-                self._began.setdefault(p.session_id, time.monotonic())
+                self._turn_starts.setdefault(p.session_id, time.monotonic())
             case PermissionAsked(properties=p):
                 self._notify_user(p.session_id, "A permission is asked for")
             case QuestionAsked(properties=p):
                 self._notify_user(p.session_id, "A question is asked")
             case SessionIdle(properties=p):
-                if time.monotonic() - self._began.pop(p.session_id, time.monotonic()) >= LONG_TURN:
+                if time.monotonic() - self._turn_starts.pop(p.session_id, time.monotonic()) >= LONG_TURN:
                     self._notify_user(p.session_id, "The turn is over")
                 self._sidebar.request()
                 ui.start_task(send_next(ui, p.session_id))
@@ -105,7 +105,7 @@ class EventHandler:
         if view is not None and not self._ui.app_focus and (view.session.id == session_id or view.requests):
             settings = self._ui.choices.settings
             title = f"codeloop: {view.session.title}"
-            self._ui.window.call_back(title, what, has_bell=settings.bell, has_notice=settings.notifications)
+            self._ui.window.alert(title, what, has_bell=settings.bell, has_notice=settings.notifications)
 
 
 async def _reload_choices(ui: Ui) -> None:

@@ -11,10 +11,10 @@ from codeloop.schema.operation import SESSION_FIND
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.session_tab import SessionTab
 
-PAUSE = 0.15
+TYPING_PAUSE = 0.15
 """Seconds without a key before the search starts."""
-PARTS = 3
-"""A match is scrolled to the end of the screen's first of so many parts: a third from the top."""
+ROWS_ABOVE_MATCH = 1 / 3
+"""The share of the screen that is shown above a match to which the view has to scroll."""
 
 
 async def find_in_conversation(ui: Ui, words: str) -> None:
@@ -23,7 +23,7 @@ async def find_in_conversation(ui: Ui, words: str) -> None:
     bar = ui.tab.find_bar
     search = ConversationSearch(ui, ui.tab)
     bar.open(search, words.strip())
-    search.look_for(words.strip())
+    search.search(words.strip())
 
 
 class ConversationSearch:
@@ -41,7 +41,7 @@ class ConversationSearch:
         self._origin = _scroll_position(tab)
         self._task: asyncio.Task[Any] | None = None
 
-    def look_for(self, text: str) -> None:
+    def search(self, text: str) -> None:
         """Find a text, and show the last match at or above the current position."""
         if text != self._query:
             self._start(self._search_text(text))
@@ -52,13 +52,13 @@ class ConversationSearch:
             self._at = (self._at + by) % len(self._matches)
             self._start(self._show())
 
-    def close(self, *, stays: bool) -> None:
-        """Close the bar; unless `stays`, scroll back to the original position."""
+    def close(self, *, keeps_position: bool) -> None:
+        """Close the bar; unless `keeps_position`, scroll back to where the search began."""
         if self._task is not None:
             self._task.cancel()
         self._tab.find_bar.close()
         self._tab.transcript.blocks.highlights.show("")
-        if not stays:
+        if not keeps_position:
             self._close_items()
             _restore_position(self._tab, self._origin)
         self._tab.transcript.refresh()
@@ -70,11 +70,11 @@ class ConversationSearch:
         self._task = self._ui.start_task(work)
 
     async def _search_text(self, text: str) -> None:
-        await asyncio.sleep(PAUSE if self._query else 0)
+        await asyncio.sleep(TYPING_PAUSE if self._query else 0)
         self._query, self._matches = text, []
         bar, view = self._tab.find_bar, self._tab.view
         if not text.strip() or view is None:
-            bar.say("")
+            bar.show_status("")
             self._tab.transcript.blocks.highlights.show("")
             self._tab.transcript.refresh()
             return
@@ -82,11 +82,11 @@ class ConversationSearch:
         try:
             result = await self._ui.client.call(SESSION_FIND, query)
         except CodeloopError as error:
-            bar.say(str(error))
+            bar.show_status(str(error))
             return
         self._matches, self._is_complete = result.found, result.complete
         if not self._matches:
-            bar.say("not found")
+            bar.show_status("not found")
             self._tab.transcript.blocks.highlights.show("")
             self._tab.transcript.refresh()
             return
@@ -94,7 +94,7 @@ class ConversationSearch:
         await self._show()
 
     def _find_nearest(self) -> int:
-        """Return the last match in a message that begins at or above the visible rows; else the last of all."""
+        """Return the index of the last match in the message at the top of the screen; else of the last match."""
         key, _, follows = self._origin
         message = next((each.message_id for each in self._matches if key in {each.message_id, each.part_id}), "")
         at = len(self._matches) - 1
@@ -103,10 +103,10 @@ class ConversationSearch:
         return max(index for index, each in enumerate(self._matches) if each.message_id == message)
 
     async def _show(self) -> None:
-        """Scroll to the current match: load its message, open its item, mark it."""
+        """Scroll to the current match: load its message, open its item, highlight it."""
         match, tab = self._matches[self._at], self._tab
         more = "" if self._is_complete else "+"
-        tab.find_bar.say(f"{self._at + 1} of {len(self._matches)}{more}")
+        tab.find_bar.show_status(f"{self._at + 1} of {len(self._matches)}{more}")
         await self._ui.read_until(match.message_id)
         self._open_item(match)
         transcript = tab.transcript
@@ -121,7 +121,7 @@ class ConversationSearch:
         transcript.blocks.highlights.show(self._query, block.item.key, number)
         first, height = round(transcript.scroll_y), transcript.size.height
         if not first <= top + row < first + height - 1:
-            transcript.scroll_rows(top + row - height // PARTS - transcript.scroll_y)
+            transcript.scroll_rows(top + row - int(height * ROWS_ABOVE_MATCH) - transcript.scroll_y)
         transcript.refresh()
 
     def _open_item(self, match: TextMatch) -> None:

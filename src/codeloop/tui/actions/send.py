@@ -27,6 +27,7 @@ from codeloop.tui.widgets.prompt.preparer import to_stored_prompt
 from codeloop.tui.widgets.session_tab import SessionTab
 
 LIMITS = RunLimits(attended=True)
+"""Turns have a user who answers their questions."""
 NOTHING_SENT = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
 
 
@@ -81,7 +82,7 @@ async def send_next(ui: Ui, session_id: str) -> None:
 
 
 async def reload_queues(ui: Ui) -> None:
-    """Ask again which prompts wait for the next step of the running turns."""
+    """Reload the prompts that wait for the next step of running turns, in every tab."""
     for tab in ui.tabs:
         if tab.view is not None and tab.view.is_busy:
             await tab.prompt.queue.reload()
@@ -134,10 +135,10 @@ async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
 
 async def _find_or_create_session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:
     """Return a tab's session; a new one, if it has none. None: no model is usable, and the prompt is kept."""
-    tab.forget_notices()
+    tab.clear_notices()
     async with tab.creation_lock:  # a second prompt waits for the session that the first one creates
         await ui.open_event.wait()
-        if not await _has_model(ui, tab, entry):
+        if not await _ensure_model(ui, tab, entry):
             ui.say(NOTHING_SENT, "warning")
             return None
         if tab.session is None:
@@ -157,8 +158,8 @@ async def set_profile(client: Client, session_id: str, name: str) -> Session:
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, metadata=metadata))
 
 
-async def _has_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
-    """Return whether a model can answer; otherwise offer to set one up while the prompt is kept."""
+async def _ensure_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
+    """Return whether a model can answer; if none can, offer to set one up first, with the prompt kept in the editor."""
     if ui.choices.resolve_model(tab) is not None:
         return True
     await ui.choices.reload()

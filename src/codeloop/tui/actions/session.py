@@ -13,17 +13,18 @@ from codeloop.tui.actions.send import send
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
-_TITLE = 40  # characters of one that a message names
+_TITLE = 40
+"""Characters of a session's title that a notice shows."""
 
 
 async def interrupt(ui: Ui, _words: str) -> None:
-    """Stop the turn at the second press; without a turn, dismiss the program's messages.
+    """Stop the turn at the second press; without a turn, remove the notices below the conversation.
 
     Without a turn and with an empty prompt, the second press shows the earlier prompts to go back to.
     """
     view = ui.tab.view
     if view is None or not view.is_busy:
-        ui.tab.forget_notices()
+        ui.tab.clear_notices()
         ui.tab.sync()
         has_prompts = view is not None and bool(view.log.prompts()) and not ui.tab.prompt.entry.text
         if has_prompts and ui.repeated_key.confirm(
@@ -42,7 +43,7 @@ async def take_over(ui: Ui, words: str) -> None:
     session = ui.session
     if not await ui.client.call(ABORT, SessionId(session_id=session.id)):
         raise UsageProblem("The turn of this session could not be stopped from here: stop it where it runs.")
-    ui.tab.forget_notices()
+    ui.tab.clear_notices()
     if words:
         ui.start_task(send(ui, ui.tab, PromptEntry(words), "steer"))
     else:
@@ -71,7 +72,7 @@ async def undo(ui: Ui, _words: str) -> None:
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
     before, remaining = _find_undone_prompt(ui, session), list[str]()
     await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=remaining.append)
-    ui.tab.forget_notices()
+    ui.tab.clear_notices()
     if remaining:  # the conversation shows what was undone
         ui.say("\n".join(remaining), "warning")
     if ui.tab.prompt.entry.text in {"", before}:
@@ -83,7 +84,7 @@ async def redo(ui: Ui, _words: str) -> None:
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
     before, lines = _find_undone_prompt(ui, session), list[str]()
     await redo_last(ui.client, session, dry_run=False, say=lines.append, warn=lines.append)
-    ui.tab.forget_notices()
+    ui.tab.clear_notices()
     if lines:
         ui.say("\n".join(lines), "success")
     if before and ui.tab.prompt.entry.text in {"", before}:  # empty: /redo itself was typed over it

@@ -1,4 +1,4 @@
-"""The UI's own settings for the settings dialog: their values, their files, and changing them at once."""
+"""The settings of `tui.json` in the settings dialog: lists them with their values and files, and changes them."""
 
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -12,7 +12,7 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.vim_mode import use_vim
 
 GROUP = "Terminal UI (tui.json)"
-ABOUT = {
+DESCRIPTIONS = {
     "theme": "the colours; /themes shows them while you choose",
     "mode": "dark or light colours; auto: as the terminal is",
     "leader_timeout": "milliseconds that the leader key waits for the next key",
@@ -44,7 +44,7 @@ def list_settings(ui: Ui) -> list[Setting]:
         settings.append(
             Setting(
                 (field.name,),
-                ABOUT.get(field.name, ""),
+                DESCRIPTIONS.get(field.name, ""),
                 _list_choices(types[field.name], ui if field.name == "theme" else None),
                 GROUP,
                 value,

@@ -4,7 +4,7 @@ from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, VCS_GET, NoArguments
 from codeloop.tui.state.servers import describe_lsp, describe_mcp
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.sidebar import Sidebar, SideInfo
+from codeloop.tui.widgets.sidebar import Sidebar, SidebarData
 
 
 async def refresh_sidebar(ui: Ui, _words: str = "") -> None:
@@ -18,7 +18,7 @@ async def refresh_sidebar(ui: Ui, _words: str = "") -> None:
     branch = (await client.call(VCS_GET, NoArguments())).branch or ""
     if ui.is_ending:
         return
-    ui.query_one(Sidebar).info = SideInfo(session.id if session else "", branch, files, mcp, lsp)
+    ui.query_one(Sidebar).info = SidebarData(session.id if session else "", branch, files, mcp, lsp)
     ui.draw()
 
 

@@ -9,11 +9,10 @@ from codeloop.schema.operation import SESSION_CHILDREN, SESSION_GET
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
-MOST = 9
-"""The most tabs."""
-STOPS = "Press again to leave and stop the turn"
-JUST_NOW = 1.0
-"""Seconds after the end of a turn in which a key may still be meant to stop it."""
+MAX_TABS = 9
+QUIT_STOPS_TURN = "Press again to leave and stop the turn"
+STOP_GRACE = 1.0
+"""Seconds after the end of a turn in which the key that quits may still be meant to stop the turn."""
 
 
 async def open_new(ui: Ui, words: str) -> None:
@@ -23,8 +22,8 @@ async def open_new(ui: Ui, words: str) -> None:
 
 async def start_session(ui: Ui, entry: PromptEntry) -> None:
     """Show a new session, and send its first prompt if that is not empty."""
-    if len(ui.tabs) >= MOST and all(tab.view is not None for tab in ui.tabs):
-        raise UsageProblem(f"There are {MOST} tabs already. Close one first ({ui.keys.key_of('tab_close')}).")
+    if len(ui.tabs) >= MAX_TABS and all(tab.view is not None for tab in ui.tabs):
+        raise UsageProblem(f"There are {MAX_TABS} tabs already. Close one first ({ui.keys.key_of('tab_close')}).")
     tab = await ui.open_tab(None)
     if entry.text:
         tab.prompt.set_entry(entry)
@@ -49,7 +48,7 @@ async def show_next(ui: Ui, _words: str) -> None:
 
 
 async def show_previous(ui: Ui, _words: str) -> None:
-    """Show the tab before."""
+    """Show the previous tab."""
     _step(ui, -1)
 
 
@@ -67,23 +66,23 @@ async def show_next_child(ui: Ui, _words: str) -> None:
 
 
 async def show_previous_child(ui: Ui, _words: str) -> None:
-    """Show the subagent before."""
+    """Show the previous subagent."""
     await _step_child(ui, -1)
 
 
 async def quit_program(ui: Ui, key: str) -> None:
     """Leave the program; the key must be pressed again while a turn runs, or has only just ended.
 
-    `key`: one that has to be pressed twice.
+    `key`: the name of a key that must always be pressed twice; "": none was pressed.
     """
     views = [tab.view for tab in ui.tabs if tab.view is not None]
     if any(view.is_busy for view in views) and not ui.launch.server:
-        question = STOPS
-    elif any(not view.is_busy and time.monotonic() - view.since < JUST_NOW for view in views):  # meant for the turn?
+        question = QUIT_STOPS_TURN
+    elif any(not view.is_busy and time.monotonic() - view.since < STOP_GRACE for view in views):  # meant for the turn?
         question = "The turn is over: again to leave"
     else:
         question = f"Press {key} again to exit" if key else ""
-    if not question or ui.repeated_key.confirm(question, STOPS):
+    if not question or ui.repeated_key.confirm(question, QUIT_STOPS_TURN):
         ui.exit(0)
 
 
@@ -112,5 +111,5 @@ async def show_waiting(ui: Ui, _words: str) -> None:
         if tab.view is not None and tab.view.requests:
             ui.show_tab(tab)
             return
-    own = {tab.session.id for tab in tabs if tab.session is not None}
-    await ui.open_tab(await find_waiting(ui.client, own))
+    open_ids = {tab.session.id for tab in tabs if tab.session is not None}
+    await ui.open_tab(await find_waiting(ui.client, open_ids))

@@ -9,17 +9,17 @@ from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.ui import Ui
 
-WIDTH = 80
-"""Cells of a title in the status."""
+TITLE_WIDTH = 80
+"""Cells of the session's title in the status."""
 
 
 async def scroll_page_up(ui: Ui, _words: str) -> None:
-    """Scroll a page up, but for one row."""
+    """Scroll a page up; the first row stays visible as the last."""
     ui.tab.transcript.scroll_rows(1 - ui.tab.transcript.size.height)
 
 
 async def scroll_page_down(ui: Ui, _words: str) -> None:
-    """Scroll a page down, but for one row."""
+    """Scroll a page down; the last row stays visible as the first."""
     ui.tab.transcript.scroll_rows(ui.tab.transcript.size.height - 1)
 
 
@@ -125,7 +125,7 @@ async def show_status(ui: Ui, _words: str) -> None:
     lines = [ui.launch.server, session.directory if session else ui.launch.directory]
     if session is not None:
         tokens = session.tokens or NO_TOKENS
-        lines.append(f"{session.id}  {one_line(session.title, WIDTH)}")
+        lines.append(f"{session.id}  {one_line(session.title, TITLE_WIDTH)}")
         lines.append(" · ".join((*describe_spending(tokens, session.cost or 0.0),)) or format_cost(0.0))
     name = f"{model.provider_id}/{model.model_id}" if model is not None else "none yet (/connect)"
     lines.append(f"agent {ui.choices.agent_of(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.name}")

@@ -7,8 +7,8 @@ from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
-_SHORT = 55
-"""Characters of a description that a row has room for."""
+_MAX_ROW_DESCRIPTION = 55
+"""Characters of a description that fit into a row; a longer one is also shown below the list."""
 
 
 def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
@@ -23,7 +23,7 @@ def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str
                 agent.description or "",
                 agent.model.model_id if agent.model is not None else "",
                 mark="●" if agent.name == current else "",
-                note=agent.description or "" if len(agent.description or "") > _SHORT else "",
+                note=agent.description or "" if len(agent.description or "") > _MAX_ROW_DESCRIPTION else "",
             )
             for agent in agents
             if agent.mode != "subagent" and not agent.hidden

@@ -26,6 +26,7 @@ FORMATS = (
     ("md", "Markdown", "for an issue or a wiki, with calls folded"),
     ("json", "JSON", "everything, for codeloop import"),
 )
+"""The file ending, the name and the description of each format."""
 
 
 async def export_session(context: DialogContext, session_id: str, folder: Path) -> Path | None:

@@ -24,13 +24,13 @@ from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.state.servers import CONNECTING, HEALTH, ServerState, describe_mcp
 
-_SHORT = 50
-"""Characters of a state that a row has room for."""
+_MAX_ROW_STATE = 50
+"""Characters of a state that fit into a row; the reason of a longer one is also shown below the list."""
 ELSEWHERE = "If that browser is on another machine, paste the address that it ends at, or the code in it."
 
 
 class McpPicker(Picker[str]):
-    """Lists the servers by name. Enter connects one, or signs in where needed."""
+    """Lists the servers by name. Enter connects one, or signs in at it if that is needed."""
 
     def __init__(self, context: DialogContext) -> None:
         self._dialog_context = context
@@ -58,7 +58,7 @@ class McpPicker(Picker[str]):
         mark = "●" if status.status == "connected" and status.state is None else ""
         look = HEALTH[state.health] if state.health in {"wanting", "bad"} else "text_muted"
         detail = f"{state.words}: {state.reason}" if state.reason else state.words
-        note = state.reason if len(detail) > _SHORT else ""
+        note = state.reason if len(detail) > _MAX_ROW_STATE else ""
         return Pick(name, name, detail, mark=mark, note=note, look=look)
 
     def choose(self, value: str) -> None:

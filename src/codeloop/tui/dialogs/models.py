@@ -48,7 +48,7 @@ class ModelPicker(Picker[ModelRef]):
         return picks
 
     def _group_picks(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
-        """Yield favourites, then recent ones, then all others by provider."""
+        """Yield the favourite models, then those used last, then all others by provider."""
         picks = {
             format_reference(pick.value): pick for provider in providers for pick in self._list_picks(provider, "")
         }
@@ -120,7 +120,7 @@ def create_variant_picker(context: DialogContext, model: ModelRef) -> Picker[Mod
 
 
 def describe_costs(model: Model) -> str:
-    """Return the context and the prices per million tokens."""
+    """Return the prices per million tokens, and the size of the context window."""
     context = f"{format_count(model.limit.context)} tokens" if model.limit.context else ""
     cost = model.cost
     price = f"${cost.input:g} in · ${cost.output:g} out" if cost.input or cost.output else "no price"

@@ -10,7 +10,7 @@ from codeloop.tui.dialogs.picker import Picker
 
 
 class PaletteRow(Struct, frozen=True):
-    """A command. `keys` as they are displayed; `problem`: why it can't be run now."""
+    """A command of the palette. `keys`: as displayed; `slash`: its name after `/`; `problem`: why it can't be run."""
 
     id: str
     title: str

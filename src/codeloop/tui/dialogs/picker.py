@@ -15,20 +15,23 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
 from codeloop.tui.dialogs.parts.pick_list import PickList
-from codeloop.tui.dialogs.parts.pick_preview import PAUSE, PickPreview
+from codeloop.tui.dialogs.parts.pick_preview import TYPING_PAUSE, PickPreview
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource, T
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.rows_view import RowsView
 
 NARROW, WIDE = 92, 150
-"""Cells of the box without and with a preview."""
-PREVIEW_FROM = 110
-"""The screen width, in cells, from which there is a preview."""
-_AROUND, _LEAST_AROUND = 10, 3
-"""Rows of the screen besides the list, and on a small screen."""
-_NOTE = 250
-"""Characters of a row's note."""
+"""Cells of the box without a preview, and with one."""
+PREVIEW_MIN_WIDTH = 110
+"""Cells of the screen from which there is a preview."""
+_OTHER_ROWS, _SMALL_OTHER_ROWS = 10, 3
+"""Rows of the screen besides the list and the keys, and on a small screen."""
+_MAX_NOTE = 250
+"""Characters of a row's note that are shown."""
+_MIN_SEARCH = 3
+"""Characters of the filter from which the source is searched."""
 _MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
+"""The keys that move the cursor, and by how many rows."""
 _KEYS = frozenset({"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"})
 LOADING = "Loading…"
 NOTHING = "Nothing matches what you typed."
@@ -62,12 +65,12 @@ class Picker(Dialog[T | None], Generic[T]):
         super().__init__(colours)
         self.source = source
         self.filter_text = ""
-        """The text of the filter; it can still be read once the picker is closed."""
+        """The text of the filter, which is kept after the picker is closed."""
         self._list = PickList[T](finds_groups=source.finds_groups)
         self._preview = PickPreview(self, source)
         self._message = LOADING
         self._applied_filter = ""
-        """The text that the rows are filtered by now."""
+        """The text by which the shown rows are filtered."""
         self._chooses_when_loaded = False
         """Whether Enter was pressed before the rows were loaded: then the first one is chosen."""
 
@@ -82,7 +85,7 @@ class Picker(Dialog[T | None], Generic[T]):
             yield RowsView("picker-keys")
 
     def on_mount(self) -> None:
-        """Begin to load."""
+        """Focus the filter, and start loading the rows."""
         self.query_one(FilterInput).focus()
         self.reload()
 
@@ -92,7 +95,7 @@ class Picker(Dialog[T | None], Generic[T]):
         return None if (pick := self._list.current) is None else pick.value
 
     def reload(self) -> None:
-        """Load the rows anew; the cursor stays on its value."""
+        """Start reloading the rows; the cursor stays on its value."""
         self.run_worker(self._load, exclusive=True, group="load")
 
     async def _load(self) -> None:
@@ -109,31 +112,33 @@ class Picker(Dialog[T | None], Generic[T]):
         self._chooses_when_loaded = False
 
     def _filter(self, keep: T | None = None) -> None:
-        """Show the matching rows; the cursor goes to the first, or to a value to keep."""
+        """Show the matching rows; the cursor goes to the row with the value `keep`, else to the first row."""
         query = self.filter_text = self.query_one(FilterInput).value
         self._list.filter(query, keep)
         if query.strip() and self._list.picks and not self._list.matches:
             self._message = NOTHING
         self.draw()
-        self._report_highlight()
+        self._report_cursor()
 
     def draw(self) -> None:
         """Redraw everything."""
         styles = self.colours()
-        has_preview = self.source.preview is not None and self.size.width >= PREVIEW_FROM
+        has_preview = self.source.preview is not None and self.size.width >= PREVIEW_MIN_WIDTH
         outer = self.box_width(WIDE if has_preview else NARROW)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#picker-title", RowsView).show([draw_title(self.source.title, styles, width)], 1)
         keys = [("enter", self.source.choose), *((action.key, action.title) for action in self.source.actions)]
         note = pick.note if (pick := self._list.current) is not None else ""
-        note_rows = [*draw_text(one_line(note, _NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
+        note_rows = (
+            [*draw_text(one_line(note, _MAX_NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
+        )
         foot = [*note_rows, *draw_keys(keys, styles, width)]
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
-        room = max(self.size.height - (_LEAST_AROUND if self.is_small else _AROUND) - len(foot), 3)
+        room = max(self.size.height - (_SMALL_OTHER_ROWS if self.is_small else _OTHER_ROWS) - len(foot), 3)
         view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
         if self._preview.fit(styles, is_visible=has_preview):
-            self.call_after_refresh(self._report_highlight)
+            self.call_after_refresh(self._report_cursor)
         list_width = width * 4 // 9 if has_preview else width
         view.styles.width = list_width
         preview.styles.width = width - list_width - 2
@@ -181,7 +186,7 @@ class Picker(Dialog[T | None], Generic[T]):
     def _go(self, index: int) -> None:
         self._list.move_to(index)
         self.draw()
-        self._report_highlight()
+        self._report_cursor()
 
     def _choose(self) -> None:
         if self.query_one(FilterInput).value != self.filter_text:  # Enter came right after the last letter
@@ -198,7 +203,7 @@ class Picker(Dialog[T | None], Generic[T]):
             self.choose(pick.value)
 
     def choose(self, value: T) -> None:
-        """Close with the chosen value."""
+        """Close with the chosen value; subclasses may do something else with it."""
         self.dismiss(value)
 
     async def _act(self, action: PickAction[T]) -> None:
@@ -213,27 +218,27 @@ class Picker(Dialog[T | None], Generic[T]):
         if self.is_over or (text := self.query_one(FilterInput).value) == self._applied_filter:
             return
         self._applied_filter, self._chooses_when_loaded = text, False
-        self._list.drop_more()
+        self._list.drop_results()
         self._filter()
         if self.source.search is not None:
-            self.run_worker(partial(self._find_more, text), exclusive=True, group="search")
+            self.run_worker(partial(self._search_source, text), exclusive=True, group="search")
 
-    async def _find_more(self, text: str) -> None:
-        """Add search results from elsewhere, once the user pauses."""
-        await sleep(PAUSE)
-        if self.source.search is None or len(text.strip()) < 3:
+    async def _search_source(self, text: str) -> None:
+        """Add the results of the source's search, once the user pauses."""
+        await sleep(TYPING_PAUSE)
+        if self.source.search is None or len(text.strip()) < _MIN_SEARCH:
             return
         values = [self._list.picks[at].value for at in self._list.matches]
         try:
-            more = [pick for pick in await self.source.search(text.strip()) if pick.value not in values]
+            results = [pick for pick in await self.source.search(text.strip()) if pick.value not in values]
         except CodeloopError as error:
             self.notify(escape_controls(str(error)), severity="warning", markup=False)
             return
         keep = self.current
-        self._list.set_picks(self._list.picks, more)
+        self._list.set_picks(self._list.picks, results)
         self._filter(keep)
 
-    def _report_highlight(self) -> None:
+    def _report_cursor(self) -> None:
         """Report the value under the cursor, and show its preview."""
         value = self.current
         if self.source.on_move is not None:

@@ -1,4 +1,4 @@
-"""The dialog of permission profiles: what a session does without a question."""
+"""The dialog of permission profiles, which decide what a session may do without asking."""
 
 from collections.abc import Sequence
 

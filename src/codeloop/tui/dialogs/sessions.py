@@ -1,4 +1,4 @@
-"""The dialog of sessions: find one by title or content, preview, rename, fork, delete it."""
+"""The dialogs of sessions: all sessions (find one by title or content), the forks of one, and its subagents."""
 
 import time
 from collections.abc import Sequence
@@ -45,15 +45,15 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import format_time
 from codeloop.tui.state.children import title_of
 
-_MOST = 1_000
-"""How many sessions are listed; older ones are found by searching."""
+_MAX_SESSIONS = 1_000
+"""Sessions that are listed; older ones are found by searching."""
 _PREVIEW_MESSAGES = 12
 PINS = "Pinned"
 WAITS, WORKS = "waits for you", "works"
 
 
 class SessionPicker(Picker[str]):
-    """Closes with the id of the session to open: the chosen one, or a new fork of it."""
+    """The sessions of the project; closes with the id of the one to open: the chosen session, or a new fork of it."""
 
     def __init__(self, context: DialogContext, pins: SessionPins, current: str = "") -> None:
         self._dialog_context = context
@@ -81,17 +81,17 @@ class SessionPicker(Picker[str]):
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
-        sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
+        sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS))
         labels = await _read_labels(client)
         self._sessions = {session.id: session for session in sessions}
-        several = len({session.directory for session in sessions}) > 1
+        has_directories = len({session.directory for session in sessions}) > 1
         self._pin_ids = frozenset(self._pins.read())
         sessions = sorted(sessions, key=lambda session: session.id not in self._pin_ids)
-        return [self._make_pick(session, labels.get(session.id, ""), several=several) for session in sessions]
+        return [self._make_pick(session, labels.get(session.id, ""), has_directories) for session in sessions]
 
-    def _make_pick(self, session: Session, state: str, *, several: bool, excerpt: str = "") -> Pick[str]:
+    def _make_pick(self, session: Session, state: str, shows_directory: bool, excerpt: str = "") -> Pick[str]:
         day = datetime.fromtimestamp(session.time.updated / 1000).astimezone()
-        directory = session.path or "." if several else ""
+        directory = session.path or "." if shows_directory else ""
         return Pick(
             session.id,
             session.title,
@@ -109,7 +109,7 @@ class SessionPicker(Picker[str]):
             self._sessions.setdefault(hit.session.id, hit.session)
             excerpt = one_line(hit.excerpts[0].text, 200) if hit.excerpts else ""
             if excerpt:
-                picks.append(self._make_pick(hit.session, "", several=False, excerpt=excerpt))
+                picks.append(self._make_pick(hit.session, "", shows_directory=False, excerpt=excerpt))
         return picks
 
     async def _pin(self, session_id: str | None) -> bool:
@@ -161,7 +161,7 @@ async def _read_labels(client: Client) -> dict[str, str]:
 
 
 def describe_deletion(title: str, children: int) -> str:
-    """Return the confirmation text for deleting a session with so many subagents."""
+    """Return the confirmation text for deleting a session and its `children`, the number of its subagents' sessions."""
     with_them = f" and {children} session{'' if children == 1 else 's'} of its subagents" if children else ""
     return f"“{one_line(title, 80)}”{with_them} will be deleted, with everything said there."
 
@@ -197,7 +197,7 @@ class ForkPicker(Picker[str]):
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
-        sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
+        sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS))
         labels = await _read_labels(client)
         sessions_by_id = {session.id: session for session in sessions} | {self._session.id: self._session}
         root, family = self._session.id, {self._session.id}
@@ -246,7 +246,7 @@ def _find_origin(session: Session) -> tuple[str, str]:
 
 
 class ChildPicker(Picker[str]):
-    """The subagents' sessions below one; closes with the id of one."""
+    """The sessions of a session's subagents, and of theirs; closes with the id of one."""
 
     def __init__(self, context: DialogContext, parent: str, current: str = "") -> None:
         self._dialog_context = context

@@ -20,15 +20,16 @@ from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.settings.configuration import read_configuration
 
-_ORIGIN = 34
-"""Characters of the file that sets a value; a longer path is cut."""
+_MAX_ORIGIN = 34
+"""Characters of the path of the file that sets a value; of a longer path, the end is shown."""
 ON_OFF = ("true", "false")
 
 
 class Setting(Struct, frozen=True):
-    """A setting that can be changed here. `keys` lead to it; `choices`: what it can be, empty: any text.
+    """A setting that can be changed here. `keys`: its path in the configuration.
 
-    `value` as JSON, "" where nothing sets it; `origin`: the file and line that set it; `default`: the value otherwise.
+    `choices`: its possible values; empty: any text. `value`: as JSON, or "" if no file sets it, so that `default`
+    holds. `origin`: the file and line that set it.
     """
 
     keys: tuple[str, ...]
@@ -41,7 +42,7 @@ class Setting(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The keys with dots between."""
+        """The keys joined by dots."""
         return ".".join(self.keys)
 
 
@@ -66,19 +67,25 @@ Change = Callable[[Setting, Any], Awaitable[None]]
 
 
 class SettingsPicker(Picker[str]):
-    """Changes settings until it is closed. `own`: those of the UI, with what changes one."""
+    """Shows and changes settings until it is closed: those of the project, and of the UI.
+
+    `list_ui_settings` returns the settings of the UI, `change_ui_setting` changes one.
+    """
 
     def __init__(
-        self, context: DialogContext, own: Callable[[], Sequence[Setting]] | None = None, change: Change | None = None
+        self,
+        context: DialogContext,
+        list_ui_settings: Callable[[], Sequence[Setting]] | None = None,
+        change_ui_setting: Change | None = None,
     ) -> None:
         self._dialog_context = context
-        self._own = own
-        self._change = change
+        self._list_ui_settings = list_ui_settings
+        self._change_ui_setting = change_ui_setting
         self._settings: dict[str, Setting] = {}
         source = PickSource(
             title="Settings",
             load=self._load_rows,
-            actions=(PickAction("ctrl+d", "reset to default", self._clear),),
+            actions=(PickAction("ctrl+d", "reset to default", self._reset),),
             choose="change",
         )
         super().__init__(source, context.colours)
@@ -86,9 +93,9 @@ class SettingsPicker(Picker[str]):
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client, none = self._dialog_context.client, NoArguments()
         values, origins = await read_configuration(client), dict[str, str]()
-        with suppress(OperationError):  # the reference's server doesn't tell
+        with suppress(OperationError):  # servers of other programs with the same API may not have this operation
             origins = await client.call(CONFIG_ORIGINS, none)
-        settings = [*(self._own() if self._own is not None else ())]
+        settings = [*(self._list_ui_settings() if self._list_ui_settings is not None else ())]
         for each in CONFIGURATION:
             value, origin = _read_value(values, each.keys), origins.get(each.name, "")
             settings.append(msgspec.structs.replace(each, group=PROJECT, value=value, origin=origin))
@@ -107,7 +114,7 @@ class SettingsPicker(Picker[str]):
         ]
 
     def choose(self, value: str) -> None:
-        """Ask for another value."""
+        """Ask for a new value of the setting."""
         setting = self._settings[value]
         self.perform(partial(self._set, setting))
 
@@ -121,15 +128,15 @@ class SettingsPicker(Picker[str]):
         if text is not None and text.strip() != setting.value:
             await self._change_value(setting, _parse(setting, text.strip()))
 
-    async def _clear(self, name: str | None) -> bool:
+    async def _reset(self, name: str | None) -> bool:
         if name is not None:
             await self._change_value(self._settings[name], None)
         return False
 
     async def _change_value(self, setting: Setting, value: object) -> None:
         try:
-            if setting.group != PROJECT and self._change is not None:
-                await self._change(setting, value)
+            if setting.group != PROJECT and self._change_ui_setting is not None:
+                await self._change_ui_setting(setting, value)
             else:
                 await self._dialog_context.client.call(CONFIG_UPDATE, UpdateConfig(config=_nest(setting.keys, value)))
         except CodeloopError as error:
@@ -159,7 +166,7 @@ def _shorten_path(path: str) -> str:
     """Shorten a path: relative to the home folder, and of a long one only the end."""
     home = f"{Path.home()}/"
     path = f"~/{path.removeprefix(home)}" if path.startswith(home) else path
-    return path if len(path) <= _ORIGIN else f"…{path[1 - _ORIGIN :]}"
+    return path if len(path) <= _MAX_ORIGIN else f"…{path[1 - _MAX_ORIGIN :]}"
 
 
 def _parse(setting: Setting, text: str) -> object:
@@ -170,12 +177,13 @@ def _parse(setting: Setting, text: str) -> object:
 
 
 def _nest(keys: Sequence[str], value: object) -> JSON:
+    """Return a value within objects, so that `keys` is its path."""
     first, *more_keys = keys
     return {first: _nest(more_keys, value) if more_keys else value}
 
 
 def _read_value(values: JSON, keys: Sequence[str]) -> str:
-    """Return the value that keys lead to, as text."""
+    """Return the value at a path of keys, as text or JSON; "" if there is none."""
     value: Any = values
     for key in keys:
         value = cast("JSON", value).get(key) if isinstance(value, dict) else None

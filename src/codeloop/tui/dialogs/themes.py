@@ -7,11 +7,11 @@ from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 WIDTH = 36
-"""Cells of the box, which leaves most of the conversation in sight, in the theme's colours."""
+"""Cells of the box: so narrow that most of the conversation stays visible, in the theme's colours."""
 
 
 class ThemePicker(Picker[str]):
-    """Closes with a theme's name. `show` changes the theme of the screen; without a choice, it is changed back."""
+    """Closes with a theme's name. `show` applies a theme: that under the cursor, or when cancelled the initial one."""
 
     DEFAULT_CSS = """
     ThemePicker, ThemePicker.-opaque { background: transparent; align: right top; }
@@ -20,9 +20,9 @@ class ThemePicker(Picker[str]):
 
     def __init__(self, names: Sequence[str], current: str, show: Callable[[str], None], colours: Colours) -> None:
         self._names = names
-        self._first = current
+        self._initial_name = current
         self._show = show
-        self._on_screen = current
+        self._shown_name = current
         source = PickSource(
             title="Themes",
             load=self._load_rows,
@@ -33,20 +33,20 @@ class ThemePicker(Picker[str]):
         )
         super().__init__(source, colours)
 
-    def box_width(self, most: int) -> int:
-        """Return the width of the box, in cells: narrow."""
-        return super().box_width(min(most, WIDTH))
+    def box_width(self, max_width: int) -> int:
+        """Return the width of the box, in cells: at most `WIDTH`."""
+        return super().box_width(min(max_width, WIDTH))
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        return [Pick(name, name, mark="●" if name == self._first else "") for name in self._names]
+        return [Pick(name, name, mark="●" if name == self._initial_name else "") for name in self._names]
 
     def _show_theme(self, name: str | None) -> None:
-        if name is not None and name != self._on_screen:
-            self._on_screen = name
+        if name is not None and name != self._shown_name:
+            self._shown_name = name
             self._show(name)
 
     def cancel(self) -> None:
-        """Close without a choice, and show the theme again that there was at first."""
-        if self._on_screen != self._first:
-            self._show(self._first)
+        """Close without a choice, and restore the theme that was in use."""
+        if self._shown_name != self._initial_name:
+            self._show(self._initial_name)
         super().cancel()

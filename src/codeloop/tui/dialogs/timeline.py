@@ -26,23 +26,23 @@ from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import format_time, justify
 
-_MOST_FILES = 12
+_MAX_FILES = 12
 
 
 class TimelineStep(Struct, frozen=True):
-    """What was chosen for a prompt: show it (`jump`), `copy` its text, `fork` before it, or `undo` from it on.
+    """The chosen prompt and action: show it (`jump`), `copy` its text, `fork` before it, or `undo` from it on.
 
-    `text`: the prompt's, which can be edited and sent again after an undo. `session_id`: the session to show.
+    `text`: the prompt's text, which can be edited and sent again. `session_id`: the session to show, such as the fork.
     """
 
-    what: Literal["jump", "copy", "fork", "undo"]
+    action: Literal["jump", "copy", "fork", "undo"]
     message_id: str
     text: str = ""
     session_id: str = ""
 
 
 class Timeline(Picker[TimelineStep]):
-    """The prompts of a session, the latest first. Closes with the choice; an undo is carried out by then.
+    """The prompts of a session, the latest first. Closes with the choice; a fork or an undo is done before it closes.
 
     `goes_back`: Enter undoes from the prompt on, instead of scrolling to it.
     """
@@ -92,7 +92,7 @@ class Timeline(Picker[TimelineStep]):
         return picks[::-1]
 
     async def _draw_turn(self, step: TimelineStep, width: int) -> Sequence[Row]:
-        """Show the prompt, its answers, and the files that its turn changed."""
+        """Return the rows of the preview: the prompt, its answers, and the files that its turn changed."""
         ids = [message.info.id for message in self._messages]
         start = ids.index(step.message_id)
         later = (at for at in range(start + 1, len(ids)) if isinstance(self._messages[at].info, UserMessage))
@@ -120,7 +120,7 @@ class Timeline(Picker[TimelineStep]):
         return False
 
     async def _undo(self, step: TimelineStep | None) -> bool:
-        """Show the effect on files, and undo once confirmed."""
+        """Show what an undo would do to files, and undo if the user confirms."""
         if step is None:
             return False
         client, target = self._dialog_context.client, (self._session_id, step.message_id)
@@ -139,8 +139,8 @@ def describe_outcome(outcome: FilesOutcome) -> str:
     verbs = {"content": "put back", "mode": "mode put back", "created": "made again", "deleted": "removed"}
     lines = [f"{verbs.get(each.what, each.what):14} {one_line(each.path, 200)}" for each in outcome.done]
     lines = lines or [f"{'put back':14} {one_line(path, 200)}" for path in outcome.restored]
-    if len(lines) > _MOST_FILES:
-        lines = [*lines[:_MOST_FILES], f"and {len(lines) - _MOST_FILES} more"]
-    for each in outcome.conflicts[:_MOST_FILES]:
+    if len(lines) > _MAX_FILES:
+        lines = [*lines[:_MAX_FILES], f"and {len(lines) - _MAX_FILES} more"]
+    for each in outcome.conflicts[:_MAX_FILES]:
         lines.append(f"{'left as it is':14} {one_line(each.path, 200)}: {one_line(each.reason, 200)}")
     return "\n".join(lines) if lines else "No file changes."

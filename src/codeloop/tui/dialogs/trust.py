@@ -1,4 +1,4 @@
-"""The question whether to trust a project: what that means, and what its files request."""
+"""The dialog that asks whether to trust a project: says what trust means, and what the project's files request."""
 
 from time import monotonic
 
@@ -25,17 +25,17 @@ _SCROLLS = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
 
 
 class TrustScreen(Dialog[bool]):
-    """Closes with whether the user trusts it. `about`: what its files request, or how they changed.
+    """Closes with whether the user trusts the project. `about`: what its files request, or how they have changed.
 
-    `settle`: seconds without a key after drawing before keys count as an answer; `early_text`: what was typed before,
-    which belongs to the prompt.
+    `silence`: seconds without a key, after the keys were drawn, until a key counts as an answer. `early_text`: the text
+    typed before that, which belongs to the prompt.
     """
 
-    def __init__(self, about: str, colours: Colours, settle: float = LEAST) -> None:
+    def __init__(self, about: str, colours: Colours, silence: float = LEAST) -> None:
         super().__init__(colours)
         self.early_text = ""
         self._about = about
-        self._settle = settle
+        self._silence = silence
         self._drawn_at = float("inf")
 
     def compose(self) -> ComposeResult:
@@ -71,20 +71,20 @@ class TrustScreen(Dialog[bool]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether keys answer."""
-        return monotonic() >= self._drawn_at + self._settle
+        """Whether keys count as an answer."""
+        return monotonic() >= self._drawn_at + self._silence
 
     def _note_drawing(self) -> None:
-        """Note when the keys were drawn first: only then can the question be read."""
+        """Note when the keys were first drawn: before that, the question can't have been read."""
         if not self.query_one("#trust-keys", RowsView).is_drawn:
             self.set_timer(0.02, self._note_drawing)
         elif self._drawn_at == float("inf"):
             self._drawn_at = monotonic()
 
     def on_key(self, event: events.Key) -> None:
-        """Answer, or read on."""
+        """Answer or scroll; a key that came too early is kept for the prompt, and restarts the wait."""
         event.stop()
-        if event.time < self._drawn_at + self._settle:
+        if event.time < self._drawn_at + self._silence:
             self._drawn_at = max(self._drawn_at, event.time) if self._drawn_at < float("inf") else self._drawn_at
             self.early_text += event.character if event.is_printable and event.character else ""
         elif event.key in _SCROLLS:

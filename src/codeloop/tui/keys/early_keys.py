@@ -11,29 +11,29 @@ class EarlyKeys:
 
     def __init__(self, silence: Callable[[], float]) -> None:
         self._silence = silence
-        self._doubts_enter = False
+        self._must_confirm_enter = False
         self.ready_at = float("inf")
         """When the question can have been read."""
 
     def begin(self, *, has_draft: bool) -> None:
         """Start with a question that is not drawn yet; `has_draft`: the prompt holds text."""
         self.ready_at = float("inf")
-        self._doubts_enter = has_draft
+        self._must_confirm_enter = has_draft
 
     def wait_from(self, now: float) -> float:
-        """Begin to wait, since the question was drawn or another key came; return for how many seconds."""
+        """Start the wait at `now`, when the question was drawn or a key came too early; return its seconds."""
         silence = self._silence()
         self.ready_at = now + silence
         return silence
 
     def is_early(self, at: float) -> bool:
-        """Return whether a key came too early; then it belongs to the draft."""
+        """Return whether a key came too early, so that it belongs to the draft. `at`: when it was pressed."""
         if at >= self.ready_at:
             return False
-        self._doubts_enter = True
+        self._must_confirm_enter = True
         return True
 
-    def doubts(self, key: str) -> bool:
-        """Return whether a key is the first that could answer, and an Enter that may be meant for the draft."""
-        doubts, self._doubts_enter = self._doubts_enter, False
-        return doubts and key == "enter"
+    def needs_confirmation(self, key: str) -> bool:
+        """Return whether a key is Enter, the first key that could answer, and may be meant to send the draft."""
+        must_confirm, self._must_confirm_enter = self._must_confirm_enter, False
+        return must_confirm and key == "enter"

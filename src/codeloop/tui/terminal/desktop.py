@@ -143,7 +143,7 @@ class TerminalWindow:
         name, self._name = self._name, ""
         self.rename(name)
 
-    def call_back(self, title: str, text: str, *, has_bell: bool, has_notice: bool) -> None:
+    def alert(self, title: str, text: str, *, has_bell: bool, has_notice: bool) -> None:
         """Get the attention of a user who looks elsewhere."""
         if has_notice:
             self._tell(make_notification(title, text, os.environ))

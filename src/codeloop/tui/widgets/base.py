@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 _COMMAND_KEY = "run"
-"""The style metadata of words that run a command when clicked."""
+"""The entry of a style's metadata that names the command to run when words in this style are clicked."""
 
 app_of: Callable[[Widget], App[None]] = attrgetter("app")
 """Returns the app of a widget, typed, unlike Textual's own property."""

@@ -14,17 +14,17 @@ from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import CachedWidget, app_of
 from codeloop.tui.widgets.line_input import LineInput
 
-STEPS = {"enter": -1, "up": -1, "ctrl+p": -1, "shift+enter": 1, "alt+enter": 1, "down": 1, "ctrl+n": 1}
-"""The keys that go to another match, and its direction: -1 above, 1 below."""
+STEP_BY_KEY = {"enter": -1, "up": -1, "ctrl+p": -1, "shift+enter": 1, "alt+enter": 1, "down": 1, "ctrl+n": 1}
+"""The keys that show another match, and in which direction: -1 above, 1 below."""
 HINTS = "enter above · down below · tab stay · esc back"
-_ROOMY = 80
-"""The width, in cells, from which the keys are shown."""
+_HINTS_MIN_WIDTH = 80
+"""Cells of the screen from which the keys are shown."""
 
 
 class FindActions(Protocol):
-    """What the bar does when a text is typed or a key pressed; done in `actions/find.py`."""
+    """The callbacks of the bar, implemented by the search in `actions/find.py`."""
 
-    def look_for(self, text: str) -> None:
+    def search(self, text: str) -> None:
         """Find a text, and show a match."""
         ...
 
@@ -32,8 +32,8 @@ class FindActions(Protocol):
         """Show the next match above (-1) or below (1)."""
         ...
 
-    def close(self, *, stays: bool) -> None:
-        """Close the bar; `stays`: keep the scroll position."""
+    def close(self, *, keeps_position: bool) -> None:
+        """Close the bar; unless `keeps_position`, scroll back to where the search began."""
         ...
 
 
@@ -52,11 +52,11 @@ class FindInput(LineInput):
             event.prevent_default()
 
 
-class FindNote(CachedWidget):
-    """A note to the right of the input."""
+class FindLabel(CachedWidget):
+    """A text beside the input: the bar's title, or the number of matches."""
 
     DEFAULT_CSS = """
-    FindNote { height: 1; width: auto; background: $background-panel; }
+    FindLabel { height: 1; width: auto; background: $background-panel; }
     """
 
     def __init__(self, colours: Callable[[], Styles]) -> None:
@@ -65,7 +65,7 @@ class FindNote(CachedWidget):
         self._text = ""
 
     def show(self, text: str) -> None:
-        """Show these words."""
+        """Show a text."""
         self._text = text
         self.styles.width = len(text)
         self.refresh()
@@ -78,7 +78,7 @@ class FindNote(CachedWidget):
 
 
 class FindBar(Horizontal):
-    """The title, the input and the number of matches; hidden unless a search is on."""
+    """The title, the input and the number of matches; hidden while nothing is searched for."""
 
     DEFAULT_CSS = """
     FindBar { height: 1; width: 1fr; display: none; background: $background-panel; }
@@ -86,14 +86,14 @@ class FindBar(Horizontal):
 
     def __init__(self, colours: Callable[[], Styles]) -> None:
         super().__init__()
-        self._title, self._note = FindNote(colours), FindNote(colours)
+        self._title, self._status = FindLabel(colours), FindLabel(colours)
         self._actions: FindActions | None = None
 
     def compose(self) -> ComposeResult:
         """Yield the title, the input, and the number of matches."""
         yield self._title
         yield FindInput(placeholder="Text to find", select_on_focus=False)
-        yield self._note
+        yield self._status
 
     def open(self, actions: FindActions, text: str) -> None:
         """Start a search with `text`."""
@@ -103,29 +103,29 @@ class FindBar(Horizontal):
         line = self.query_one(FindInput)
         line.value, line.cursor_position = text, len(text)
         line.focus()
-        self.say("")
+        self.show_status("")
 
     def close(self) -> None:
         """End the search."""
         self._actions = None
         self.display = False
 
-    def say(self, text: str) -> None:
-        """Show the number of matches, and if there is room, the keys."""
-        room = app_of(self).size.width >= _ROOMY
-        self._note.show(f" {text}  {HINTS} " if room else f" {text} ")
+    def show_status(self, text: str) -> None:
+        """Show the state of the search, such as the number of matches; if there is room, also the keys."""
+        has_room = app_of(self).size.width >= _HINTS_MIN_WIDTH
+        self._status.show(f" {text}  {HINTS} " if has_room else f" {text} ")
 
     def press(self, key: str) -> bool:
         """Handle a key; return whether it has a meaning here."""
         actions = self._actions
         if actions is None:
             return False
-        if key in STEPS:
-            actions.step(STEPS[key])
+        if key in STEP_BY_KEY:
+            actions.step(STEP_BY_KEY[key])
         elif key in {"escape", "ctrl+c"}:
-            actions.close(stays=False)
+            actions.close(keeps_position=False)
         elif key == "tab":
-            actions.close(stays=True)
+            actions.close(keeps_position=True)
         else:
             return False
         return True
@@ -134,4 +134,4 @@ class FindBar(Horizontal):
     def _search(self, event: Input.Changed) -> None:
         event.stop()
         if self._actions is not None:
-            self._actions.look_for(event.value)
+            self._actions.search(event.value)

@@ -12,8 +12,8 @@ from textual.strip import Strip
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.base import app_of
 
-PRESSES = "press"
-"""The style metadata of words that act as a key when clicked."""
+KEY_METADATA = "press"
+"""The entry of a style's metadata that names the key to press when words in this style are clicked."""
 
 
 class RowsView(ScrollView, can_focus=False):
@@ -48,7 +48,7 @@ class RowsView(ScrollView, can_focus=False):
         self._hover_row: int | None = None
 
     def show(self, rows: Sequence[Row], height: int) -> None:
-        """Show rows, in a widget of so many rows."""
+        """Show rows in a widget `height` rows high; the others are reached by scrolling."""
         self._rows = rows
         self.is_drawn = False
         self.styles.height = height
@@ -84,7 +84,7 @@ class RowsView(ScrollView, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         """Press the clicked key, else post the clicked row."""
-        if key := event.style.meta.get(PRESSES):
+        if key := event.style.meta.get(KEY_METADATA):
             app_of(self).simulate_key(key)
             return
         row = event.y + self.scroll_offset.y

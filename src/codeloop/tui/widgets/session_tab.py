@@ -31,7 +31,7 @@ NOTICES = "notices"
 
 
 class SessionTab(EmptyWidget):
-    """The tab of a session. `view` is None until there is one: the first prompt creates it."""
+    """The tab of a session. `view` is None while it has none: the first prompt creates the session."""
 
     DEFAULT_CSS = """
     SessionTab { layout: vertical; height: 1fr; }
@@ -52,7 +52,7 @@ class SessionTab(EmptyWidget):
         self.find_bar = FindBar(colours)
         self._rhythm = rhythm
         self._has_command = False
-        """Whether a command was begun while a question was shown; then the question gets the focus back."""
+        """Whether a command is being typed although a question is shown; the question gets the focus back after it."""
         self.panel = RequestPanel(colours, self._measure_silence)
         self.panel.diff_view = canvas.diff
         self.agent: str | None = None
@@ -115,7 +115,7 @@ class SessionTab(EmptyWidget):
         self._notices.append(notice)
         self.sync()
 
-    def forget_notices(self) -> None:
+    def clear_notices(self) -> None:
         """Remove the notices."""
         self._notices.clear()
 
@@ -134,8 +134,8 @@ class SessionTab(EmptyWidget):
         app_of(self).copy_to_clipboard(event.text)
         self.notify("Copied.", timeout=2)
 
-    @on(RequestPanel.Early)
-    def _forward_early(self, event: RequestPanel.Early) -> None:
+    @on(RequestPanel.EarlyInput)
+    def _forward_early_input(self, event: RequestPanel.EarlyInput) -> None:
         event.stop()
         if event.is_command:
             self._has_command = True
@@ -144,7 +144,7 @@ class SessionTab(EmptyWidget):
 
     @on(PromptEmptied)
     def _return_to_question(self, event: PromptEmptied) -> None:
-        """Focus the question again in which a command was started, once that was sent or cancelled."""
+        """Focus the question again after a command that was typed meanwhile was sent or cancelled."""
         event.stop()
         has_command, self._has_command = self._has_command, False
         if has_command and self.panel.request is not None and self.prompt.editor.has_focus:

@@ -1,4 +1,4 @@
-"""The sidebar: tasks, changed files, usage, servers."""
+"""The sidebar: the session's title, its use of the context, tasks, changed files, and the states of servers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,16 +21,17 @@ from codeloop.tui.widgets.base import CommandWidget, run_on_click
 from codeloop.tui.widgets.status_bar import StatusContent
 
 WIDTH = 36
+"""Cells of the sidebar, as in its CSS."""
 MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "primary"), "cancelled": ("[-]", "text_muted")}
-MOST_FILES = 30
-"""The most changed files that are listed."""
-REASON_ROWS = 3
-"""The most rows of a server's error."""
-LEAST_STATE = 6
-"""The fewest cells for a state's text."""
+MAX_FILES = 30
+"""Changed files that are listed; of more, the number is shown."""
+MAX_REASON_ROWS = 3
+"""Rows of a server's error that are shown."""
+MIN_STATE_WIDTH = 6
+"""Cells beside a server's name below which the text of its state is left out."""
 
 
-class SideInfo(Struct, frozen=True):
+class SidebarData(Struct, frozen=True):
     """The data of the sidebar apart from the session: git branch, changed files, servers' states by name."""
 
     session_id: str = ""
@@ -51,10 +52,10 @@ class Sidebar(CommandWidget, ScrollView):
         super().__init__()
         self._colours = styles
         self._rows: list[Row] = []
-        self.info = SideInfo()
+        self.info = SidebarData()
 
     def show(self, view: SessionView | None, content: StatusContent, styles: Styles) -> None:
-        """Show this data."""
+        """Show a session (None: none yet) with the data of the status bar, and `info`."""
         self._colours = styles
         rows = self._draw_sections(view, self.info, content)
         if rows != self._rows:
@@ -69,7 +70,7 @@ class Sidebar(CommandWidget, ScrollView):
         row = self._rows[at] if at < len(self._rows) else []
         return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
 
-    def _draw_sections(self, view: SessionView | None, info: SideInfo, content: StatusContent) -> list[Row]:
+    def _draw_sections(self, view: SessionView | None, info: SidebarData, content: StatusContent) -> list[Row]:
         styles = self._colours
         title = view.session.title if view is not None else "New session"
         rows: list[Row] = [[], *_wrap_title(one_line(title, 200, escape_answer_controls), styles, "bold")]
@@ -93,8 +94,8 @@ class Sidebar(CommandWidget, ScrollView):
     def _usage_rows(self, view: SessionView, content: StatusContent) -> list[Row]:
         styles = self._colours
         used = view.log.context_used
-        percent = used * 100 // content.window or ("<1" if used else 0) if content.window else 0
-        share = f" of {format_count(content.window)}, {percent} %" if content.window else ""
+        percent = used * 100 // content.context_window or ("<1" if used else 0) if content.context_window else 0
+        share = f" of {format_count(content.context_window)}, {percent} %" if content.context_window else ""
         style = styles.of("text_muted")
         return [
             [Segment(f"{format_count(used)} tokens{share}", style)],
@@ -110,7 +111,7 @@ class Sidebar(CommandWidget, ScrollView):
         if not files:
             return []
         rows: list[Row] = [[], _heading_row(f"Changed files ({len(files)})", styles)]
-        for diff in files[:MOST_FILES]:
+        for diff in files[:MAX_FILES]:
             sums = f"+{diff.additions} -{diff.deletions}"
             room = WIDTH - 5 - len(sums)
             name = cut_path(one_line(diff.file or "", 500), room)
@@ -124,11 +125,11 @@ class Sidebar(CommandWidget, ScrollView):
                     Segment(deletions, styles.of("diff_removed")),
                 ]
             )
-        if len(files) > MOST_FILES:
+        if len(files) > MAX_FILES:
             rows.append(
                 [
                     Segment(
-                        f"and {len(files) - MOST_FILES} more", run_on_click(styles.of("text_muted"), "session_changes")
+                        f"and {len(files) - MAX_FILES} more", run_on_click(styles.of("text_muted"), "session_changes")
                     )
                 ]
             )
@@ -139,7 +140,7 @@ class Sidebar(CommandWidget, ScrollView):
         styles, room = self._colours, WIDTH - 6
         visible_name = cut_text(one_line(name, 60), room * 2 // 3)
         remaining = room - cell_len(visible_name) - 1
-        words = cut_text(state.words, remaining) if remaining >= LEAST_STATE else ""
+        words = cut_text(state.words, remaining) if remaining >= MIN_STATE_WIDTH else ""
         rows: list[Row] = [
             [
                 Segment("• ", styles.of(HEALTH[state.health])),
@@ -148,8 +149,8 @@ class Sidebar(CommandWidget, ScrollView):
             ]
         ]
         reason = _wrap_words(one_line(state.reason, 200), room) if state.reason else []
-        if len(reason) > REASON_ROWS:
-            reason[REASON_ROWS - 1 :] = [cut_text(f"{reason[REASON_ROWS - 1]} …", room)]
+        if len(reason) > MAX_REASON_ROWS:
+            reason[MAX_REASON_ROWS - 1 :] = [cut_text(f"{reason[MAX_REASON_ROWS - 1]} …", room)]
         return rows + [[Segment(f"  {line}", styles.of("text_muted"))] for line in reason]
 
 

@@ -1,4 +1,4 @@
-"""The last row of the screen: what goes on, the agent and model, and what they have used."""
+"""The last row of the screen: the running turn, the agent and model, the tokens used and their cost."""
 
 import time
 
@@ -17,29 +17,30 @@ from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import CommandWidget, run_on_click
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-TICKS = 4
-"""Updates a second of the spinner and the clock while a turn runs."""
-HINT_FROM = 60
-"""The width, in cells, from which a useful key is shown."""
+FRAMES_PER_SECOND = 4
+"""How often the spinner and the clock are updated while a turn runs."""
+_HINT_MIN_WIDTH = 60
+"""Cells of the screen from which the hint of a useful key is shown."""
 
 
 class StatusContent(Struct, frozen=True):
-    """The data of the bar apart from the session: model, directory, the model's context (tokens; 0: unknown).
+    """The data of the bar apart from the session. Empty texts are not shown.
 
-    `profile`: the chosen permission profile. `problem`: the connection's problem.
-    `hint`: a useful key, and `hint_command` its command. `waiting`: the leader key was pressed.
+    `profile`: the permission profile. `context_window`: the model's, in tokens; 0: unknown. `problem`: why the server
+    can't be reached. `hint`: a useful key, and `hint_command` the command that it runs. `pending_key`: the leader key
+    while it waits for the next key, or what a second press of a key does.
     """
 
     agent: str = ""
     model: str = ""
     profile: str = ""
     directory: str = ""
-    window: int = 0
+    context_window: int = 0
     problem: str = ""
     hint: str = ""
     hint_command: str = ""
-    waiting: str = ""
-    moves: bool = True
+    pending_key: str = ""
+    is_animated: bool = True
 
 
 class StatusBar(CommandWidget):
@@ -73,10 +74,10 @@ class StatusBar(CommandWidget):
         """Return the whole row, without the parts that have no room."""
         width = self.size.width
         right = self._draw_right(self._content.hint)
-        if width < HINT_FROM or self._least_width() + width_of(right) > width:  # the model is more important than a key
+        if width < _HINT_MIN_WIDTH or self._min_width() + width_of(right) > width:  # the model precedes a hint
             right = self._draw_right("")
         row = self._draw_left(max(width - width_of(right) - 3, 10))
-        gap = 3 if self._content.waiting else 1  # everything else ends with blanks of its own
+        gap = 3 if self._content.pending_key else 1  # everything else ends with blanks of its own
         if width_of(row) + width_of(right) + gap > width:  # a pending key comes first
             right = []
         if (problem := self._content.problem) and cell_len(problem) + width_of(right) + 3 > width:
@@ -84,13 +85,13 @@ class StatusBar(CommandWidget):
         blanks = Segment(" " * max(width - width_of(row) - width_of(right) - 2, 0))
         return [Segment(" "), *row, blanks, *right, Segment(" ")]
 
-    def _least_width(self) -> int:
+    def _min_width(self) -> int:
         """Return the cells needed to show activity and model uncut; 0 where they may be cut."""
         view, content = self._view, self._content
-        if content.waiting or content.problem or (view is not None and isinstance(view.status, Retry)):
+        if content.pending_key or content.problem or (view is not None and isinstance(view.status, Retry)):
             return 0
         busy = (
-            width_of(self._activity_segments(view, self._colours, HINT_FROM)) + 2
+            width_of(self._activity_segments(view, self._colours, _HINT_MIN_WIDTH)) + 2
             if view is not None and view.is_busy
             else 0
         )
@@ -100,8 +101,8 @@ class StatusBar(CommandWidget):
     def _draw_left(self, room: int) -> Row:
         """Draw the left part: a pending key, a problem, or activity, agent, model and directory."""
         styles, content = self._colours, self._content
-        if content.waiting:
-            return [Segment(f"{content.waiting} …", styles.of("accent", "bold"))]
+        if content.pending_key:
+            return [Segment(f"{content.pending_key} …", styles.of("accent", "bold"))]
         if content.problem:
             return [Segment(one_line(content.problem, room), styles.of("error"))]
         row: Row = []
@@ -129,7 +130,7 @@ class StatusBar(CommandWidget):
             wait = f"retry {view.status.attempt} in {seconds:.0f} s: " if view.status.attempt else ""
             words = f"{wait}{one_line(view.status.message, room)}"
             return [Segment(cut_text(words, room), styles.of("warning"))]
-        frame = SPINNER[int(now * TICKS) % len(SPINNER)] if self._content.moves else "*"
+        frame = SPINNER[int(now * FRAMES_PER_SECOND) % len(SPINNER)] if self._content.is_animated else "*"
         asks = "waits for you" if view.requests else f"{time.monotonic() - view.since:.0f}s"
         return [Segment(f"{frame} {asks}", styles.of("warning" if view.requests else "primary"))]
 
@@ -139,8 +140,8 @@ class StatusBar(CommandWidget):
         parts: list[tuple[str, str, str]] = []
         if self._view is not None:
             used = self._view.log.context_used
-            if used and content.window:
-                share = used * 100 // content.window
+            if used and content.context_window:
+                share = used * 100 // content.context_window
                 look = "error" if share >= 90 else "warning" if share >= 75 else "text_muted"
                 parts.append((f"{format_count(used)} ({share or '<1'} %)", look, "status_view"))
             elif used:

@@ -15,10 +15,10 @@ from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import CachedWidget, app_of
 from codeloop.tui.widgets.session_tab import SessionTab
 
-LEAST, MOST = 12, 60
-"""The least and the most cells of a name."""
+MIN_NAME_WIDTH, MAX_NAME_WIDTH = 12, 60
+"""Cells of a tab's name."""
 _COLOURS = {"? ": "warning", "! ": "error"}
-_AROUND = 6
+_NAME_MARGIN = 6
 """Cells of a tab besides its name: blanks, number, mark."""
 
 
@@ -46,13 +46,13 @@ class TabBar(CachedWidget):
         self._colours = styles
         self.display = len(tabs) > 1
         row: Row = []
-        most = min(max(app_of(self).size.width // len(tabs) - _AROUND, LEAST), MOST)
+        name_width = min(max(app_of(self).size.width // len(tabs) - _NAME_MARGIN, MIN_NAME_WIDTH), MAX_NAME_WIDTH)
         for index, tab in enumerate(tabs):
             mark = _choose_mark([tab.view] if tab.view is not None else [])
             style = styles.of("text", "bold", on="background_element") if tab is shown_tab else styles.of("text_muted")
             if mark in _COLOURS and tab is not shown_tab:
                 style = styles.of(_COLOURS[mark])
-            text = f" {index + 1} {mark}{_cut_title(tab.title, most)} "
+            text = f" {index + 1} {mark}{_cut_title(tab.title, name_width)} "
             row += [Segment(text, style), Segment(" ")]
         if row != self._row:
             self._row = row
@@ -74,18 +74,18 @@ class TabBar(CachedWidget):
                 return
 
 
-def _cut_title(title: str, most: int) -> str:
-    """Cut a title to so many characters; a fork keeps its distinguishing end."""
+def _cut_title(title: str, width: int) -> str:
+    """Cut a title to `width` characters; a fork keeps its number, which tells it from the original."""
     name, fork, number = title.rpartition(" (fork #")
     return (
-        one_line(name, most - len(fork + number)) + fork + number
-        if fork and most >= 2 * LEAST
-        else one_line(title, most, escape_answer_controls)
+        one_line(name, width - len(fork + number)) + fork + number
+        if fork and width >= 2 * MIN_NAME_WIDTH
+        else one_line(title, width, escape_answer_controls)
     )
 
 
 def _has_failed(view: SessionView) -> bool:
-    """Return whether the last turn of a session ended with an error that nobody asked for."""
+    """Return whether the last turn of a session ended with an error; a turn that the user stopped has not failed."""
     last = view.log.last_answer
     error = last.error if last is not None and not view.is_busy else None
     return error is not None and not isinstance(error, MessageAbortedError)
@@ -101,6 +101,6 @@ def _choose_mark(views: Sequence[SessionView]) -> str:
 
 
 def name_window(tabs: Sequence[SessionTab], shown_tab: SessionTab) -> str:
-    """Return the title of the terminal's window: the session's, with a mark if any waits, has failed, or works."""
+    """Return the title of the terminal's window: the shown session's, with the mark of the tab that most needs care."""
     views = [tab.view for tab in tabs if tab.view is not None]
     return _choose_mark(views) + (f"{shown_tab.title} - codeloop" if shown_tab.session is not None else "codeloop")

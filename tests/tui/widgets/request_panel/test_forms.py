@@ -15,18 +15,18 @@ def test_a_reason_and_an_edited_pattern_stand_there_again() -> None:
     )
     form = PermissionForm(request, ASKING)
     form.press("r")
-    form.leave_entry("do it other")
+    form.close_entry("do it other")
     form.press("e")
     assert form.entry is not None
-    assert (form.entry.text, form.entry.does) == ("git log *", "takes")
-    form.take_text("git *")
+    assert (form.entry.text, form.entry.enter_verb) == ("git log *", "takes")
+    form.accept_text("git *")
     form.press("e")
     assert form.entry is not None
     assert form.entry.text == "git *"
-    form.leave_entry("git l")
+    form.close_entry("git l")
     form.press("r")
     assert form.entry is not None
-    assert (form.entry.text, form.entry.does) == ("do it other", "sends")
+    assert (form.entry.text, form.entry.enter_verb) == ("do it other", "sends")
 
 
 def test_words_of_ones_own_and_the_chosen_option_stand_there_again() -> None:
@@ -36,12 +36,12 @@ def test_words_of_ones_own_and_the_chosen_option_stand_there_again() -> None:
     form.press("2")
     assert (form.tab, form.cursor) == (1, 0)
     form.press("t")
-    form.leave_entry("half")
+    form.close_entry("half")
     form.press("left")
     assert (form.tab, form.cursor) == (0, 1)
     form.press("right")
     form.press("t")
     assert form.entry is not None
     assert form.entry.text == "half"
-    form.take_text("half and more")
+    form.accept_text("half and more")
     assert form.tabs == (("One", True), ("Two", True), ("Send", False))

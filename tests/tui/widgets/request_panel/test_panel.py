@@ -41,7 +41,7 @@ class Asked(Stage):
         self.answers.append(answered.answer)
         self.prompt.focus()
 
-    def on_request_panel_early(self, early: RequestPanel.Early) -> None:
+    def on_request_panel_early_input(self, early: RequestPanel.EarlyInput) -> None:
         if early.is_command:
             self.prompt.focus()
         self.prompt.post_message(early.event)

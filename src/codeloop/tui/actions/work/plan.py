@@ -22,7 +22,7 @@ from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 _FOLDER = ".codeloop/plans/"
 _SEND = 0
-"""What the picker closes with to send the comments: the number of no line."""
+"""The picker's result for sending the comments; the other results are line numbers, from 1."""
 
 
 class PlanPicker(Picker[int]):

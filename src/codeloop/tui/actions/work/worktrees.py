@@ -23,8 +23,8 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 _OPTION = re.compile(r"""(-m|--model|--check)[ =]+("[^"]*"|'[^']*'|\S+)\s*""")
-_SHORT = 6
-"""The most lines shown below the conversation; longer answers fill the screen."""
+_MAX_NOTICE_LINES = 6
+"""Lines of an answer that is shown below the conversation; a longer one gets a screen of its own."""
 
 
 async def open_worktree(ui: Ui, words: str) -> None:
@@ -80,7 +80,7 @@ def _read_comparison(words: str) -> Comparison:
 async def _show_lines(ui: Ui, words: str, lines: Sequence[str]) -> None:
     """Show a short answer as a notice, a long one on a screen of its own, a patch as a diff."""
     text = escape_controls("\n".join(lines))
-    if len(lines) <= _SHORT:
+    if len(lines) <= _MAX_NOTICE_LINES:
         ui.say(text)
         return
 

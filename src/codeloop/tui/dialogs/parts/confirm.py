@@ -1,4 +1,4 @@
-"""A yes/no question."""
+"""The dialog that asks for confirmation."""
 
 from textual import events
 from textual.app import ComposeResult
@@ -9,7 +9,7 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 
 class Confirm(Dialog[bool]):
-    """Asks before an irreversible action; only y means yes. `yes`: what that does, as the label of the key."""
+    """Asks before an irreversible action; closes with True if the user pressed y. `yes`: the label of that key."""
 
     def __init__(self, title: str, text: str, yes: str, colours: Colours) -> None:
         super().__init__(colours)
@@ -32,7 +32,7 @@ class Confirm(Dialog[bool]):
         self.query_one(RowsView).show(rows, min(len(rows), max(self.size.height - 4, 5)))
 
     def on_key(self, event: events.Key) -> None:
-        """Answer."""
+        """Close with the answer."""
         event.stop()
         if (key := event.key.lower()) in {"y", "n", "escape"}:
             self.dismiss(key == "y")

@@ -16,11 +16,11 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.text_rows import justify, wrap_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import app_of
-from codeloop.tui.widgets.rows_view import PRESSES
+from codeloop.tui.widgets.rows_view import KEY_METADATA
 
 Result = TypeVar("Result")
 Colours = Callable[[], Styles]
-"""Returns the current theme's styles."""
+"""A function that returns the styles of the current theme."""
 
 BOX_CSS = """
     align: center top;
@@ -31,8 +31,8 @@ BOX_CSS = """
     &.-small #dialog-box { margin-top: 0; padding: 0 1; }
     &.-small #dialog-box Input { margin-bottom: 0; }
 """
-SMALL = 20
-"""On screens with fewer rows there is no margin around the box, so that more of the list is shown."""
+SMALL_SCREEN = 20
+"""Rows below which a screen is small: the box then has no margin, so that more of the list is shown."""
 
 
 class Dialog(ModalScreen[Result]):
@@ -44,18 +44,18 @@ class Dialog(ModalScreen[Result]):
         super().__init__()
         self.colours = colours
         self.is_over = False
-        """Whether it is closing: later messages are dropped, since its children may be gone."""
+        """Whether the dialog is closing: messages that arrive later are dropped, since its children may be gone."""
         self._acts_since: float | None = None
         """When an action that may open another dialog started (monotonic seconds)."""
 
     @property
     def takes_keys(self) -> bool:
-        """Whether it accepts typing: not before it is mounted, while it closes, or while another one may open."""
+        """Whether typed keys are for this dialog: it is mounted, not closing, and not about to open another dialog."""
         is_acting = self._acts_since is not None and time.monotonic() - self._acts_since < GRACE
         return self.is_mounted and not self.is_over and not is_acting
 
     def perform(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Run an action that may open another dialog, which gets the keys typed meanwhile."""
+        """Run an action that may open another dialog; keys typed meanwhile are held back for that one."""
 
         async def run_work() -> None:
             try:
@@ -81,12 +81,16 @@ class Dialog(ModalScreen[Result]):
             self.draw()
 
     def _fit_background(self) -> None:
-        """Dim the conversation behind the box; cover another dialog, and the terminal's own colours (unknown)."""
+        """Dim the conversation behind the box, or cover it.
+
+        It is covered if another dialog is there, or if the theme has the terminal's own colours, which are unknown and
+        so can't be dimmed.
+        """
         is_above_another = len(app_of(self).screen_stack) > 2
         self.set_class(is_above_another or not self.colours().theme.background.startswith("#"), "-opaque")
 
     def draw(self) -> None:
-        """Redraw everything, as after a change of the size or the theme; each dialog does that its own way."""
+        """Redraw the dialog; called after a change of the size or the theme. Subclasses override it."""
 
     def on_resize(self, _event: events.Resize) -> None:
         """Fit the box into the screen."""
@@ -97,10 +101,10 @@ class Dialog(ModalScreen[Result]):
     @property
     def is_small(self) -> bool:
         """Whether the screen has little room."""
-        return self.size.height < SMALL
+        return self.size.height < SMALL_SCREEN
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Close, and cancel loading. The first result counts."""
+        """Close the dialog, and cancel its workers. If it is closed twice, the first result counts."""
         if self.is_over:
             return AwaitComplete()
         self.is_over = True
@@ -108,14 +112,14 @@ class Dialog(ModalScreen[Result]):
         workers.cancel_node(self)
         return super().dismiss(result)
 
-    def box_width(self, most: int) -> int:
-        """Return the width of the box, in cells."""
-        return min(self.size.width - (6 if self.size.width > 60 else 0), most)
+    def box_width(self, max_width: int) -> int:
+        """Return the width of the box, in cells: at most `max_width`, with a margin on wide screens."""
+        return min(self.size.width - (6 if self.size.width > 60 else 0), max_width)
 
 
 def style_as_key(key: str) -> Style:
     """Return a style for words that act as a key when clicked."""
-    return Style(meta={PRESSES: key})
+    return Style(meta={KEY_METADATA: key})
 
 
 def draw_title(title: str, styles: Styles, width: int) -> Row:
@@ -141,5 +145,5 @@ def draw_keys(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[R
 
 
 def draw_text(text: str, styles: Styles, width: int, colour: str = "text") -> list[Row]:
-    """Return a text in wrapped rows. It is not escaped: texts of others are escaped before."""
+    """Return a text in wrapped rows. The control characters of an untrusted text must have been escaped before."""
     return [[Segment(line, styles.of(colour))] for line in wrap_text(text, width)]

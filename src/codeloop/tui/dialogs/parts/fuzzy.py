@@ -8,7 +8,7 @@ _SEPARATORS = str.maketrans(dict.fromkeys("/\\-_.:,()[]\t\n", " "))
 _WORD, _INSIDE, _LETTERS = 1, 2, 4
 """The ranks of a match: at the start of a word, within a word, and of single letters in order."""
 _RANK = 1_000_000
-"""The factor of a rank in a score: larger than any position in a text."""
+"""The weight of a rank in a score: larger than any position in a text, so that the rank decides first."""
 _MAX_RANKED_LENGTH = 400
 """Characters. Shorter texts rank higher, up to this length; all longer texts count as equally long."""
 

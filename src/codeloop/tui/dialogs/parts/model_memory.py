@@ -11,10 +11,11 @@ from codeloop.kit.small_files import lock, make_private, read_start, write_atomi
 from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import replace
 
-_MOST_BYTES = 1_000_000
-_RECENT = 8
-"""How many recent models are remembered."""
+_MAX_FILE_BYTES = 1_000_000
+_MAX_RECENT = 8
+"""Recent models that are remembered."""
 _LOCK_SECONDS = 1.0
+"""How long a change waits for another process's change of the file; after that it is given up."""
 
 
 class RememberedModels(Struct, frozen=True):
@@ -29,15 +30,15 @@ class RememberedModels(Struct, frozen=True):
 
 
 class ModelMemory:
-    """Stores them in `folder`. Where that can't be written, they last only as long as the process."""
+    """Stores the remembered models in `folder`. Where it can't be written, nothing is remembered, without an error."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "models.json"
 
     def read(self) -> RememberedModels:
-        """Read the remembered models."""
+        """Return the remembered models; none if the file is missing or damaged."""
         with suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(read_start(self._file, _MOST_BYTES), type=RememberedModels)
+            return msgspec.json.decode(read_start(self._file, _MAX_FILE_BYTES), type=RememberedModels)
         return RememberedModels()
 
     def toggle(self, ref: str) -> None:
@@ -49,12 +50,12 @@ class ModelMemory:
 
         self._change(update)
 
-    def note_use(self, model: ModelRef) -> None:
-        """Record that a model was chosen."""
+    def add_recent(self, model: ModelRef) -> None:
+        """Record that a model was chosen: it becomes the latest of the recent ones."""
         ref = format_reference(model)
 
         def update(models: RememberedModels) -> RememberedModels:
-            recent = (ref, *(each for each in models.recent if each != ref))[:_RECENT]
+            recent = (ref, *(each for each in models.recent if each != ref))[:_MAX_RECENT]
             variants = {name: variant for name, variant in models.variants.items() if name != ref}
             return replace(
                 models, recent=recent, variants={**variants, ref: model.variant} if model.variant else variants

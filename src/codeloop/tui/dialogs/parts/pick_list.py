@@ -1,4 +1,4 @@
-"""The model of a picker, without a screen: all picks, those that match the filter, and the cursor."""
+"""The state of a picker, apart from its screen: all picks, those that match the filter, the cursor, and their rows."""
 
 from collections.abc import Sequence
 from typing import Any, Generic, overload
@@ -14,44 +14,46 @@ from codeloop.tui.render.text_rows import cut_line, fill_background, justify
 from codeloop.tui.themes.styles import Styles
 
 AnyPick = Pick[Any]
-_LONGEST = 400
-"""Characters of a title, a detail or a heading."""
-_NARROW, _SHORT = 50, 14
-"""Below the first width (cells), only hints of at most the second are shown, such as a key."""
-_SAMPLE = 500
-"""How many titles are measured for the column of details; measuring thousands would delay a key."""
+_MAX_TEXT = 400
+"""Characters of a title, a detail or a heading that are drawn."""
+_NARROW_WIDTH, _MAX_NARROW_HINT = 50, 14
+"""In lists narrower than the first (cells), only hints up to the second (cells) are shown, such as a key."""
+_MAX_MEASURED_TITLES = 500
+"""Titles that are measured to position the column of details; measuring thousands would delay a key."""
 
 
 class PickRows(Sequence[Row]):
-    """The rows of a list: picks below the headings of their groups. Each is made when it is drawn.
+    """The rows of a list: picks below the headings of their groups. A row is created when it is drawn.
 
-    `indices`: the picks that are shown, as indices of `picks`. With a query there are no headings; then each row names
-    its group if `tells_groups`.
+    `indices`: the picks that are shown, as indices of `picks`. With a query there are no headings: instead each row
+    names its group, if `shows_groups`.
     """
 
     def __init__(
-        self, picks: Sequence[AnyPick], indices: Sequence[int], query: str, *, tells_groups: bool = True
+        self, picks: Sequence[AnyPick], indices: Sequence[int], query: str, *, shows_groups: bool = True
     ) -> None:
         self._picks = picks
         self._indices = indices
         self._query = query
-        self._tells_groups = tells_groups and bool(query.strip())
-        self._headings = {} if query.strip() else _headings(picks, indices)
-        self._lines: Sequence[int | str] = _lines(indices, self._headings)
+        self._shows_groups = shows_groups and bool(query.strip())
+        self._headings = {} if query.strip() else _find_headings(picks, indices)
+        self._lines: Sequence[int | str] = _list_lines(indices, self._headings)
         lines = self._lines if self._headings else ()
         self._rows = {line: row for row, line in enumerate(lines) if isinstance(line, int)}
-        self._title_width = max((cell_len(picks[at].title[:_LONGEST]) for at in indices[:_SAMPLE]), default=0)
+        self._title_width = max(
+            (cell_len(picks[at].title[:_MAX_TEXT]) for at in indices[:_MAX_MEASURED_TITLES]), default=0
+        )
         self.width = 0
         self.cursor = 0
         self.styles: Styles | None = None
 
     def pick_at(self, row: int) -> int | None:
-        """Return which of the matching picks a row shows; None for a heading."""
+        """Return which of the shown picks a row has, as a position in `indices`; None for a heading."""
         line = self._lines[row]
         return line if isinstance(line, int) else None
 
     def row_of(self, number: int) -> int:
-        """Return the row of one of the matching picks."""
+        """Return the row of a shown pick, by its position in `indices`."""
         return self._rows.get(number, number)
 
     def __len__(self) -> int:
@@ -76,13 +78,13 @@ class PickRows(Sequence[Row]):
     def _draw_pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
         width, muted_style = self.width, styles.of("text_muted")
         look = "text_muted" if pick.problem else "text"
-        title = one_line(pick.title, _LONGEST, escape_answer_controls)
+        title = one_line(pick.title, _MAX_TEXT, escape_answer_controls)
         hint = (
             cut_line(one_line(pick.problem, 60).split(":")[0], width * 2 // 5)
             if pick.problem
             else one_line(pick.hint, 60)
         )
-        hint = hint if width >= _NARROW or cell_len(hint) <= _SHORT else ""
+        hint = hint if width >= _NARROW_WIDTH or cell_len(hint) <= _MAX_NARROW_HINT else ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
         visible_title = cut_line(title, room)
         marks = find_match(visible_title, self._query) if self._query.strip() else set[int]()
@@ -92,8 +94,8 @@ class PickRows(Sequence[Row]):
             *_highlight(visible_title, marks, styles, look, "bold" if is_here else ""),
         ]
         column = min(self._title_width, max(width * 2 // 5, 24))
-        group = pick.group if self._tells_groups else ""
-        detail = " · ".join(one_line(text, _LONGEST) for text in (pick.detail, group) if text)
+        group = pick.group if self._shows_groups else ""
+        detail = " · ".join(one_line(text, _MAX_TEXT) for text in (pick.detail, group) if text)
         gap = max(column - cell_len(visible_title), 0) + 2
         remaining = room - cell_len(visible_title) - gap
         if detail and remaining >= 8:
@@ -115,18 +117,19 @@ def _highlight(text: str, marks: set[int], styles: Styles, look: str, weight: st
     return row
 
 
-def _headings(picks: Sequence[AnyPick], indices: Sequence[int]) -> dict[int, str]:
-    """Return the indices of the matching picks at which a group begins."""
+def _find_headings(picks: Sequence[AnyPick], indices: Sequence[int]) -> dict[int, str]:
+    """Return the headings by the position in `indices` at which their group begins."""
     headings: dict[int, str] = {}
     last = ""
     for number, at in enumerate(indices):
         if picks[at].group != last:
             last = picks[at].group
-            headings[number] = one_line(last, _LONGEST)
+            headings[number] = one_line(last, _MAX_TEXT)
     return headings
 
 
-def _lines(indices: Sequence[int], headings: dict[int, str]) -> Sequence[int | str]:
+def _list_lines(indices: Sequence[int], headings: dict[int, str]) -> Sequence[int | str]:
+    """Return the content of each row: the position of a pick in `indices`, a heading, or "" for an empty row."""
     if not headings:
         return range(len(indices))
     lines: list[int | str] = []
@@ -138,15 +141,18 @@ def _lines(indices: Sequence[int], headings: dict[int, str]) -> Sequence[int | s
 
 
 class PickList(Generic[T]):
-    """`matches`: the picks that match, by their index; `rows` draws them. `finds_groups`: searches headings too."""
+    """The picks of a list. `matches`: the indices of those that match the filter; `rows` draws them.
+
+    `finds_groups`: the filter also searches the names of groups.
+    """
 
     def __init__(self, *, finds_groups: bool) -> None:
         self.picks: list[Pick[T]] = []
         self.matches: list[int] = []
         self.rows = PickRows((), (), "")
         self._finds_groups = finds_groups
-        self._more = 0
-        """How many picks at the end are search results from elsewhere."""
+        self._result_count = 0
+        """How many picks at the end are results of the source's search."""
         self._index = FuzzyIndex(())
 
     @property
@@ -154,28 +160,28 @@ class PickList(Generic[T]):
         """The pick under the cursor."""
         return self.picks[self.matches[self.rows.cursor]] if self.matches else None
 
-    def set_picks(self, picks: Sequence[Pick[T]], more: Sequence[Pick[T]] = ()) -> None:
-        """Set the picks, and after them results from elsewhere, which always match."""
-        self.picks, self._more = [*picks, *more], len(more)
+    def set_picks(self, picks: Sequence[Pick[T]], results: Sequence[Pick[T]] = ()) -> None:
+        """Set the picks, and after them the results of the source's search, which the filter never hides."""
+        self.picks, self._result_count = [*picks, *results], len(results)
         groups = [pick.group if self._finds_groups else "" for pick in self.picks]
         pairs = zip(self.picks, groups, strict=True)
         self._index = FuzzyIndex([f"{pick.title} {pick.detail} {group} {pick.also}" for pick, group in pairs])
 
-    def drop_more(self) -> None:
-        """Drop the results from elsewhere: the filter has changed."""
-        if self._more:
-            self.set_picks(self.picks[: len(self.picks) - self._more])
+    def drop_results(self) -> None:
+        """Drop the results of the source's search, since the filter has changed."""
+        if self._result_count:
+            self.set_picks(self.picks[: len(self.picks) - self._result_count])
 
     def filter(self, query: str, keep: T | None) -> None:
-        """Filter by a query; the cursor goes to the first row, or to a value to keep."""
+        """Filter by a query; the cursor goes to the row with the value `keep`, else to the first row."""
         self.matches = self._index.search(query)
-        if self._more:
-            count = len(self.picks) - self._more
+        if self._result_count:
+            count = len(self.picks) - self._result_count
             self.matches = [at for at in self.matches if at < count] + list(range(count, len(self.picks)))
-        self.rows = PickRows(self.picks, self.matches, query, tells_groups=self._finds_groups)
+        self.rows = PickRows(self.picks, self.matches, query, shows_groups=self._finds_groups)
         numbers = (number for number, at in enumerate(self.matches) if self.picks[at].value == keep)
         self.rows.cursor = next(numbers, 0) if keep is not None else 0
 
     def move_to(self, index: int) -> None:
-        """Move the cursor to a matching row, or to the last one."""
+        """Move the cursor to a match by its index; an index out of range means the first or the last one."""
         self.rows.cursor = max(0, min(index, len(self.matches) - 1))

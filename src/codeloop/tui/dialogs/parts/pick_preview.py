@@ -1,4 +1,4 @@
-"""The preview next to a picker's list: details of the row under the cursor, once the user pauses."""
+"""The preview beside a picker's list: details of the row under the cursor, drawn once the user pauses."""
 
 from asyncio import sleep
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.rows_view import RowsView
 
-PAUSE = 0.12
+TYPING_PAUSE = 0.12
 """Seconds without a key before a search or a preview starts."""
 
 
 class PickPreview(Generic[T]):
-    """Draws what the cursor is on into `#picker-preview` of a dialog, as high as its `#picker-list`."""
+    """Draws the preview of a value into `#picker-preview` of a dialog, as high as its `#picker-list`."""
 
     def __init__(self, dialog: Dialog[T | None], source: PickSource[T]) -> None:
         self._dialog = dialog
         self._source = source
         self._value: T | None = None
-        """The value that it shows."""
+        """The value whose preview is shown."""
         self._styles: Styles | None = None
 
     def fit(self, styles: Styles, *, is_visible: bool) -> bool:
@@ -39,14 +39,14 @@ class PickPreview(Generic[T]):
         return is_new
 
     def show(self, value: T | None) -> None:
-        """Begin to draw the preview of a value, unless it shows that already."""
+        """Start drawing the preview of a value, unless it is shown already."""
         if self._source.preview is not None and value != self._value:
             self._value = value
             self._dialog.run_worker(partial(self._draw, value), exclusive=True, group="preview")
 
     async def _draw(self, value: T | None) -> None:
         view = self._dialog.query_one("#picker-preview", RowsView)
-        await sleep(PAUSE)
+        await sleep(TYPING_PAUSE)
         rows: Sequence[Row] = ()
         if value is not None and self._source.preview is not None and view.display:
             try:

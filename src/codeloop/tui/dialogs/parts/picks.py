@@ -1,4 +1,4 @@
-"""The data of a picker: its rows, their source, and its actions."""
+"""The data types of a picker: a row (`Pick`), an action on rows, and the source that loads rows."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
@@ -11,11 +11,12 @@ T = TypeVar("T")
 
 
 class Pick(Struct, Generic[T], frozen=True):
-    """One row. All texts are untrusted: the picker escapes them.
+    """One row of a picker; `value`: the result of choosing it. The texts may be untrusted: the picker escapes them.
 
-    `detail` follows the title, `hint` is at the right end, `mark` before it (one cell); `also`: searched, not shown.
-    `problem`: why it can't be chosen, "" if it can; the row shows its text up to the first colon.
-    `note`: said below the list while the cursor is on the row. `look`: the colour of the detail.
+    A row shows `mark` (one cell), `title`, `detail`, and at its right end `hint`. `group`: the heading above it.
+    `also`: a text that the filter searches, but that is not shown. `look`: the colour of the detail.
+    `problem`: why the row can't be chosen, "" if it can; shown up to its first colon, instead of the hint.
+    `note`: a text shown below the list while the cursor is on the row.
     """
 
     value: T
@@ -31,9 +32,9 @@ class Pick(Struct, Generic[T], frozen=True):
 
 
 class PickAction(Struct, Generic[T], frozen=True):
-    """An action on a row besides choosing it; returns whether the rows must be reloaded.
+    """An action on a row, besides choosing it. `key` runs it; `title` is its label.
 
-    `run` gets None when there is no row.
+    `run` is called with the value of the row, or None when there is no row, and returns whether to reload the rows.
     """
 
     key: str
@@ -42,10 +43,11 @@ class PickAction(Struct, Generic[T], frozen=True):
 
 
 class PickSource(Struct, Generic[T], frozen=True):
-    """The source of the rows. `load` may raise CodeloopError, whose text is shown.
+    """The source of a picker's rows, and its texts. `load` may raise CodeloopError, whose text is shown.
 
-    `search`: finds more rows for what is typed. `preview`: draws what a value is about, in rows of a width (cells).
+    `search`: finds more rows for the typed text. `preview`: draws the details of a value for a width in cells.
     `on_move`: called with the value under the cursor. `start`: the value that the cursor is on at first.
+    `empty`: shown when there are no rows.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""A full-screen reader of rows."""
+"""A dialog that shows a long text on the whole screen, for reading."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -11,17 +11,17 @@ from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_t
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.rows_view import RowsView
 
-_AROUND = 8
-"""Rows of the screen besides the text."""
+_OTHER_ROWS = 8
+"""Rows of the screen besides the text: title, keys, margins."""
 _SCROLLS = {"up": -1.0, "k": -1.0, "down": 1.0, "j": 1.0}
 _PAGES = {"pageup": -1, "pagedown": 1, "space": 1}
 
 
 class ReadingScreen(Dialog[None]):
-    """Shows rows until a key closes it, without a result. `rows` returns them for a width in cells."""
+    """Shows rows until a key closes it, without a result. `rows` returns the rows for a width in cells."""
 
-    closing: ClassVar[Sequence[tuple[str, str]]] = ()
-    """Additional keys that close it, with their label."""
+    closing_keys: ClassVar[Sequence[tuple[str, str]]] = ()
+    """Keys besides Escape, Enter and q that close the screen, with their labels."""
 
     def __init__(self, title: str, rows: Callable[[int], Sequence[Row]], colours: Colours) -> None:
         super().__init__(colours)
@@ -42,15 +42,15 @@ class ReadingScreen(Dialog[None]):
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#reading-title", RowsView).show([draw_title(self._title, styles, width), []], 2)
         rows = self._rows(width - 1)
-        self.query_one("#reading-rows", RowsView).show(rows, min(len(rows), max(self.size.height - _AROUND, 3)))
-        keys = draw_keys([("↑↓ pgup pgdn", "scroll"), *self.closing], styles, width)
+        self.query_one("#reading-rows", RowsView).show(rows, min(len(rows), max(self.size.height - _OTHER_ROWS, 3)))
+        keys = draw_keys([("↑↓ pgup pgdn", "scroll"), *self.closing_keys], styles, width)
         self.query_one("#reading-keys", RowsView).show([[], *keys], len(keys) + 1)
 
     def on_key(self, event: events.Key) -> None:
         """Scroll, or close."""
         event.stop()
         view = self.query_one("#reading-rows", RowsView)
-        if event.key in {"escape", "enter", "q", *(key for key, _ in self.closing)}:
+        if event.key in {"escape", "enter", "q", *(key for key, _ in self.closing_keys)}:
             self.dismiss(None)
         elif event.key in _SCROLLS:
             view.scroll_relative(y=_SCROLLS[event.key], animate=False)

@@ -18,10 +18,10 @@ from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.render.text_rows import wrap_text
 from codeloop.tui.themes.styles import Styles
 
-_MOST = 2_000
-"""Characters of a message that a preview shows: its end."""
-_PAGE = 500
-"""Messages that are asked for at a time."""
+_MAX_PREVIEW = 2_000
+"""Characters of a message that a preview shows; of a longer one, the end."""
+_PAGE_SIZE = 500
+"""Messages of one request."""
 
 
 def text_of(message: MessageWithParts) -> str:
@@ -31,13 +31,13 @@ def text_of(message: MessageWithParts) -> str:
 
 
 def draw_messages(messages: Sequence[MessageWithParts], styles: Styles, width: int) -> list[Row]:
-    """Return messages as rows: prompts with a bar, answers, and how many calls were made between."""
+    """Return messages as rows: prompts with a bar, answers, and the number of tool calls between them."""
     rows: list[Row] = []
     prose, bar = ProseStyles(styles), Segment("▎ ", styles.of("primary"))
     calls = 0
     for message in messages:
         is_prompt = isinstance(message.info, UserMessage)
-        text = escape_answer_controls(text_of(message)[-_MOST:])
+        text = escape_answer_controls(text_of(message)[-_MAX_PREVIEW:])
         if text:
             rows += [*_count_row(calls, styles), *([[]] if rows or calls else [])]
             if is_prompt:
@@ -50,19 +50,19 @@ def draw_messages(messages: Sequence[MessageWithParts], styles: Styles, width: i
 
 
 def _count_row(count: int, styles: Styles) -> list[Row]:
-    """Return a row for so many calls in a row, none for 0."""
+    """Return a row with the number of tool calls, or no row for 0."""
     words = f"  {count} tool call{'' if count == 1 else 's'}"
     return [[Segment(words, styles.of("text_muted"))]] if count else []
 
 
 async def read_messages(client: Client, session_id: str) -> list[MessageWithParts]:
-    """Read all messages of a session, the oldest first, in pages, so that the screen is drawn in between."""
+    """Return all messages of a session, the oldest first; read in pages, so that the screen is drawn in between."""
     messages: list[MessageWithParts] = []
     cursor: str | None = None
     while True:
-        page = await client.call(SESSION_MESSAGES, ListMessages(session_id=session_id, limit=_PAGE, before=cursor))
+        page = await client.call(SESSION_MESSAGES, ListMessages(session_id=session_id, limit=_PAGE_SIZE, before=cursor))
         messages[:0] = page
-        if len(page) < _PAGE:
+        if len(page) < _PAGE_SIZE:
             return messages
         cursor = cursor_to(page[0].info)
         await asyncio.sleep(0)

@@ -7,22 +7,22 @@ import msgspec
 
 from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 
-_MOST_BYTES = 1_000_000
-_MOST = 1_000
-"""How many pins are kept."""
+_MAX_FILE_BYTES = 1_000_000
+_MAX_PINS = 1_000
 _LOCK_SECONDS = 1.0
+"""How long a change waits for another process's change of the file; after that it is given up."""
 
 
 class SessionPins:
-    """Stores the ids in `folder`. Where that can't be written, pins last only as long as the process."""
+    """Stores the ids of pinned sessions in `folder`. Where it can't be written, nothing is pinned, without an error."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "pinned.json"
 
     def read(self) -> tuple[str, ...]:
-        """Return the ids, the latest last."""
+        """Return the ids of pinned sessions, the latest last; none if the file is missing or damaged."""
         with suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(read_start(self._file, _MOST_BYTES), type=tuple[str, ...])
+            return msgspec.json.decode(read_start(self._file, _MAX_FILE_BYTES), type=tuple[str, ...])
         return ()
 
     def toggle(self, session_id: str) -> None:
@@ -34,4 +34,4 @@ class SessionPins:
                 ids = tuple(each for each in before if each != session_id)
                 if session_id not in before:
                     ids = (*ids, session_id)
-                write_atomically(self._file, msgspec.json.encode(ids[-_MOST:]))
+                write_atomically(self._file, msgspec.json.encode(ids[-_MAX_PINS:]))

@@ -1,4 +1,4 @@
-"""The screen with the address to sign in at in a browser."""
+"""The dialog that shows the address of a sign-in page, to be opened in a browser."""
 
 from textual import events
 
@@ -9,7 +9,7 @@ from codeloop.tui.widgets.base import app_of
 
 
 class SignInScreen(TextInput):
-    """Shows the address to sign in at; closes with the pasted text, or None. `then`: what to paste."""
+    """Shows the address to sign in at; closes with the pasted text, or None. `then`: says what to paste afterwards."""
 
     def __init__(self, who: str, url: str, then: str, colours: Colours) -> None:
         about = f"Open this address in a browser:\n\n{escape_controls(url)}\n\n{escape_controls(then)}".rstrip()

@@ -1,4 +1,4 @@
-"""A dialog to type a line."""
+"""The dialog that asks for a line of text."""
 
 from rich.segment import Segment
 from textual import events, on
@@ -13,7 +13,10 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 
 class TextInput(Dialog[str | None]):
-    """Closes with the line, or None when it is cancelled. `about`: what it is for; `is_secret`: shown as dots."""
+    """Closes with the typed line, or None when it is cancelled.
+
+    `text`: the line to begin with; `about`: an explanation; `is_secret`: the line is shown as dots.
+    """
 
     def __init__(
         self, title: str, colours: Colours, text: str = "", *, about: str = "", is_secret: bool = False
@@ -33,7 +36,7 @@ class TextInput(Dialog[str | None]):
             yield RowsView("text-keys")
 
     def on_mount(self) -> None:
-        """Begin to type."""
+        """Focus the line."""
         self.query_one(Input).focus()
 
     def draw(self) -> None:
@@ -54,7 +57,7 @@ class TextInput(Dialog[str | None]):
         self.dismiss(event.value)
 
     def on_key(self, event: events.Key) -> None:
-        """Close without a line."""
+        """Cancel with Escape."""
         if event.key == "escape":
             event.stop()
             self.dismiss(None)

@@ -20,13 +20,13 @@ _ADDRESS = """Its base URL, such as http://127.0.0.1:8080/v1. It has to speak th
 llama.cpp, vLLM, LM Studio and most gateways do."""
 _NO_ADDING = """This server can't add another one. Write it into its configuration, then start it again:
 {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:8080/v1"}, "models": {"NAME": {}}}}}"""
-_MOST_MODELS = 50
-"""A server that lists more models than these (a gateway) gets only the chosen one into the configuration."""
+_MAX_MODELS = 50
+"""Models of a server up to which all are written to the configuration; of more (a gateway), only the chosen one."""
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class OwnServer:
-    """Asks step by step for what is needed to add a server."""
+    """Asks for the data of a server step by step. `names`: the ids of providers, which it can't have."""
 
     def __init__(self, context: DialogContext, names: Collection[str]) -> None:
         self._context = context
@@ -40,7 +40,7 @@ class OwnServer:
         if server_models is None or not model:
             return None
         models = [model]
-        if len(server_models.models) <= _MOST_MODELS:
+        if len(server_models.models) <= _MAX_MODELS:
             models = list(dict.fromkeys((model, *server_models.models)))  # the chosen one first
         name = _make_unique(_suggest_name(server_models.base_url), self._reserved_names)
         about = f"A model of it is called NAME/{model}."
@@ -58,7 +58,7 @@ class OwnServer:
         return None
 
     async def _find(self) -> ServerModels | None:
-        """Ask for the address until a server answers at it; return the models that it lists. None: cancelled."""
+        """Ask for an address until a server answers there; return the models that the server lists. None: cancelled."""
         address, about = "", _ADDRESS
         while address := await self._ask(TITLE, address, about):
             try:
@@ -95,7 +95,7 @@ class OwnServer:
         )
 
     async def _ask(self, title: str, text: str, about: str, *, is_secret: bool = False) -> str:
-        """Ask for a line; "": empty or cancelled."""
+        """Ask for a line and return it; "": it was left empty, or cancelled."""
         line = TextInput(title, self._context.colours, text, about=about, is_secret=is_secret)
         return (await self._context.ask(line) or "").strip()
 

@@ -54,7 +54,7 @@ from codeloop.tui.dialogs.providers.provider_sign_in import (
 
 
 async def try_model(context: DialogContext, model: ModelRef) -> MessageError | None:
-    """Ask a model for one word in a session that is deleted again; return what went wrong."""
+    """Ask a model for one word, in a session that is deleted again; return the error, or None if it answered."""
     client = context.client
     session = await client.call(SESSION_CREATE, CreateSession(title="Trying a provider"))
     try:
@@ -92,7 +92,7 @@ class ProviderPicker(Picker[ModelRef]):
         self._methods: dict[str, list[ProviderAuthMethod]] = {}
         self._failed_ids: set[str] = set()
         self.is_used = False
-        """Whether a provider was chosen: then what was typed is the filter, not the start of a prompt."""
+        """Whether a provider was chosen: then the filter's text was meant as a filter, not as the start of a prompt."""
         actions = (
             PickAction("ctrl+k", "enter a key", self._sign_in),
             PickAction("ctrl+d", "forget the key", self._forget),
@@ -110,8 +110,8 @@ class ProviderPicker(Picker[ModelRef]):
         self._providers = await client.call(PROVIDER_LIST, none)
         self._methods = await client.call(PROVIDER_AUTH, none)
         order = [ON_MACHINE, WITH_KEY, COMMON, ALL_OTHERS]
-        own = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", COMMON, also=_ALSO)
-        picks = [*map(self._make_pick, self._providers.all), own]
+        own_server = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", COMMON, also=_ALSO)
+        picks = [*map(self._make_pick, self._providers.all), own_server]
         often = {name: at for at, name in enumerate(_COMMON_IDS)}
         return sorted(
             picks,
@@ -121,14 +121,14 @@ class ProviderPicker(Picker[ModelRef]):
     def _make_pick(self, provider: ProviderDetails) -> Pick[ModelRef]:
         is_ready = provider.id in self._providers.connected
         is_local = is_ready and provider.source == "custom" and not provider.env
-        where = {"env": "key from the environment", "config": "configured", "api": "key stored", "custom": "answers"}
+        states = {"env": "key from the environment", "config": "configured", "api": "key stored", "custom": "answers"}
         models = len(provider.models)
-        detail = where[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
+        detail = states[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
         detail += ", did not answer" if provider.id in self._failed_ids else ""
-        can = is_ready or provider.id in self._methods
-        usual_group = COMMON if provider.id in _COMMON_IDS and can else ALL_OTHERS
+        can_connect = is_ready or provider.id in self._methods
+        usual_group = COMMON if provider.id in _COMMON_IDS and can_connect else ALL_OTHERS
         group = ON_MACHINE if is_local else WITH_KEY if is_ready else usual_group
-        hint = ", ".join(provider.env[:1]) if can else "needs more than a key"
+        hint = ", ".join(provider.env[:1]) if can_connect else "needs more than a key"
         value = ModelRef(provider_id=provider.id, model_id=self._providers.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
         return Pick(value, provider.name, detail, hint, group, also=also)
@@ -156,7 +156,7 @@ class ProviderPicker(Picker[ModelRef]):
             self.notify(CHOOSE_AGAIN, timeout=15, markup=False)
 
     def _can_correct(self, model: ModelRef, error: MessageError) -> bool:
-        """Return whether signing in again can correct an error: by another key, or by the name of a deployment."""
+        """Return whether signing in again can correct an error: with another key, or another deployment's name."""
         if isinstance(error, ProviderAuthError):
             return model.provider_id in self._methods and not self._find_provider(model).preferred_key
         return lacks_deployment(error, self._methods.get(model.provider_id, []))
@@ -224,7 +224,7 @@ class ProviderPicker(Picker[ModelRef]):
         return True
 
     async def _enter_key(self, provider: ProviderDetails, model: ModelRef) -> bool:
-        """Store a key and try it; one that the service refuses is removed again."""
+        """Ask for a key, store it and try it; remove it if the service refuses it. Return whether the rows changed."""
         about = f"The key is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
         methods = self._methods.get(provider.id, [])
         if len(methods) == 1 and methods[0].label != API_KEY:  # what kind of key it is

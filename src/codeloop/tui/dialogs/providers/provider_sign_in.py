@@ -1,4 +1,4 @@
-"""Signs in at a provider through a plugin: the method, its questions, and its page."""
+"""Signs in at a provider through a plugin: asks for the method and for its inputs, then shows its sign-in page."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _CODE = "Then paste the code that it shows."
 
 
 class SignInOutcome(Enum):
-    """The outcome: signed in, cancelled, or the user prefers to type a key."""
+    """How a sign-in ended: complete, cancelled, or with the user's choice to type a key instead."""
 
     COMPLETE = "complete"
     CANCELLED = "cancelled"
@@ -43,10 +43,10 @@ class ProviderSignIn:
         self._methods = methods
         self.has_typed_key = False
         self.message = ""
-        """What the server says of a sign-in that ended at once."""
+        """The server's message about a sign-in that needed no page."""
 
     async def sign_in(self) -> SignInOutcome:
-        """Ask what is needed, and wait for the end. Raises CodeloopError on failure."""
+        """Ask for the method and its inputs, and wait until the sign-in ends. Raises CodeloopError if it fails."""
         number = await self._choose()
         if number is None:
             return SignInOutcome.CANCELLED
@@ -74,7 +74,7 @@ class ProviderSignIn:
         return await self._context.ask(Picker(source, self._context.colours))
 
     async def _ask(self, method: ProviderAuthMethod) -> dict[str, str] | None:
-        """Ask a method's questions; None: cancelled."""
+        """Ask for a method's inputs and return them by key; None: cancelled."""
         answers: dict[str, str] = {}
         for prompt in method.prompts or ():
             if not is_due(prompt, answers):
@@ -104,7 +104,7 @@ class ProviderSignIn:
         return answers
 
     async def _finish(self, number: int, start: StartedSignIn) -> SignInOutcome:
-        """Show the page's address until the plugin reports the end, or a code was pasted."""
+        """Show the address of the sign-in page until the plugin reports the end, or a code is pasted."""
         client, by_code = self._context.client, start.method == "code"
         then = "\n".join(filter(None, (start.instructions, _CODE if by_code else "")))
         screen = SignInScreen(self._provider.name, start.url, then, self._context.colours)
@@ -142,6 +142,6 @@ async def choose_keyring(context: DialogContext) -> bool | None:
 
 
 def lacks_deployment(error: MessageError, methods: Sequence[ProviderAuthMethod]) -> bool:
-    """Return whether a model is not deployed where a deployment can be named."""
+    """Return whether an error says that a model is not deployed, at a provider whose sign-in asks for a deployment."""
     is_missing = isinstance(error, APIError) and (error.data.metadata or {}).get("kind") == "model"
     return is_missing and any(each["key"] == "deployment" for method in methods for each in method.prompts or ())

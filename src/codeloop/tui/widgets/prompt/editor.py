@@ -28,12 +28,12 @@ SHELL_HINT = "A shell command; esc leaves"
 class PromptEditor(MouseTextWidget, can_focus=True):
     """Edits `buffer`.
 
-    `keys`: the actions of each key. `run` runs one that is not an edit, and returns whether it did
-    anything. `on_change` is called after each change of the text or the cursor.
+    `keys`: the ids of actions by key; the first one that has an effect is used. `run` runs an action that is not an
+    edit, and returns whether it had an effect. `on_change` is called after each change of the text or the cursor.
     """
 
-    remark = ""
-    """A remark at the end of the first row."""
+    status = ""
+    """A text at the end of the first row, such as that the history is searched."""
     COMPONENT_CLASSES = {"editor--selection", "editor--chip", "editor--placeholder"}
     DEFAULT_CSS = """
     PromptEditor {
@@ -72,13 +72,13 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         self._visible_rows = 0
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key, or let it bubble if it has no meaning here."""
+        """Handle a key, or let it bubble to the parent if it has no effect here."""
         if self.press(normalise_key(event.key), character_of(event)):
             event.stop()
             event.prevent_default()
 
     def press(self, key: str, character: str | None) -> bool:
-        """Handle a key; return whether it did anything."""
+        """Handle a key; return whether it had an effect. `character`: the one that it types, if any."""
         if self.vim is not None and self.vim.press(key, character):
             self.update()
             return True
@@ -90,6 +90,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         if character == "!" and self.buffer.cursor == 0 and self.mode == "prompt":
             self.enter("shell")
             return True
+        # In an empty prompt, as in many terminal programs, ? is help.
         if character == "?" and not self.buffer.text and self.mode == "prompt" and self._run("help"):
             return True
         self.buffer.type(character)
@@ -97,7 +98,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         return True
 
     def do(self, action: str) -> bool:
-        """Run an action by its id; return whether it did anything."""
+        """Run an action by its id; return whether it had an effect."""
         if (edit := EDITS.get(action)) is None:
             return self._run(action)
         # In an empty prompt their keys have other meanings: Ctrl+D leaves the program, Ctrl+F searches.
@@ -114,7 +115,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
 
     @property
     def is_writing(self) -> bool:
-        """Whether typed letters are inserted: always, but in vi's other modes."""
+        """Whether typed letters are inserted: always, except in vi's modes other than insert."""
         return self.vim is None or self.vim.mode == "insert"
 
     @property
@@ -240,9 +241,9 @@ class PromptEditor(MouseTextWidget, can_focus=True):
 
 
 def _mode_text(editor: PromptEditor) -> str:
-    """Return the text at the end of the first row: the remark, else the shell mode and vi's mode."""
+    """Return the text at the end of the first row: the status, else the shell mode and vi's mode."""
     shell = "shell" if editor.mode == "shell" and editor.buffer.text else ""
-    return editor.remark or " ".join(filter(None, (shell, editor.vim.status if editor.vim is not None else "")))
+    return editor.status or " ".join(filter(None, (shell, editor.vim.status if editor.vim is not None else "")))
 
 
 def _draw_row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> Strip:
@@ -260,7 +261,7 @@ def _draw_hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
 
 
 def character_of(event: events.Key) -> str | None:
-    """Return the character that a key types, including joiners, which some scripts and emoji need."""
+    """Return the character that a key types; None: it types none. Joiners count, since some scripts need them."""
     char = event.character
     if char is None or any(
         event.key.startswith(f"{modifier}+") for modifier in ("alt", "ctrl", "super", "hyper", "meta")

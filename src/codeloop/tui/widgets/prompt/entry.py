@@ -1,4 +1,4 @@
-"""A prompt as the user has entered it."""
+"""A prompt as the user has entered it, ready to be sent."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 
 Mode = Literal["prompt", "shell"]
 Delivery = Literal["steer", "queue"]
-"""During a turn: `steer` takes effect at its next step, `queue` after it."""
+"""When a prompt that is sent during a turn takes effect: `steer` at the turn's next step, `queue` after the turn."""
 
 
 class PromptEntry(Struct, frozen=True):

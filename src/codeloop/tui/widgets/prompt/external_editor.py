@@ -18,7 +18,7 @@ from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 
 class EditorFailed(Exception):
-    """The text was not changed; the message says why, and what to do."""
+    """The external editor could not be used; the message says why, and what to do. The prompt is as it was."""
 
 
 def find_editor(environment: Mapping[str, str]) -> list[str]:
@@ -32,8 +32,8 @@ def find_editor(environment: Mapping[str, str]) -> list[str]:
         raise EditorFailed(f"VISUAL or EDITOR can't be read as a command: {error}.") from error
 
 
-async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str], None]) -> None:
-    """Edit the prompt externally while the app is suspended; the session continues meanwhile."""
+async def edit_externally(editor: PromptEditor, app: App[None], note: Callable[[str], None]) -> None:
+    """Edit the prompt in the external editor; the app is suspended meanwhile, the session's turn goes on."""
     prompt, text = editor.stored_prompt, None
     with ExitStack() as stack:
         try:
@@ -42,7 +42,7 @@ async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str
                 stack.enter_context(app.suspend())
             stack.enter_context(app.batch_update())
             text = await run_editor(expand_chips(prompt.chips, prompt.text), command)
-        except EditorFailed as error:  # within the stack: an error that leaves it does not give the terminal back
+        except EditorFailed as error:  # caught within the stack: app.suspend() does not restore the terminal on errors
             note(str(error))
     app.refresh(layout=True)
     if text is not None:

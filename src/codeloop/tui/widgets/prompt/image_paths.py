@@ -21,7 +21,7 @@ _PATH = re.compile(
 
 
 def read_image(name: str, note: Callable[[str], None]) -> Chip | None:
-    """Return the image with a path or a `file:` address from the root; None, if there is none or it is too large."""
+    """Return the image at an absolute path or `file:` URL; None: there is none, or it is too large (see `note`)."""
     path = from_home(unquote(urlsplit(name).path) if name.startswith("file://") else name)
     mime = MIMES.get(path.suffix.lower())
     if mime is None or not path.is_absolute() or not is_file(path):

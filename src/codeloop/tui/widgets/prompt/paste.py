@@ -11,12 +11,15 @@ from codeloop.tui.widgets.prompt.editor import PromptEditor
 from codeloop.tui.widgets.prompt.image_paths import MIMES, is_file, make_image_chip, read_image
 from codeloop.tui.widgets.prompt.settings import PromptSettings
 
-_LONGEST_PATHS = 8_000
-"""Characters of a paste that may be the paths of dropped files; a longer one is text."""
+_MAX_PATHS_LENGTH = 8_000
+"""Characters of a paste that is searched for the paths of dropped files; a longer one is taken as text."""
 
 
 class Paster:
-    """Inserts texts and images into an editor. `own`: returns the text last copied in this program."""
+    """Inserts pasted texts and images into an editor.
+
+    `last_copy` returns the text last copied in this program, for machines whose clipboard can't be read.
+    """
 
     def __init__(
         self,
@@ -24,13 +27,13 @@ class Paster:
         settings: PromptSettings,
         spawn: Callable[[Awaitable[None]], object],
         note: Callable[[str], None],
-        own: Callable[[], str],
+        last_copy: Callable[[], str],
     ) -> None:
         self._editor = editor
         self._settings = settings
         self._spawn = spawn
         self._note = note
-        self._own = own
+        self._last_copy = last_copy
 
     def paste(self, text: str) -> None:
         """Insert a text from the terminal: a paste, or the paths of dropped files."""
@@ -56,7 +59,7 @@ class Paster:
             self._editor.buffer.insert(" ")
             self._editor.update()
             return
-        text = await clipboard_reader.read_text() or self._own()
+        text = await clipboard_reader.read_text() or self._last_copy()
         if text:
             self.paste(text)
         elif not clipboard_reader.can_read():
@@ -77,7 +80,7 @@ class Paster:
     def _read_images(self, text: str) -> list[Chip]:
         """Return the images if a text consists of nothing but their paths."""
         if (
-            len(text) > _LONGEST_PATHS
+            len(text) > _MAX_PATHS_LENGTH
             or "\n" in text.strip()
             or not text.rstrip().rstrip("'\"").lower().endswith(tuple(MIMES))
         ):

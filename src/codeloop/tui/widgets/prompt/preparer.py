@@ -1,4 +1,4 @@
-"""Turns the prompt's content into what is sent: expands chips, finds mentions, recognises commands."""
+"""Turns the editor's content into a prompt to send: expands chips, finds mentions and images, recognises commands."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
 
 
 class SlashCall:
-    """A command that was typed in the prompt, with the text after its name and the images in it."""
+    """A slash command that was typed, with the text after its name and the images in it."""
 
     def __init__(self, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
         self.name = name
@@ -34,7 +34,7 @@ class UnknownCommand(Exception):
 
 
 class PromptPreparer:
-    """Prepares prompts one by one, in the order of sending."""
+    """Prepares prompts one at a time, so that they are sent in the order in which they were submitted."""
 
     def __init__(self, completer: Completer, note: Callable[[str], None]) -> None:
         self._completer = completer
@@ -119,7 +119,7 @@ def _shift_span(prompt: StoredPrompt, span: FilePartSourceText | None) -> FilePa
 
 
 def _find_label(text: str, span: FilePartSourceText) -> int:
-    """Return a label's offset: the known one, else where it moved to; -1 if it is gone."""
+    """Return the offset of a label in a text: that of `span`, else of its first occurrence; -1 if there is none."""
     return span.start if text[span.start : span.end] == span.value else text.find(span.value)
 
 

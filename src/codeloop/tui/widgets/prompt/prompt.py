@@ -1,4 +1,4 @@
-"""The prompt: the widget that the user types in, and what its keys do besides editing."""
+"""The prompt widget: connects the editor with completion, history, drafts, pastes and sending."""
 
 from collections.abc import Awaitable, Callable
 from time import monotonic
@@ -19,7 +19,7 @@ from codeloop.tui.widgets.prompt.completion.completions import Completions
 from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
 from codeloop.tui.widgets.prompt.editor import PromptEditor
 from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
-from codeloop.tui.widgets.prompt.external_editor import edit_outside
+from codeloop.tui.widgets.prompt.external_editor import edit_externally
 from codeloop.tui.widgets.prompt.history.draft_keeper import NEW, DraftKeeper
 from codeloop.tui.widgets.prompt.history.history_search import HistorySearch
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
@@ -61,7 +61,7 @@ class PromptInput(EmptyWidget):
         self._actions = self._list_actions()
 
     def _list_actions(self) -> dict[str, Callable[[], bool]]:
-        """Return the actions of keys that are not edits, by their id in `keys/prompt_bindings.py`."""
+        """Return the actions that are not edits, by their id in `keys/prompt_bindings.py`; each returns if it acted."""
         completing = self._completions.actions()
         searching: dict[str, Callable[[], bool]] = {
             "completion_enter": lambda: self._history.accept(self._popup.cursor),
@@ -70,7 +70,7 @@ class PromptInput(EmptyWidget):
         }
 
         def choose_action(name: str) -> Callable[[], bool]:
-            """Return the action of the search while it is on, else that of the completions."""
+            """Return an action that acts on the history search while that is open, else on the completions."""
             return lambda: (searching if self._history.is_searching and name in searching else completing)[name]()
 
         def request_help() -> bool:
@@ -84,7 +84,7 @@ class PromptInput(EmptyWidget):
             "input_submit": lambda: self.submit(self.settings.delivery),
             "input_queue": lambda: self.submit("queue" if self.settings.delivery == "steer" else "steer"),
             "input_clear": self._clear_or_copy,
-            "editor_open": lambda: self._spawn(edit_outside(self.editor, app_of(self), self._note)),
+            "editor_open": lambda: self._spawn(edit_externally(self.editor, app_of(self), self._note)),
             "input_paste": self._paster.paste_clipboard,
             "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
             **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLLS.values()},
@@ -128,9 +128,10 @@ class PromptInput(EmptyWidget):
         return PromptEntry(expand_chips(prompt.chips, prompt.text), prompt.mode)
 
     def set_entry(self, entry: PromptEntry, *, is_undone: bool = False) -> None:
-        """Edit a sent or queued prompt; the draft is stashed.
+        """Put a sent or queued prompt into the editor; the draft is stashed.
 
-        `is_undone`: it replaces the content, and a command typed next replaces it.
+        `is_undone`: the prompt replaces the content, and a `/` typed next replaces the prompt: the user may go on with
+        another `/undo`.
         """
         if is_undone:
             self.editor.load(to_stored_prompt(entry))
@@ -147,11 +148,11 @@ class PromptInput(EmptyWidget):
         self.editor.load(StoredPrompt(""))
 
     def run(self, action: str) -> bool:
-        """Run an action of the binding table, as for a leader sequence; return whether it did anything."""
+        """Run an action of `keys/prompt_bindings.py`, as its key does; return whether it had an effect."""
         return self.editor.do(action)
 
     def submit(self, delivery: Delivery) -> bool:
-        """Submit the content."""
+        """Submit the content; after a final backslash, begin a new line instead. Return True: the key is used up."""
         buffer, prompt = self.editor.buffer, self.editor.stored_prompt
         if prompt.text.endswith("\\") and buffer.cursor == len(prompt.text) and prompt.mode == "prompt":
             buffer.replace(buffer.cursor - 1, buffer.cursor, "\n")

@@ -20,16 +20,16 @@ from codeloop.tui.widgets.base import CachedWidget, find_faint_style
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
-_ROWS = 4
-"""The most rows that are shown."""
+_MAX_ROWS = 4
+"""Rows that are shown; the last one counts the prompts that have none."""
 _NEXT_STEP, _AFTER_TURN = "at the next step", "after this turn"
 
 
 class QueuedPrompts(CachedWidget):
     """The prompts that wait: `server_prompts` for the running turn's next step, then `local_prompts` for its end.
 
-    The latter are kept here and in a file until the app takes them with `release`. `edit` gets a prompt that the user
-    takes back.
+    Those of `local_prompts` are kept here and in a file until the app sends them, see `release`. `edit` is called with
+    a prompt that the user takes back into the editor.
     """
 
     ALLOW_SELECT = False
@@ -111,14 +111,14 @@ class QueuedPrompts(CachedWidget):
         return True
 
     async def give_back(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
-        """Withdraw prompts that a stopped turn had not included, since nothing answers them: into the editor.
+        """Withdraw the prompts that waited for a stopped turn, which will not answer them.
 
-        Not `to_editor`: they are queued here instead.
+        They are put into the editor, or unless `to_editor` into the queue of this process.
         """
         entries: list[PromptEntry] = []
         for message in messages:
             if self._client is not None:
-                with suppress(CodeloopError):  # then it stays in the conversation
+                with suppress(CodeloopError):  # then the prompt stays in the conversation
                     ids = MessageId(session_id=self._session, message_id=message.info.id)
                     await self._client.call(MESSAGE_DELETE, ids)
                     entries.append(entry_of(message))
@@ -165,7 +165,7 @@ class QueuedPrompts(CachedWidget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of rows, at most four."""
         del container, viewport, width
-        return min(len(self.server_prompts) + len(self.local_prompts), _ROWS)
+        return min(len(self.server_prompts) + len(self.local_prompts), _MAX_ROWS)
 
     def on_click(self, event: events.Click) -> None:
         """Move the clicked prompt back to the editor."""
@@ -180,7 +180,7 @@ class QueuedPrompts(CachedWidget):
         rows = self._drawn_rows
         if y >= len(rows):
             return Strip.blank(cells, base)
-        if y == _ROWS - 1 and len(rows) > _ROWS:
+        if y == _MAX_ROWS - 1 and len(rows) > _MAX_ROWS:
             return Strip([Segment(f"and {len(rows) - y} more", faint)]).adjust_cell_length(cells, base)
         when, text = rows[y]
         hint = "  ↑ edits" if y == len(rows) - 1 and cells >= 60 else ""

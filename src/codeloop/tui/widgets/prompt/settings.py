@@ -8,7 +8,9 @@ from codeloop.tui.widgets.prompt.entry import Delivery
 
 
 class PromptSettings(Struct, frozen=True):
-    """`keys`: by action (see `keys/prompt_bindings.py`). `delivery`: what Enter does during a turn. `vim`: vi's keys.
+    """The settings of the prompt: `keys` by action (see `keys/prompt_bindings.py`); `vim`: whether vi's keys are on.
+
+    `delivery`: when a prompt that is sent with Enter during a turn takes effect.
 
     A pasted text of more than `chip_lines` lines or `chip_characters` characters becomes a chip.
     """

@@ -1,4 +1,4 @@
-"""Vi mode of an editor, and copying from it."""
+"""Switches the editor's vi mode, and copies from the editor to the clipboard."""
 
 from codeloop.tui.editor.chips import expand_chips
 from codeloop.tui.editor.vim.vim import Vim
@@ -13,6 +13,6 @@ def use_vim(editor: PromptEditor, *, is_wanted: bool) -> None:
 
 
 def copy_from(editor: PromptEditor, text: str) -> bool:
-    """Copy a piece of the text, with expanded chips."""
+    """Copy a piece of the editor's text to the clipboard, with expanded chips. Return True: the key is used up."""
     app_of(editor).copy_to_clipboard(expand_chips(editor.buffer.chips, text))
     return True

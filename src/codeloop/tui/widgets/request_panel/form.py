@@ -1,4 +1,4 @@
-"""Forms: the content and state of a request in the panel. Pure: without widgets."""
+"""The types of the request panel's forms: a form holds the content and the state of one request, without widgets."""
 
 from typing import Protocol
 
@@ -18,18 +18,18 @@ class FormRow(Struct, frozen=True):
 
 
 class FormEntry(Struct, frozen=True):
-    """A text entry: its purpose, its initial text, and Enter's effect."""
+    """A text entry: its label, its initial text, and the verb of the hint "enter ... it" (`enter_verb`)."""
 
     label: str
     text: str = ""
     placeholder: str = ""
-    does: str = "sends"
+    enter_verb: str = "sends"
 
 
 class FormText(Struct, frozen=True):
-    """`title`: what will happen; `rows`: the details, each with its look.
+    """The content of a request. `title`: the requested action, or who asks; `rows`: the details, each with its look.
 
-    `diff`: the change; `rows_without_diff`: the rows for when that is drawn as a diff.
+    `diff`: the change of a file as a patch; where that is drawn, `rows_without_diff` are shown instead of `rows`.
     """
 
     title: str
@@ -39,11 +39,12 @@ class FormText(Struct, frozen=True):
 
 
 class FormAnswer(Struct, frozen=True):
-    """What the user answered.
+    """The user's answer.
 
-    To a permission request: `reply`, with `message` for the model if rejected with a reason, and `always`: the edited
-    patterns (`wider`: the user saw that they allow more than was offered).
-    To questions: `answers`, for each the chosen labels or own words; `reply` is `reject` for a refusal.
+    To a permission request: `reply`; `message`: the reason of a rejection, for the model; `always`: the patterns that
+    the user edited; `wider`: the user was shown that these allow more than was offered.
+    To questions: `answers`, for each question the chosen labels or the user's own words; `reply` is `reject` if the
+    user answers none.
     """
 
     reply: Reply = "once"
@@ -53,25 +54,29 @@ class FormAnswer(Struct, frozen=True):
     answers: tuple[tuple[str, ...], ...] = ()
 
 
-class SecondTime:
-    """Detects a repeated key or click: some actions need two in a row."""
+class RepeatedChoice:
+    """Detects that a choice is made twice in a row, which risky choices require."""
 
     def __init__(self) -> None:
-        self._before = ""
-        self._now = ""
+        self._previous_choice = ""
+        self._current_choice = ""
 
     def begin(self) -> None:
-        """Note a new press."""
-        self._before, self._now = self._now, ""
+        """Note that a key was pressed, or a row clicked: call this before `is_repeated`."""
+        self._previous_choice, self._current_choice = self._current_choice, ""
 
-    def of(self, wish: str) -> bool:
-        """Return whether the previous press had the same wish."""
-        self._now = wish
-        return self._before == wish
+    def is_repeated(self, choice: str) -> bool:
+        """Return whether the previous key or click made the same choice."""
+        self._current_choice = choice
+        return self._previous_choice == choice
 
 
 class Form(Protocol):
-    """A request as choices under a cursor; `notice` is a remark on the last key."""
+    """A request as choices under a cursor.
+
+    `answer`: set once the user has answered. `entry`: the text entry that is open. `notice`: what the last key would do
+    if it were pressed again, or why it did nothing.
+    """
 
     cursor: int
     notice: str
@@ -80,16 +85,16 @@ class Form(Protocol):
 
     @property
     def tabs(self) -> tuple[tuple[str, bool], ...]:
-        """The names of its questions, and whether each is answered; empty if there is only one."""
+        """The names of the questions, and whether each is answered; empty if there is only one."""
         ...
 
     @property
     def tab(self) -> int:
-        """The question that is shown."""
+        """The index of the question that is shown."""
         ...
 
     @property
-    def is_marking(self) -> bool:
+    def is_multiple(self) -> bool:
         """Whether several of the choices can be taken."""
         ...
 
@@ -102,24 +107,25 @@ class Form(Protocol):
         ...
 
     def press(self, key: str) -> bool:
-        """Take a key; return whether it means something here."""
+        """Handle a key; return whether it has a meaning here."""
         ...
 
     def choose(self, row: int) -> None:
         """Choose a row."""
         ...
 
-    def take_text(self, text: str) -> None:
+    def accept_text(self, text: str) -> None:
         """Accept the typed text."""
         ...
 
-    def leave_entry(self, text: str = "") -> None:
+    def close_entry(self, text: str = "") -> None:
         """Go back to the choices; the typed text is kept for the next time."""
         ...
 
-    def begin_words(self, text: str) -> bool:
-        """Start the text entry with text that is no key here; return whether there is one."""
+    def begin_text(self, text: str) -> bool:
+        """Open the text entry with a typed text that is not a key of the form; return whether there is an entry."""
         ...
 
 
 MOVES: dict[str, int] = {"up": -1, "k": -1, "ctrl+p": -1, "down": 1, "j": 1, "ctrl+n": 1}
+"""The keys that move the cursor, and by how many choices."""

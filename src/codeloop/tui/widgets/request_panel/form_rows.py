@@ -1,4 +1,4 @@
-"""A request and its choices as rows of styled text. Pure."""
+"""Draws a form, its content and its choices as rows of styled text, for the request panel."""
 
 from rich.segment import Segment
 
@@ -20,12 +20,12 @@ _LOOKS: dict[Look | None, tuple[str, str]] = {
     "yellow": ("warning", ""),
     "cyan": ("info", ""),
 }
-_MARK = 4
-"""Cells before a choice's label."""
+_LABEL_INDENT = 4
+"""Cells before a choice's label: the cursor's mark, the key, and blanks."""
 
 
 def draw_head(form: Form, title: str, waiting: int, styles: Styles, width: int) -> list[Row]:
-    """Return the title, how many requests wait, and the names of several questions."""
+    """Return the rows of the title, with the number of `waiting` requests, and of the names of several questions."""
     count = f"  1 of {waiting}" if waiting > 1 else ""
     lines = wrap_text(title, width - len(count))
     looks = styles.of("warning", "bold")
@@ -41,14 +41,14 @@ def draw_head(form: Form, title: str, waiting: int, styles: Styles, width: int) 
 
 
 def draw_content(text: FormText, canvas: Canvas) -> list[Row]:
-    """Draw the content of a request; a change as a diff."""
+    """Return the rows of a request's content; a change of a file is drawn as a diff."""
     diff = draw_quoted_diff(text.diff, canvas)
     rows = text.rows_without_diff if diff else text.rows
     return [*diff, *([Segment(row, canvas.styles.of(*_LOOKS[look]))] for look, row in rows)]
 
 
 def draw_choices(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:
-    """Return the choices, and for each row which choice it belongs to; muted while they can't be taken."""
+    """Return the rows of the choices, muted unless `is_ready`, and for each row the index of its choice."""
     rows: list[Row] = []
     owners: list[int] = []
     for number, choice in enumerate(form.rows()):
@@ -61,14 +61,14 @@ def draw_choices(form: Form, styles: Styles, width: int, *, is_ready: bool) -> t
 
 def _draw_choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, is_ready: bool) -> list[Row]:
     box = "" if choice.is_on is None else "[x] " if choice.is_on else "[ ] "
-    room = max(width - _MARK - len(box), 10)
+    room = max(width - _LABEL_INDENT - len(box), 10)
     look = styles.of("text" if is_ready else "text_muted", "bold" if is_here else "")
     muted_style = styles.of("text_muted")
     first, *more = wrap_text(choice.text, room)
     mark = Segment("▸ " if is_here else "  ", styles.of("primary", "bold"))
     key = Segment(f"{choice.key:1} ", styles.of("primary" if is_ready else "text_muted"))
     rows: list[Row] = [[mark, key, Segment(box, look), Segment(first, look)]]
-    margin = Segment(" " * (_MARK - 2 + len(box)) + "┆ ", muted_style)
+    margin = Segment(" " * (_LABEL_INDENT - 2 + len(box)) + "┆ ", muted_style)
     rows += [[margin, Segment(line, look)] for line in more]
     if choice.detail:
         last = rows[-1]

@@ -1,7 +1,7 @@
-"""The panel that shows a session's requests to the user; its choices always stay visible.
+"""The panel that shows a session's requests: permissions and questions. Its choices always stay visible.
 
-No key typed before the question could be read answers it: until a pause in typing after the panel was drawn, keys are
-handed back (`RequestPanel.Early`) and belong to the prompt. How long the pause is: `keys/typing_rhythm.py`.
+A key typed before the question could be read must not answer it. Until the user has paused typing after the panel was
+drawn, keys are posted as `RequestPanel.EarlyInput` and go to the prompt. `keys/typing_rhythm.py` says how long a pause.
 """
 
 from collections.abc import Callable
@@ -34,33 +34,33 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 WHOLE_SCREEN = "f"
 """The key that shows the request on the whole screen, and goes back."""
-_WIDTH = 200
-"""Cells of a title, more than any screen has: it is cut where it is drawn."""
+_TITLE_WIDTH = 200
+"""Cells of a title, more than any screen has: the screen cuts it where it is drawn."""
 
 
 class FullRequest(ReadingScreen):
     """The whole request on a screen of its own, for reading: it is answered in the panel once this is closed."""
 
-    closing = ((WHOLE_SCREEN, "back to the question"),)
+    closing_keys = ((WHOLE_SCREEN, "back to the question"),)
 
     def __init__(self, form: Form, diff: DiffView, colours: Colours) -> None:
         def draw_request(width: int) -> list[Row]:
             return draw_content(form.text(width), Canvas(width, colours(), diff=diff))
 
-        super().__init__(form.text(_WIDTH).title, draw_request, colours)
+        super().__init__(form.text(_TITLE_WIDTH).title, draw_request, colours)
 
 
 WITHDRAWN = "A question was answered elsewhere, or withdrawn."
 DRAFT = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
 A_COMMAND = "That is a command, not an answer: it stands in the prompt."
-OTHER_ROWS = 5
-"""Screen rows that the panel leaves to other widgets."""
-SMALL, FEWEST = 20, 4
-"""The rows of a small screen, and how many the panel leaves to other widgets there."""
-LEAST = 3
-"""Rows of the content that are shown on the smallest screen."""
-_POLL = 0.02
-"""Seconds between two looks whether the choices are drawn."""
+OTHER_ROWS, SMALL_OTHER_ROWS = 5, 4
+"""Rows of the screen that the panel leaves to other widgets, and on a small screen."""
+SMALL_SCREEN = 20
+"""Rows below which a screen is small."""
+MIN_ROWS = 3
+"""Rows of the content, and of the choices, that are shown even on the smallest screen."""
+_POLL_SECONDS = 0.02
+"""Between two checks whether the choices are drawn."""
 _CUT_NOTES = (
     # The longest that fits is shown; {} are the rows shown and all rows.
     "   {} of {:,} rows are shown: pgdn scrolls, f shows them on the whole screen",
@@ -70,9 +70,10 @@ _REJECT, _WHOLE_SCREEN = ("esc esc", "reject"), ("f", "whole screen")
 _SEVERAL = ("←→", "questions")
 _HINT = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
 _MARKING = [("space or enter", "mark"), ("enter again", "go on")]
-_COMMANDS = ("/", "!")
-"""The prefix of a command, which can run despite the question."""
+_COMMAND_PREFIXES = ("/", "!")
+"""A command can be run although a question is shown."""
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
+"""The keys that scroll the content, and by which part of the visible rows; 0: by one row."""
 
 
 class Answered(Message, namespace="request_panel"):
@@ -84,10 +85,10 @@ class Answered(Message, namespace="request_panel"):
         self.answer = answer
 
 
-class Early(Message, namespace="request_panel"):
-    """A key or a paste from before the question could be read, so not meant for the panel.
+class EarlyInput(Message, namespace="request_panel"):
+    """A key or a paste from before the question could be read, so it is meant for the prompt.
 
-    `is_command`: it starts a command, so later keys are for the prompt, too.
+    `is_command`: it starts a command, so the keys after it are meant for the prompt, too.
     """
 
     def __init__(self, event: events.Key | events.Paste, *, is_command: bool = False) -> None:
@@ -99,8 +100,8 @@ class Early(Message, namespace="request_panel"):
 class RequestPanel(Widget, can_focus=True):
     """Shows one request at a time; hidden without one.
 
-    `colours` gives the styles of the theme in use; `silence`: the seconds without a key, after the first drawing, until
-    keys count as an answer. A key restarts them.
+    `colours` returns the styles of the theme in use. `silence` returns how many seconds must pass without a key, after
+    the panel was first drawn, until keys count as an answer.
     """
 
     DEFAULT_CSS = """
@@ -112,25 +113,24 @@ class RequestPanel(Widget, can_focus=True):
     answered_id = ""
     """The request last answered in this program, here or in another tab, for which no notice is shown."""
 
-    # Where handlers find them: @on(RequestPanel.Answered).
+    # For the decorators of handlers, such as @on(RequestPanel.Answered).
     Answered = Answered
-    Early = Early
+    EarlyInput = EarlyInput
 
     def __init__(self, colours: Callable[[], Styles], silence: Callable[[], float]) -> None:
         super().__init__()
-        self._early = EarlyKeys(silence)
+        self._early_keys = EarlyKeys(silence)
         self.request: Request | None = None
         self._colours = colours
         self._form: Form | None = None
         """The state of the request that is shown."""
         self._waiting = 1
-        """How many requests wait, with this one."""
+        """How many requests wait, including the one that is shown."""
         self._owners: list[int] = []
-        """Which choice each row of the choices belongs to."""
+        """The index of the choice that each row of the choices belongs to."""
         self._is_command = False
-        """Whether a command was begun with `/` or `!`: its keys go to the prompt."""
-        self._typing: FormEntry | None = None
-        """The text entry that is shown."""
+        """Whether a command was begun with `/` or `!`: the keys after it go to the prompt."""
+        self._shown_entry: FormEntry | None = None
         self.diff_view: DiffView = "auto"
 
     def compose(self) -> ComposeResult:
@@ -143,20 +143,20 @@ class RequestPanel(Widget, can_focus=True):
 
     @property
     def is_ready(self) -> bool:
-        """Whether keys answer."""
-        return monotonic() >= self._early.ready_at
+        """Whether keys count as an answer."""
+        return monotonic() >= self._early_keys.ready_at
 
     def show(self, request: Request, asking: Asking, waiting: int = 1, *, has_draft: bool = False) -> None:
-        """Ask; `waiting`: how many requests wait, with this one. The same request again only updates that number.
+        """Show a request; showing the same request again only updates `waiting`, the number of requests with this one.
 
-        `has_draft`: the prompt holds text.
+        `asking`: the tool and the subagent that ask. `has_draft`: the prompt holds text.
         """
         self._waiting = waiting
         if self.request is None or self.request.id != request.id:
             self.request = request
             is_permission = isinstance(request, PermissionRequest)
             self._form = PermissionForm(request, asking) if is_permission else QuestionForm(request, asking)
-            self._early.begin(has_draft=has_draft)
+            self._early_keys.begin(has_draft=has_draft)
             self.display = True
             self.focus()
             self.query_one("#request-choices", RowsView).is_drawn = False
@@ -168,16 +168,16 @@ class RequestPanel(Widget, can_focus=True):
         if self.request is not None and self.request.id == request_id:
             text = self._entry.value if self._form is not None and self._form.entry is not None else ""
             if text and isinstance(self._form, QuestionForm):
-                self.post_message(self.Early(events.Paste(text)))
+                self.post_message(self.EarlyInput(events.Paste(text)))
             self.hide()
             if request_id != self.answered_id:
                 self.notify(WITHDRAWN)
 
     def hide(self) -> None:
-        """Show nothing."""
+        """Close the request, without an answer."""
         if isinstance(screen := app_of(self).screen, FullRequest):
             screen.dismiss(None)
-        self.request = self._form = self._typing = None
+        self.request = self._form = self._shown_entry = None
         self._entry.display = False
         self.display = False
 
@@ -192,12 +192,12 @@ class RequestPanel(Widget, can_focus=True):
         choices, self._owners = draw_choices(form, styles, width, is_ready=self.is_ready)
         keys = _hint_rows(form, styles, width, is_ready=self.is_ready)
         about = draw_content(text, canvas)
-        other_rows = OTHER_ROWS if self.screen.size.height >= SMALL else FEWEST
-        most = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
-        foot_height = min(len(choices), max(most - min(len(about), LEAST), LEAST))
+        other_rows = OTHER_ROWS if self.screen.size.height >= SMALL_SCREEN else SMALL_OTHER_ROWS
+        free_rows = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
+        foot_height = min(len(choices), max(free_rows - min(len(about), MIN_ROWS), MIN_ROWS))
         if foot_height < len(choices):
             keys = _hint_rows(form, styles, width, is_ready=self.is_ready, cuts=True)
-        height = min(len(about), max(most - foot_height, 1))
+        height = min(len(about), max(free_rows - foot_height, 1))
         if height < len(about):  # a request must not be answered because its end, below blanks, was not noticed
             height = max(height - 1, 1)
             notes = [each.format(height, len(about)) for each in _CUT_NOTES]
@@ -209,8 +209,8 @@ class RequestPanel(Widget, can_focus=True):
         view.show(choices, foot_height)
         self.query_one("#request-keys", RowsView).show(keys, len(keys))
         view.is_choice = lambda row: self.is_ready and row < len(self._owners)
-        mine = [row for row, owner in enumerate(self._owners) if owner == form.cursor]
-        view.scroll_to_row(mine[0], mine[-1])
+        cursor_rows = [row for row, owner in enumerate(self._owners) if owner == form.cursor]
+        view.scroll_to_row(cursor_rows[0], cursor_rows[-1])
         self._show_entry(form)
 
     def on_resize(self) -> None:
@@ -218,27 +218,27 @@ class RequestPanel(Widget, can_focus=True):
         self.draw()
 
     def on_key(self, event: events.Key) -> None:
-        """Answer, choose, scroll; hand a key that came too early back to the prompt."""
+        """Answer, choose or scroll; a key that came too early goes to the prompt."""
         form = self._form
         if form is None:  # just answered: later keys are for the prompt
             event.stop()
-            self.post_message(self.Early(events.Key(event.key, event.character)))
+            self.post_message(self.EarlyInput(events.Key(event.key, event.character)))
             return
-        is_free = form.entry is None and event.time >= self._early.ready_at
-        self._is_command = self._is_command or (is_free and event.character in _COMMANDS)
+        is_free = form.entry is None and event.time >= self._early_keys.ready_at
+        self._is_command = self._is_command or (is_free and event.character in _COMMAND_PREFIXES)
         if self._is_command:  # until the prompt has the focus
             event.stop()
             event.prevent_default()
-            self.post_message(self.Early(events.Key(event.key, event.character), is_command=True))
+            self.post_message(self.EarlyInput(events.Key(event.key, event.character), is_command=True))
         elif form.entry is not None:
-            self._take_typing(event, form)
-        elif self._early.is_early(event.time):
+            self._handle_entry_key(event, form)
+        elif self._early_keys.is_early(event.time):
             event.stop()
             event.prevent_default()
-            if self._early.ready_at < float("inf"):
-                self._wait()
-            self.post_message(self.Early(events.Key(event.key, event.character)))
-        elif self._early.doubts(event.key):
+            if self._early_keys.ready_at < float("inf"):
+                self._start_silence()
+            self.post_message(self.EarlyInput(events.Key(event.key, event.character)))
+        elif self._early_keys.needs_confirmation(event.key):
             event.stop()
             form.notice = DRAFT
             self.draw()
@@ -249,36 +249,36 @@ class RequestPanel(Widget, can_focus=True):
         elif event.key == WHOLE_SCREEN:
             event.stop()
             app_of(self).push_screen(FullRequest(form, self.diff_view, self._colours))
-        elif event.is_printable and event.key != "space" and form.begin_words(event.character or ""):
+        elif event.is_printable and event.key != "space" and form.begin_text(event.character or ""):
             event.stop()
             event.prevent_default()
             self._apply_form(form)
 
     def on_focus(self) -> None:
-        """Accept keys as answers again; after a pause if a command was started here and may still be typed."""
+        """Accept keys as answers again; only after a pause if a command was begun here, which may still be typed."""
         if self._is_command:
             self._is_command = False
-            self._wait()
+            self._start_silence()
             self.draw()
 
-    def _take_typing(self, event: events.Key, form: Form) -> None:
+    def _handle_entry_key(self, event: events.Key, form: Form) -> None:
         """Handle a key during text entry: keys from before the entry was mounted become its start."""
         if event.key == "escape":
             event.stop()
-            form.leave_entry(self._entry.value)
+            form.close_entry(self._entry.value)
             self._apply_form(form)
         elif self.has_focus and event.is_printable:
             event.stop()
             self._entry.insert_text_at_cursor(event.character or "")
         elif self.has_focus and event.key == "enter":
             event.stop()
-            self._take_line(Input.Submitted(self._entry, self._entry.value))
+            self._accept_line(Input.Submitted(self._entry, self._entry.value))
 
     def on_paste(self, event: events.Paste) -> None:
-        """Hand a paste back to the prompt: it answers nothing."""
+        """Pass a paste to the prompt: it is no answer."""
         if self._form is not None and self._form.entry is None:
             event.stop()
-            self.post_message(self.Early(events.Paste(event.text)))
+            self.post_message(self.EarlyInput(events.Paste(event.text)))
 
     @on(RowsView.Pressed)
     def _press_row(self, event: RowsView.Pressed) -> None:
@@ -291,17 +291,17 @@ class RequestPanel(Widget, can_focus=True):
             self._apply_form(form)
 
     @on(Input.Submitted)
-    def _take_line(self, event: Input.Submitted) -> None:
+    def _accept_line(self, event: Input.Submitted) -> None:
         """Handle a typed line. A command is no answer to a permission request: it goes to the prompt."""
         event.stop()
         form, line = self._form, event.value
         if isinstance(form, PermissionForm) and is_command(line):
-            form.leave_entry()
+            form.close_entry()
             form.notice = A_COMMAND
             self.draw()
-            self.post_message(self.Early(events.Paste(line), is_command=True))
+            self.post_message(self.EarlyInput(events.Paste(line), is_command=True))
         elif form is not None:
-            form.take_text(line)
+            form.accept_text(line)
             self._apply_form(form)
 
     @property
@@ -309,15 +309,15 @@ class RequestPanel(Widget, can_focus=True):
         return self.query_one("#request-entry", Input)
 
     def _wait_for_drawing(self) -> None:
-        """Poll until the choices are drawn: only then can they be read."""
+        """Poll until the choices are drawn: before, they can't have been read."""
         if self.query_one("#request-choices", RowsView).is_drawn:
-            self._wait()
+            self._start_silence()
         else:
-            self.set_timer(_POLL, self._wait_for_drawing)
+            self.set_timer(_POLL_SECONDS, self._wait_for_drawing)
 
-    def _wait(self) -> None:
-        """Start the wait until the question can have been read, now that it is drawn."""
-        self.set_timer(self._early.wait_from(monotonic()), self.draw)
+    def _start_silence(self) -> None:
+        """Start the pause after which keys count as an answer: the question is drawn, and must have been read."""
+        self.set_timer(self._early_keys.wait_from(monotonic()), self.draw)
 
     def _scroll_key(self, key: str) -> bool:
         if key not in _SCROLLS:
@@ -338,14 +338,14 @@ class RequestPanel(Widget, can_focus=True):
     def _show_entry(self, form: Form) -> None:
         entry = self._entry
         if form.entry is None:
-            if self._typing is not None:
-                self._typing = None
+            if self._shown_entry is not None:
+                self._shown_entry = None
                 entry.display = False
                 self.focus()
             return
         entry.placeholder = form.entry.placeholder
-        if self._typing != form.entry:
-            self._typing = form.entry
+        if self._shown_entry != form.entry:
+            self._shown_entry = form.entry
             entry.value = form.entry.text
             entry.cursor_position = len(form.entry.text)
             entry.display = True
@@ -353,20 +353,23 @@ class RequestPanel(Widget, can_focus=True):
 
 
 def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: bool = False) -> list[Row]:
-    """Return the row of key hints; `cuts`: not all choices fit, so it begins with the number of the marked one."""
+    """Return the rows of key hints, or in their place the label of the open text entry, or the form's notice.
+
+    `cuts`: not all choices fit, so the hints begin with the number of the choice under the cursor.
+    """
     if form.entry is not None:
-        label = f"{form.entry.label}  (enter {form.entry.does} it, esc goes back)"
+        label = f"{form.entry.label}  (enter {form.entry.enter_verb} it, esc goes back)"
         return [[Segment(line, styles.of("primary"))] for line in wrap_text(label, width)]
     if form.notice:
         return [[Segment(line, styles.of("warning", "bold"))] for line in wrap_text(form.notice, width)]
     if not is_ready:
         return [[]]
-    keys = [*(_MARKING if form.is_marking else _HINT), _SEVERAL if form.tabs else _WHOLE_SCREEN, _REJECT]
+    keys = [*(_MARKING if form.is_multiple else _HINT), _SEVERAL if form.tabs else _WHOLE_SCREEN, _REJECT]
     position = f"{form.cursor + 1} of {len(form.rows())} ↕  " if cuts else ""
     room = width - len(position)
     rows = next(
         rows
-        for some in (keys, [_HINT[0], _REJECT], [_REJECT])
-        if len(rows := draw_keys(some, styles, room)) == 1 or len(some) == 1
+        for hints in (keys, [_HINT[0], _REJECT], [_REJECT])
+        if len(rows := draw_keys(hints, styles, room)) == 1 or len(hints) == 1
     )
     return [[Segment(position, styles.of("warning")), *rows[0]], *rows[1:]] if position else rows

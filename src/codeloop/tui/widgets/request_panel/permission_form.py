@@ -1,4 +1,7 @@
-"""A permission request: allow once or always, reject, or reject with words. What "always" remembers can be edited."""
+"""The form of a permission request: allow once or always, reject, or reject with a reason for the model.
+
+The patterns that "always" allows from now on can be edited.
+"""
 
 import re
 
@@ -7,20 +10,20 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.wire import replace
-from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, SecondTime
+from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, RepeatedChoice
 
 WIDER = "That is wider than what was offered: it allows more than this request is about."
 BROAD = "That is broad: {}. Press a again to allow it from now on, or e to edit it."
-SURE = "Press esc or enter again to reject it and stop the {}."
+CONFIRM_REJECT = "Press esc or enter again to reject it and stop the {}."
 
-_FREE = re.compile(r"\A[^ *?]*( )?[*?]")
-"""A pattern with only its first word fixed."""
+_FIRST_WORD_ONLY = re.compile(r"\A[^ *?]*( )?[*?]")
+"""Matches a pattern of which at most the first word is fixed, such as `git *`: it allows a whole program."""
 
 
 class PermissionForm:
-    """The choices for one request, and what was answered."""
+    """The choices for one request, and the answer once there is one."""
 
-    is_marking = False
+    is_multiple = False
 
     def __init__(self, request: PermissionRequest, asking: Asking) -> None:
         self.cursor = 0
@@ -32,11 +35,11 @@ class PermissionForm:
         self._request = request
         self._offered_patterns = tuple(request.always)
         self._asking = asking
-        self._second = SecondTime()
+        self._repeated_choice = RepeatedChoice()
         self._typed_patterns: list[str] | None = None
-        """The patterns edited so far."""
+        """The patterns edited so far, one after the other; None: none is being edited."""
         self._reason = ""
-        """The unfinished reason from before the user went back."""
+        """The unfinished reason that the user left to go back to the choices."""
 
     def text(self, width: int) -> FormText:
         """Return the requested action, with the whole command or diff."""
@@ -53,12 +56,12 @@ class PermissionForm:
 
     def rows(self) -> list[FormRow]:
         """Return the choices."""
-        whose = "subagent" if self._asking.subagent else "turn"
+        stopped = "subagent" if self._asking.subagent else "turn"
         always = describe_always(self._request)
         form_rows = {
             "once": FormRow("y", "Allow once"),
             "always": FormRow("a", f"Allow always: {always}", "e edits it" if self._can_edit else ""),
-            "reject": FormRow("n", f"Reject, and stop the {whose}"),
+            "reject": FormRow("n", f"Reject, and stop the {stopped}"),
             "reason": FormRow("r", "Reject, and say what to do instead"),
         }
         return [form_rows[name] for name in self._choices]
@@ -74,7 +77,7 @@ class PermissionForm:
         )
 
     def press(self, key: str) -> bool:
-        """Take a key. Escape only rejects when it is pressed twice."""
+        """Handle a key; return whether it has a meaning here. Escape only rejects when it is pressed twice."""
         self._begin()
         choices = self._choices
         if key in MOVES:
@@ -89,11 +92,11 @@ class PermissionForm:
             self.cursor = choices.index("always")
             self._typed_patterns = []
             self._ask_pattern()
-        elif key == "escape" and self._second.of("reject"):
+        elif key == "escape" and self._repeated_choice.is_repeated("reject"):
             self._end("reject")
         elif key == "escape":
             self.cursor = choices.index("reject")
-            self.notice = SURE.format("subagent" if self._asking.subagent else "turn")
+            self.notice = CONFIRM_REJECT.format("subagent" if self._asking.subagent else "turn")
         else:
             return False
         return True
@@ -104,7 +107,7 @@ class PermissionForm:
         self._take(row)
 
     def _begin(self) -> None:
-        self._second.begin()
+        self._repeated_choice.begin()
         self.notice = ""
 
     def _take(self, row: int) -> None:
@@ -112,7 +115,7 @@ class PermissionForm:
         match self._choices[row]:
             case "once":
                 self._end("once")
-            case "always" if self._is_broad and not self._second.of("always"):
+            case "always" if self._is_broad and not self._repeated_choice.is_repeated("always"):
                 self.notice = BROAD.format(describe_always(self._request))
             case "always":
                 self._end("always")
@@ -121,8 +124,8 @@ class PermissionForm:
             case _:
                 self._ask_reason(self._reason)
 
-    def begin_words(self, text: str) -> bool:
-        """Start a reason with text that is no key here, so that it is neither an answer nor lost."""
+    def begin_text(self, text: str) -> bool:
+        """Open the entry of the reason with a typed text that is not a key of the form. Return True: there is one."""
         self._begin()
         self.cursor = self._choices.index("reason")
         self._ask_reason(self._reason + text)
@@ -131,8 +134,8 @@ class PermissionForm:
     def _ask_reason(self, text: str) -> None:
         self.entry = FormEntry("What to do instead:", text, "the model reads this, and goes on")
 
-    def take_text(self, text: str) -> None:
-        """Take a reason, or a pattern."""
+    def accept_text(self, text: str) -> None:
+        """Accept the typed reason, or an edited pattern."""
         if self._typed_patterns is None:
             self.entry = None
             if text.strip():
@@ -144,7 +147,7 @@ class PermissionForm:
         else:
             self._take_patterns(tuple(pattern for pattern in self._typed_patterns if pattern))
 
-    def leave_entry(self, text: str = "") -> None:
+    def close_entry(self, text: str = "") -> None:
         """Go back to the choices; an unfinished reason is kept for the next time."""
         self._reason = text if self._typed_patterns is None else self._reason
         self.entry = self._typed_patterns = None
@@ -158,8 +161,8 @@ class PermissionForm:
         )
 
     def _take_patterns(self, patterns: tuple[str, ...]) -> None:
-        """Show the edited patterns; only the next key answers with them."""
-        self.leave_entry()
+        """Show the edited patterns as the choice "always", which the user must still choose."""
+        self.close_entry()
         if patterns:
             self._request = replace(self._request, always=list(patterns))
         self.notice = WIDER if self._is_wider else ""
@@ -170,11 +173,12 @@ class PermissionForm:
         always = tuple(self._request.always)
         one_word = self._request.permission in {"bash", "sandbox"}
         return always == self._offered_patterns and any(
-            pattern == "*" or (one_word and _FREE.search(pattern) is not None) for pattern in always
+            pattern == "*" or (one_word and _FIRST_WORD_ONLY.search(pattern) is not None) for pattern in always
         )
 
     @property
     def _is_wider(self) -> bool:
+        """Whether the edited patterns allow more than the offered ones."""
         return not all(is_within(pattern, self._offered_patterns) for pattern in self._request.always)
 
     def _end(self, reply: Reply) -> None:

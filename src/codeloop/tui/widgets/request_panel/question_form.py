@@ -1,17 +1,20 @@
-"""The model's questions: one or several options, or the user's own words; several questions are tabs."""
+"""The form of the model's questions: options of which one or several can be chosen, or the user's own words.
+
+Several questions are shown as tabs, with a last tab that sends the answers.
+"""
 
 from codeloop.client.numbers import Look
 from codeloop.client.permission_text import EVERYTHING, Asking, mark_rows
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
-from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, SecondTime
+from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, RepeatedChoice
 
-SURE = "Press esc again to answer nothing and stop the {}."
+CONFIRM_REJECT = "Press esc again to answer nothing and stop the {}."
 OWN = "Your own words"
 SEND = "Send these answers"
 _OWN_KEY = "t"
-"""The key of the user's own words."""
-_LABEL = 400
+"""The key that opens the entry for the user's own words."""
+_MAX_LABEL = 400
 """Characters of an option or an answer that are shown."""
 
 
@@ -31,8 +34,8 @@ class QuestionForm:
         self._own = [""] * len(request.questions)
         """The user's own words for each question."""
         self._partial_answers: dict[int, str] = {}
-        """By question: an answer that was begun when the user went back to the options."""
-        self._second = SecondTime()
+        """The unfinished words that the user left to go back to the options, by the question's index."""
+        self._repeated_choice = RepeatedChoice()
 
     @property
     def tabs(self) -> tuple[tuple[str, bool], ...]:
@@ -47,17 +50,17 @@ class QuestionForm:
         return (*titles, ("Send", False))
 
     @property
-    def is_marking(self) -> bool:
+    def is_multiple(self) -> bool:
         """Whether several options of the question that is shown can be taken."""
         return self._question is not None and bool(self._question.multiple)
 
     @property
     def _question(self) -> QuestionInfo | None:
-        """The question that is shown; None: all of them, before they are sent."""
+        """The question that is shown; None: the tab that sends the answers is."""
         return self._request.questions[self.tab] if self.tab < len(self._request.questions) else None
 
     def text(self, width: int) -> FormText:
-        """Return the question, or all answers."""
+        """Return the question, or in the last tab all answers."""
         rows: list[tuple[Look | None, str]] = []
         who = f"The {self._asking.subagent or 'model'} asks"
         if self._question is not None:
@@ -77,24 +80,24 @@ class QuestionForm:
         rows = [
             FormRow(
                 str(number) if number < 10 else "",
-                one_line(option.label, _LABEL),
-                one_line(option.description, _LABEL),
+                one_line(option.label, _MAX_LABEL),
+                one_line(option.description, _MAX_LABEL),
                 option.label in labels if several or labels else None,
             )
             for number, option in enumerate(question.options, 1)
         ]
         if question.custom is not False:
             own = self._own[self.tab]
-            text = f"{OWN}: {one_line(own, _LABEL)}" if own else OWN
+            text = f"{OWN}: {one_line(own, _MAX_LABEL)}" if own else OWN
             rows.append(FormRow(_OWN_KEY, text, "", bool(own) if several or own else None))
         if several:
             rows.append(FormRow("", "Go on" if self.tabs else SEND))
         return rows
 
     def press(self, key: str) -> bool:
-        """Take a key. Escape only refuses when it is pressed twice."""
+        """Handle a key; return whether it has a meaning here. Escape only refuses when it is pressed twice."""
         rows = self.rows()
-        self._second.begin()
+        self._repeated_choice.begin()
         self.notice = ""
         tabs = len(self.tabs)
         if key in MOVES:
@@ -107,10 +110,10 @@ class QuestionForm:
             self._show((self.tab + (1 if key in {"right", "tab"} else -1)) % tabs)
         elif (at := self._find_row(key)) is not None:
             self.choose(at)
-        elif key == "escape" and self._second.of("reject"):
+        elif key == "escape" and self._repeated_choice.is_repeated("reject"):
             self.answer = FormAnswer("reject")
         elif key == "escape":
-            self.notice = SURE.format("subagent" if self._asking.subagent else "turn")
+            self.notice = CONFIRM_REJECT.format("subagent" if self._asking.subagent else "turn")
         else:
             return False
         return True
@@ -129,15 +132,15 @@ class QuestionForm:
         else:
             self._go_on()
 
-    def begin_words(self, text: str) -> bool:
-        """Start an answer in the user's own words with text that is no key here."""
+    def begin_text(self, text: str) -> bool:
+        """Open the entry of the user's own words with a typed text that is not a key; return whether there is one."""
         row = self._find_row(_OWN_KEY)
         if row is not None:
             self.cursor = row
             self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab, "") + text)
         return row is not None
 
-    def take_text(self, text: str) -> None:
+    def accept_text(self, text: str) -> None:
         """Set the user's own words; empty removes them."""
         self.entry = None
         self._partial_answers.pop(self.tab, None)
@@ -147,14 +150,14 @@ class QuestionForm:
             self._selections[self.tab] = []
             self._go_on()
 
-    def leave_entry(self, text: str = "") -> None:
+    def close_entry(self, text: str = "") -> None:
         """Go back to the options; the typed text is kept for the next time."""
         self.entry = None
         self._partial_answers[self.tab] = text
 
     def _is_marked(self, row: FormRow) -> bool:
         """Return whether Enter would undo the choice just made among several: then it continues instead."""
-        return bool(row.is_on and self.is_marking)
+        return bool(row.is_on and self.is_multiple)
 
     def _find_row(self, key: str) -> int | None:
         return next((at for at, row in enumerate(self.rows()) if row.key == key), None)
@@ -176,7 +179,7 @@ class QuestionForm:
         return [*selected_labels, *([self._own[number]] if self._own[number] else [])]
 
     def _go_on(self) -> None:
-        """Show the next question without an answer, or send if there was only one."""
+        """Show the next question without an answer, or the last tab; if there is only one question, send the answer."""
         if not self.tabs:
             self._send()
             return
@@ -197,7 +200,7 @@ class QuestionForm:
         self.tab = tab
         selection, question = self._selections[tab] if tab < len(self._selections) else [], self._question
         labels = [option.label for option in question.options] if question is not None else []
-        self.cursor = labels.index(selection[0]) if selection and not self.is_marking else 0
+        self.cursor = labels.index(selection[0]) if selection and not self.is_multiple else 0
 
 
 def _give_look(look: Look | None, rows: list[str]) -> list[tuple[Look | None, str]]:

@@ -7,9 +7,9 @@ from codeloop.tui.state.items import Item
 
 
 class Block(Struct, eq=False):
-    """An item and its rows (None: dropped), below `gap` empty rows; `height` without the gap.
+    """An item and its rows, below `gap` empty rows. `rows` is None after they were dropped to save memory.
 
-    `same`: how many rows at its top did not change in the last drawing.
+    `height`: rows without the gap. `unchanged_rows`: how many rows at its top the last drawing left as they were.
     """
 
     message_id: str
@@ -17,4 +17,4 @@ class Block(Struct, eq=False):
     rows: list[Row] | None
     height: int
     gap: int = 0
-    same: int = 0
+    unchanged_rows: int = 0

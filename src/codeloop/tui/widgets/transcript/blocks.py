@@ -9,10 +9,10 @@ from codeloop.tui.widgets.transcript.block import Block
 from codeloop.tui.widgets.transcript.highlights import Highlights
 
 DrawItem = Callable[[Item], list[Row]]
-MOST_DRAWN = 400
-"""How many blocks keep their rows; of farther ones only the height is kept."""
+MAX_DRAWN_BLOCKS = 400
+"""How many blocks keep their rows; of blocks farther from the screen only the height is kept."""
 
-EMPTY: Row = []
+EMPTY_ROW: Row = []
 
 
 class Blocks:
@@ -20,53 +20,53 @@ class Blocks:
 
     def __init__(self, draw: DrawItem) -> None:
         self._draw = draw
-        self._groups: dict[str, list[Block]] = {}
+        self._blocks_by_message: dict[str, list[Block]] = {}
         """The blocks of each message."""
-        self._list: list[Block] = []
+        self._blocks: list[Block] = []
         """All blocks, top to bottom."""
         self._starts: list[int] = []
-        """The row at which each of them begins, with its gap."""
+        """The row at which the gap above each block begins."""
         self.height = 0
         """Rows of the page."""
-        self.blank: list[Row] = []
-        """The rows of an empty page."""
+        self.empty_page: list[Row] = []
+        """The rows that are shown while there are no messages."""
         self.highlights = Highlights()
         """The search highlights."""
 
     def redraw(self, draw: DrawItem) -> None:
         """Redraw every item, for another width or theme."""
         self._draw = draw
-        for block in self._list:
+        for block in self._blocks:
             self._fill(block)
         self._position(0)
 
     def sync(self, order: Sequence[str], changed_ids: Iterable[str], items_of: Callable[[str], list[Item]]) -> int:
-        """Update from the messages: `order` names all, `changed_ids` those whose items may differ.
+        """Update from the messages: `order` lists the ids of all, `changed_ids` those whose items may differ.
 
         Return the first row that may differ.
         """
-        first = len(self._list)
-        is_same = list(self._groups) == list(order)
+        first = len(self._blocks)
+        is_same = list(self._blocks_by_message) == list(order)
         for message_id in changed_ids:
-            before = self._groups.get(message_id, [])
+            before = self._blocks_by_message.get(message_id, [])
             after, count = self._update(message_id, before, items_of(message_id))
-            self._groups[message_id] = after
+            self._blocks_by_message[message_id] = after
             is_same = is_same and len(before) == len(after)
             if before and is_same:
                 first = min(first, self._index(before[0]) + count)
-        groups = {message_id: self._groups.get(message_id, []) for message_id in order}
-        self._groups = groups
-        self._list = [block for group in groups.values() for block in group]
+        groups = {message_id: self._blocks_by_message.get(message_id, []) for message_id in order}
+        self._blocks_by_message = groups
+        self._blocks = [block for group in groups.values() for block in group]
         return self._position(first if is_same else 0)
 
     def refresh(self, is_stale: Callable[[Item], bool]) -> bool:
         """Redraw time-dependent items; return whether there were any."""
-        first = len(self._list)
-        for at, block in enumerate(self._list[-MOST_DRAWN:], max(len(self._list) - MOST_DRAWN, 0)):
+        first = len(self._blocks)
+        for at, block in enumerate(self._blocks[-MAX_DRAWN_BLOCKS:], max(len(self._blocks) - MAX_DRAWN_BLOCKS, 0)):
             if is_stale(block.item):
                 self._fill(block)
                 first = min(first, at)
-        is_any = first < len(self._list)
+        is_any = first < len(self._blocks)
         if is_any:
             self._position(first)
         return is_any
@@ -74,56 +74,56 @@ class Blocks:
     def block_at(self, row: int) -> Block | None:
         """Return the block that a row belongs to, with its gap."""
         at = bisect_right(self._starts, row) - 1
-        return self._list[at] if 0 <= at < len(self._list) and row < self.height else None
+        return self._blocks[at] if 0 <= at < len(self._blocks) and row < self.height else None
 
     def locate(self, row: int) -> tuple[Block, int] | None:
-        """Return the block that a row belongs to, and the row's number in it; a gap has none."""
+        """Return the block that a row belongs to, and the row's index in it; None for a row of a gap."""
         at = bisect_right(self._starts, row) - 1
-        block = self._list[at] if 0 <= at < len(self._list) else None
+        block = self._blocks[at] if 0 <= at < len(self._blocks) else None
         inside = row - self._starts[at] - block.gap if block is not None else -1
         return (block, inside) if block is not None and 0 <= inside < block.height else None
 
     def find(self, key: str) -> tuple[Block, list[Row], int] | None:
-        """Return an item's block by its key, with its rows and the first of them on the page."""
-        for block, start in zip(self._list, self._starts, strict=True):
+        """Return an item's block by its key, its rows, and the number of its first row on the page."""
+        for block, start in zip(self._blocks, self._starts, strict=True):
             if block.item.key == key:
                 block.rows = block.rows if block.rows is not None else self._draw(block.item)
                 return block, block.rows, start + block.gap
         return None
 
     def row(self, row: int) -> Row:
-        """Return one row of the page; an empty one outside of it. An empty page has the rows of `blank`."""
+        """Return one row of the page, an empty one outside of it; without messages, a row of `empty_page`."""
         if not self.height:
-            return self.blank[row] if row < len(self.blank) else EMPTY
+            return self.empty_page[row] if row < len(self.empty_page) else EMPTY_ROW
         at = bisect_right(self._starts, row) - 1
-        if not 0 <= at < len(self._list):
-            return EMPTY
-        block = self._list[at]
+        if not 0 <= at < len(self._blocks):
+            return EMPTY_ROW
+        block = self._blocks[at]
         inside = row - self._starts[at] - block.gap
         if block.rows is None:
             block.rows = self._draw(block.item)
-        return block.rows[inside] if 0 <= inside < len(block.rows) else EMPTY
+        return block.rows[inside] if 0 <= inside < len(block.rows) else EMPTY_ROW
 
     def top_of(self, key: str) -> int | None:
-        """Return the first row of an item, by its key."""
-        for block, start in zip(self._list, self._starts, strict=True):
+        """Return the number of an item's first row, by its key; None: there is no such item."""
+        for block, start in zip(self._blocks, self._starts, strict=True):
             if block.item.key == key:
                 return start + block.gap
         return None
 
     def keys(self) -> list[tuple[str, int]]:
-        """Return the key and the first row of every item."""
-        return [(block.item.key, start) for block, start in zip(self._list, self._starts, strict=True)]
+        """Return the key of every item, and the row at which its gap begins."""
+        return [(block.item.key, start) for block, start in zip(self._blocks, self._starts, strict=True)]
 
     def forget_rows(self, top: int, bottom: int) -> None:
         """Drop the rows of blocks that are far from those from `top` to `bottom`; they are drawn again when needed."""
         first, last = (
-            bisect_right(self._starts, top) - MOST_DRAWN // 2,
-            bisect_right(self._starts, bottom) + MOST_DRAWN // 2,
+            bisect_right(self._starts, top) - MAX_DRAWN_BLOCKS // 2,
+            bisect_right(self._starts, bottom) + MAX_DRAWN_BLOCKS // 2,
         )
-        if len(self._list) <= MOST_DRAWN:
+        if len(self._blocks) <= MAX_DRAWN_BLOCKS:
             return
-        for at, block in enumerate(self._list):
+        for at, block in enumerate(self._blocks):
             if not first <= at <= last:
                 block.rows = None
 
@@ -147,20 +147,22 @@ class Blocks:
         before, block.rows = block.rows or (), self._draw(block.item)
         block.height = len(block.rows)
         pairs = zip(before, block.rows, strict=False)
-        block.same = next((at for at, (old, new) in enumerate(pairs) if old is not new), min(len(before), block.height))
+        block.unchanged_rows = next(
+            (at for at, (old, new) in enumerate(pairs) if old is not new), min(len(before), block.height)
+        )
 
     def _index(self, block: Block) -> int:
-        return next((at for at in range(len(self._list) - 1, -1, -1) if self._list[at] is block), 0)
+        return next((at for at in range(len(self._blocks) - 1, -1, -1) if self._blocks[at] is block), 0)
 
     def _position(self, first: int) -> int:
         """Position every block from `first` on; return the first row that may differ."""
-        is_grown = first == len(self._list) - 1 and len(self._starts) == len(self._list)
+        is_grown = first == len(self._blocks) - 1 and len(self._starts) == len(self._blocks)
         del self._starts[first:]
         row, before = 0, None
         if first:
-            before = self._list[first - 1]
+            before = self._blocks[first - 1]
             row = self._starts[first - 1] + before.gap + before.height
-        for block in self._list[first:]:
+        for block in self._blocks[first:]:
             block.gap = 0 if before is None or _is_dense(before, block) else 1
             self._starts.append(row)
             if block.height:
@@ -170,12 +172,12 @@ class Blocks:
                 block.gap = 0
         self.height = row
         if is_grown:
-            return self._starts[first] + self._list[first].gap + self._list[first].same
+            return self._starts[first] + self._blocks[first].gap + self._blocks[first].unchanged_rows
         return self._starts[first] if first < len(self._starts) else row
 
 
 def _is_dense(before: Block, block: Block) -> bool:
-    """Return whether two blocks have no empty row between them: one-row calls."""
+    """Return whether two blocks have no empty row between them: both are tool calls of one row."""
     return (
         isinstance(before.item, ToolItem)
         and isinstance(block.item, ToolItem)

@@ -15,16 +15,16 @@ from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.block import Block
 from codeloop.tui.widgets.transcript.selection import highlight
 
-BETWEEN = r"[\s▌▎│]+"
-"""Separators of words in laid out text: blanks, and a bar at the start of a row."""
+WORD_SEPARATORS = r"[\s▌▎│]+"
+"""What may stand between two words of a drawn text: blanks, line ends, and the bar at the start of a row."""
 Spans = dict[int, list[tuple[int, int, int]]]
 """Row number -> the cell ranges of matches, with the index of each match."""
-_MOST = 200
-"""How many blocks' spans are cached."""
+_MAX_CACHED_BLOCKS = 200
+"""Blocks whose spans are cached."""
 
 
 class Highlights:
-    """Highlights each occurrence of a text, and the current one stronger."""
+    """Highlights each occurrence of the text that is searched for, and the current one in a stronger colour."""
 
     def __init__(self) -> None:
         self._pattern: re.Pattern[str] | None = None
@@ -34,14 +34,15 @@ class Highlights:
 
     def show(self, query: str, key: str = "", ordinal: int = -1) -> None:
         """Highlight a text, with an item's occurrence as the current one."""
-        self._pattern = smart_pattern(query, BETWEEN) if query.strip() else None
+        self._pattern = smart_pattern(query, WORD_SEPARATORS) if query.strip() else None
         self._current = (key, ordinal)
         self._cache.clear()
 
     def row_of(self, block: Block, rows: list[Row], ordinal: int) -> tuple[int, int]:
-        """Return the row of an occurrence in a block, and its index among the shown ones.
+        """Return the row of an occurrence in a block, and its index among the occurrences that the rows show.
 
-        The rows may show fewer than are stored: then the last one counts, or the first row.
+        The rows may show fewer occurrences than the item's text has: then it is the last one, or without any, row 0
+        and index -1.
         """
         first: dict[int, int] = {}
         for row, spans in sorted(self._spans_of(block, rows).items()):
@@ -54,7 +55,7 @@ class Highlights:
 
     @property
     def is_on(self) -> bool:
-        """Whether there is a text to mark."""
+        """Whether there is a text to highlight."""
         return self._pattern is not None
 
     def mark(self, strip: Strip, position: tuple[Block, int] | None, margin: int, styles: Styles) -> Strip:
@@ -69,7 +70,7 @@ class Highlights:
     def _spans_of(self, block: Block, rows: list[Row]) -> Spans:
         cached_rows = self._cache.get(id(block))
         if cached_rows is None or cached_rows[0] is not rows:
-            if len(self._cache) > _MOST:
+            if len(self._cache) > _MAX_CACHED_BLOCKS:
                 self._cache.clear()
             cached_rows = self._cache[id(block)] = rows, _find_spans(self._pattern, rows)
         return cached_rows[1]
@@ -83,7 +84,7 @@ def _choose_style(styles: Styles, *, is_current: bool) -> Style:
 
 
 def _find_spans(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
-    """Return where a text occurs in rows, also across row ends."""
+    """Return the cells of each occurrence of a pattern in rows; an occurrence may continue on the next row."""
     texts = ["".join(segment.text for segment in row) for row in rows]
     starts = [0, *accumulate(len(text) + 1 for text in texts)]
     spans: Spans = {}

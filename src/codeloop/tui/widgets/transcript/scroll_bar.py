@@ -11,7 +11,7 @@ from textual.strip import Strip
 from codeloop.tui.widgets.base import app_of
 
 EIGHTHS = 8
-"""Steps per row: the resolution of the bar."""
+"""Steps per row: the block characters that draw the thumb's ends have eighths of a row."""
 
 
 class PlainScrollBar(ScrollBar):
@@ -62,10 +62,10 @@ def make_scroll_bar(view: ScrollView) -> ScrollBar:
 
 
 def move_bar(view: ScrollView, total: int, position: float, before: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Move a view's bar, but only if its look changes: drawing it costs as much as the text.
+    """Move a view's bar, but only if that changes its look: drawing the bar costs as much as drawing the text.
 
-    Its look (returned, and that of `before`): the bar's own rows, where its thumb begins and how long that is, in
-    eighths of a row. `total`: the rows of the page.
+    `total`: rows of the page. `before`: the look that the last call returned. A look is the height of the bar in rows,
+    and the start and the length of its thumb in eighths of a row.
     """
     size, window = view.size.height, view.container_size.height
     if not view.show_vertical_scrollbar or not size:

@@ -1,4 +1,7 @@
-"""Mouse selection: characters, by double click words, by triple click rows; scrolls at the edges."""
+"""Selection of text with the mouse: of characters, by double click of words, by triple click of rows.
+
+Dragging beyond the top or the bottom of the view scrolls it.
+"""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -20,13 +23,13 @@ Position = tuple[int, int]
 """A row of the page, and a cell in it."""
 Unit = Literal["character", "word", "row"]
 UNITS: tuple[Unit, ...] = ("character", "word", "row")
-AGAIN = 0.5
-"""Seconds within which a second click belongs to the first."""
-EDGE = 0.05
-"""Seconds between two steps while the mouse is beyond the edge."""
-_FASTEST = 6
-"""The most rows that a step scrolls."""
-_IN_WORDS = frozenset("_-./~:@%+#?&=$\\·")
+DOUBLE_CLICK_SECONDS = 0.5
+"""Within which a second click at the same cell makes a double click."""
+EDGE_SCROLL_SECONDS = 0.05
+"""Between two scroll steps while the mouse is beyond the edge."""
+_MAX_STEP_ROWS = 6
+"""Rows that one scroll step moves at most."""
+_WORD_PUNCTUATION = frozenset("_-./~:@%+#?&=$\\·")
 """Word characters besides letters and digits, so that paths and URLs are words."""
 
 
@@ -49,12 +52,12 @@ class Selection:
         self._last_press: tuple[float, Position] = (0.0, (-1, -1))
         """When the button was pressed last (as events tell the time), and where."""
         self._clicks = 0
-        """How many clicks belong together: they choose the unit."""
-        self._began: tuple[Position, Position] = ((0, 0), (0, 0))
+        """1 for a click, 2 for a double click, 3 for a triple click: they choose the unit."""
+        self._first_unit: tuple[Position, Position] = ((0, 0), (0, 0))
         """The character, word or row that the selection began with."""
         self._mouse = (0, 0)
         """Where the mouse is in the view: column and row."""
-        self._edge: Timer | None = None
+        self._edge_timer: Timer | None = None
         """Scrolls while the mouse is beyond the edge."""
 
     def forget(self) -> None:
@@ -68,11 +71,11 @@ class Selection:
         if self.range is not None:
             (top, left_column), (bottom, right) = self.range
             self.range = (top + rows, left_column), (bottom + rows, right)
-        (top, left_column), (bottom, right) = self._began
-        self._began = (top + rows, left_column), (bottom + rows, right)
+        (top, left_column), (bottom, right) = self._first_unit
+        self._first_unit = (top + rows, left_column), (bottom + rows, right)
 
     def span(self, row: int) -> tuple[int, int] | None:
-        """Return the selected cells of a row; -1 for an open end."""
+        """Return the first selected cell of a row and the one behind the last; -1: up to the end of the row."""
         if self.range is None or not self.range[0][0] <= row <= self.range[1][0]:
             return None
         (top, left_column), (bottom, right) = self.range
@@ -82,15 +85,15 @@ class Selection:
         """Start a selection at the pointer."""
         self._mouse = event.x, event.y
         position, (time, before) = self._position(), self._last_press
-        is_again = position == before and event.time - time < AGAIN
+        is_again = position == before and event.time - time < DOUBLE_CLICK_SECONDS
         self._clicks = self._clicks % len(UNITS) + 1 if is_again else 1
         self._last_press = event.time, position
-        self._began = self._extend(position)
+        self._first_unit = self._unit_at(position)
         self.is_selecting, self.has_dragged = True, False
         if self._unit == "character":
             self.forget()
         else:
-            self._choose()
+            self._update_range()
 
     def release(self, event: events.MouseUp) -> str:
         """End the selection at the pointer, and return its text."""
@@ -119,23 +122,26 @@ class Selection:
         return UNITS[self._clicks - 1]
 
     @property
-    def _beyond(self) -> int:
-        """How far the mouse is beyond the edge. The view's first row counts, since it may be the screen's."""
-        y, began = self._mouse[1], self._began[0][0] - round(self._view.scroll_y)
+    def _rows_beyond_edge(self) -> int:
+        """Rows that the mouse is beyond an edge, negative above the top.
+
+        The view's first row counts as above the top, since it may be the screen's first, above which there is nothing.
+        """
+        y, began = self._mouse[1], self._first_unit[0][0] - round(self._view.scroll_y)
         return min(y, 0) - 1 if y <= 0 < began else max(y - self._view.size.height + 1, 0)
 
     def _position(self) -> Position:
         x, y = self._mouse
         return min(max(y, 0), self._view.size.height - 1) + round(self._view.scroll_y), max(x, 0)
 
-    def _extend(self, position: Position) -> tuple[Position, Position]:
+    def _unit_at(self, position: Position) -> tuple[Position, Position]:
         row, cell = position
         start, end = extend_to_unit(self._text_of(row), cell, self._unit)
         return (row, start), (row, end)
 
-    def _choose(self) -> None:
-        start, end = self._extend(self._position())
-        self.range = min(start, self._began[0]), max(end, self._began[1])
+    def _update_range(self) -> None:
+        start, end = self._unit_at(self._position())
+        self.range = min(start, self._first_unit[0]), max(end, self._first_unit[1])
         self._view.refresh()
 
     def drag(self, event: events.MouseEvent) -> None:
@@ -144,21 +150,21 @@ class Selection:
         if not self.has_dragged and self._position() == self._last_press[1]:
             return
         self.has_dragged = True
-        self._choose()
-        if not self._beyond:
+        self._update_range()
+        if not self._rows_beyond_edge:
             self._stop_edge_timer()
-        elif self._edge is None:
-            self._edge = self._view.set_interval(EDGE, self._scroll)
+        elif self._edge_timer is None:
+            self._edge_timer = self._view.set_interval(EDGE_SCROLL_SECONDS, self._scroll)
 
     def _scroll(self) -> None:
         """Scroll towards the mouse, the faster the farther away it is."""
-        self._scroll_by(max(min(self._beyond, _FASTEST), -_FASTEST))
-        self._choose()
+        self._scroll_by(max(min(self._rows_beyond_edge, _MAX_STEP_ROWS), -_MAX_STEP_ROWS))
+        self._update_range()
 
     def _stop_edge_timer(self) -> None:
-        if self._edge is not None:
-            self._edge.stop()
-            self._edge = None
+        if self._edge_timer is not None:
+            self._edge_timer.stop()
+            self._edge_timer = None
 
 
 def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
@@ -181,13 +187,13 @@ def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
 
 def _classify(character: str) -> str:
     """Return a character's class for a double click, "word" or "blank"; "": a class of its own."""
-    if character.isalnum() or character in _IN_WORDS:
+    if character.isalnum() or character in _WORD_PUNCTUATION:
         return "word"
     return "blank" if character.isspace() else ""
 
 
 def highlight(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
-    """Return a row with some cells in the selection's style."""
+    """Return a row with the cells of `span` in another style; an end of -1 is the end of the row."""
     start, end = span
     length = strip.cell_length
     end = length if end == -1 else min(end, length)

@@ -27,18 +27,18 @@ class RowStrips:
         self._cache.clear()
 
     def limit(self, most: int) -> None:
-        """Drop all strips if there are more than so many."""
+        """Drop all strips if there are more than `most`."""
         if len(self._cache) > most:
             self._cache.clear()
 
     def strip(self, row: Row, width: int) -> Strip:
-        """Return a row as a strip of so many cells."""
+        """Return a row as a strip of `width` cells."""
         rows = self._cache.get(id(row))
         if rows is not None and rows[0] is row and rows[1].cell_length == width:
             return rows[1]
         segments = [*Segment.apply_style([self._margin, *row], self._base)]
         segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
-        if filters := self._widget.get_line_filters():  # which take segments with a style only
+        if filters := self._widget.get_line_filters():  # filters fail on segments without a style
             segments = [Segment(text, style or Style.null()) for text, style, _ in segments]
             # Kept here, since Textual works it out anew each time.
             self._background = self._background or self._widget.background_colors[1]

@@ -26,22 +26,23 @@ from codeloop.tui.widgets.transcript.strips import RowStrips
 
 
 class PictureRows:
-    """The visible picture rows of a view, and captions. `rows`: by screen row."""
+    """The rows of pictures, and of their captions, that are visible in a view. `rows`: by the row of the view."""
 
     def __init__(self, view: Widget) -> None:
         self.rows: dict[int, PictureRow] = {}
         self._view = view
 
     def take(self, y: int, row: Row, store: PictureStore | None) -> Row:
-        """Record the row shown on a screen row; return its segments."""
+        """Note which page row is shown on row `y` of the view, and return it as it is drawn.
+
+        Without a store, the first picture has `Transcript.PictureSeen` posted, which creates the store.
+        """
         if not isinstance(row, PictureRow):
             if self.rows:
                 self.rows.pop(y, None)
             return row
         if store is None and not self.rows:
-            self._view.post_message(
-                Transcript.PictureSeen().set_sender(self._view)
-            )  # the store draws it, not the caller
+            self._view.post_message(Transcript.PictureSeen().set_sender(self._view))
         self.rows[y] = row
         if row.space is None or store is None:
             return row
@@ -49,7 +50,7 @@ class PictureRows:
         return store.draw_row(row)
 
     def draw(self) -> None:
-        """Rewrite the picture rows, after more or fewer can be drawn."""
+        """Redraw the rows of pictures, after the pictures that can be drawn have changed."""
         for y in self.rows:
             self._view.refresh(Region(0, y, self._view.size.width, 1))
 
@@ -60,13 +61,14 @@ def has_picture(row: Row) -> bool:
 
 
 Greeting = Callable[[Canvas, int], list[Row]]
-"""Returns the rows of an empty conversation: the greeting, in the middle of so many rows."""
+"""Returns the rows of an empty conversation: the greeting, in the middle of the given number of rows."""
 ItemsOf = Callable[[str], list[Item]]
 MARGIN = 2
 """Columns of margin on the left and the right."""
 REVERSE = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
-SCREENS = 4
-"""How many screens of rows keep their strips."""
+"""The selection where the colours of the theme are the terminal's, which are unknown."""
+CACHED_SCREENS = 4
+"""Screens of rows whose strips are kept."""
 
 
 class Selected(Message, namespace="transcript"):
@@ -119,7 +121,7 @@ class Transcript(ScrollView, can_focus=False):
 
     ALLOW_SELECT = False  # Textual's own selection does not know undrawn rows
 
-    # Where handlers find them: @on(Transcript.Selected).
+    # For the decorators of handlers, such as @on(Transcript.Selected).
     Selected = Selected
     PictureSeen = PictureSeen
     NearTop = NearTop
@@ -134,7 +136,7 @@ class Transcript(ScrollView, can_focus=False):
         self._renderer = Renderer(canvas)
         self.blocks = Blocks(self._renderer.rows)
         self._bar = (0, 0, 0)
-        """Where the scroll bar's thumb begins, and how long it is, in eighths of a row; first the bar's own rows."""
+        """The look of the scroll bar, see `move_bar`."""
         self._strips = RowStrips(self, MARGIN)
         self.selection = Selection(self, self._text_of, self.scroll_rows)
         self.pictures = PictureRows(self)
@@ -218,7 +220,7 @@ class Transcript(ScrollView, can_focus=False):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen; unchanged ones are the same objects."""
         top = round(self.scroll_y)
-        self._strips.limit(SCREENS * max(crop.height, 1))
+        self._strips.limit(CACHED_SCREENS * max(crop.height, 1))
         width = self.scrollable_content_region.width  # read once: Textual computes it each time
         strips: list[Strip] = []
         is_whole = crop.x == 0 and crop.right >= width
@@ -273,9 +275,9 @@ class Transcript(ScrollView, can_focus=False):
         self.toggle([event.y], is_marked="toggle" in meta)
 
     def toggle(self, rows: Iterable[int], *, is_marked: bool = False) -> bool:
-        """Open or close the first such item on these screen rows; return whether there is one.
+        """Open or close the first item on these rows of the view that can be; return whether there is one.
 
-        `is_marked`: only rows marked as such.
+        `is_marked`: the rows are marked as opening an item, of whatever kind.
         """
         blocks = (self.blocks.block_at(y + round(self.scroll_y)) for y in rows)
         for block in blocks:
@@ -289,7 +291,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def _update_size(self) -> None:
         if not self.blocks.height:
-            self.blocks.blank = self._greeting(self.canvas, self.size.height)
+            self.blocks.empty_page = self._greeting(self.canvas, self.size.height)
         size = Size(self.size.width, self.blocks.height)
         if size != self.virtual_size:
             self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)  # nothing else moves: no new layout

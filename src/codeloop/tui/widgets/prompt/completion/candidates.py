@@ -1,4 +1,4 @@
-"""Which candidates of a completion match what is typed, best first."""
+"""The candidates of a completion: loads them, and lists those that match what is typed, best first."""
 
 from collections.abc import Iterable
 
@@ -34,18 +34,22 @@ def score(query: str, name: str) -> float | None:
 
 def rank(query: str, names: Iterable[str]) -> list[str]:
     """Return the matching names, best first; ties keep their order."""
-    fitting = [(points, name) for name in names if (points := score(query, name)) is not None]
-    return [name for _, name in sorted(fitting, key=lambda pair: -pair[0])]
+    matches = [(points, name) for name in names if (points := score(query, name)) is not None]
+    return [name for _, name in sorted(matches, key=lambda pair: -pair[0])]
 
 
-_SYMBOL = 2
-"""The fewest letters for a search of symbols."""
-_EARLIER = 5
-"""How many earlier mentions are offered, first of all."""
+_MIN_SYMBOL_LETTERS = 2
+"""Letters from which symbols are searched for: one letter matches too many."""
+_MAX_EARLIER = 5
+"""Mentions of earlier prompts that are offered; they come first."""
 
 
 class ArgumentValues(Struct, frozen=True):
-    """The values of a command's argument. `arguments`: the text after its name; `base`: all before the value."""
+    """The values that complete the last argument of a command, as its source answered.
+
+    `arguments`: the text after the command's name for which it answered; `base`: the part of it before the value;
+    `argument`: the argument's name.
+    """
 
     command: str = ""
     arguments: str = ""
@@ -58,16 +62,16 @@ class ArgumentValues(Struct, frozen=True):
         if now.query != self.command or not now.arguments.startswith(self.base):
             return []
         more = now.arguments[len(self.base) :]
-        fitting = (
+        matches = (
             self.values if now.arguments == self.arguments else [each for each in self.values if each.startswith(more)]
         )
         return [
-            CompletionRow(f"/{self.command} {self.base}{value}", "argument", value, self.argument) for value in fitting
+            CompletionRow(f"/{self.command} {self.base}{value}", "argument", value, self.argument) for value in matches
         ]
 
 
 class Candidates:
-    """The last answers of a completer, so that something is shown at once while it is asked again."""
+    """Keeps the last answers of a completer, so that rows can be shown at once while it is asked again."""
 
     def __init__(self, completer: Completer, store: PromptStore) -> None:
         self.commands: list[PromptCommand] = []
@@ -80,7 +84,7 @@ class Candidates:
         self._values = ArgumentValues()
 
     def rows(self, now: Trigger) -> tuple[list[CompletionRow], int]:
-        """Return the matching rows, and which of them the cursor is on at first (-1: none; a usage is only shown)."""
+        """Return the matching rows, and the index of the one under the cursor; -1: none, as for a usage to be read."""
         if now.kind == "arguments" and (values := self._values.rows(now)):
             return values, -1
         if now.kind == "arguments":
@@ -91,7 +95,7 @@ class Candidates:
         return self._list_mentions(now), 0
 
     async def load(self, now: Trigger) -> None:
-        """Reload the candidates of a kind, when typing of it starts."""
+        """Reload the candidates of the trigger's kind; called when a word of that kind is begun."""
         if now.kind == "mention":
             self._agents = await self._completer.agents()
             self._resources = await self._completer.resources()
@@ -103,19 +107,19 @@ class Candidates:
         return now.kind == "arguments" and any(row.name == now.query and row.is_completed for row in self.commands)
 
     async def values(self, now: Trigger, *, is_wanted: bool = False) -> None:
-        """Load the values of the typed argument; `is_wanted`: also from a server that is not connected."""
+        """Load the values of the typed argument; `is_wanted`: the user asked, so a server is connected for it."""
         completion = await self._completer.arguments(now.query, now.arguments, is_wanted=is_wanted)
         base = now.arguments[: len(now.arguments) - len(completion.replaces)]
         self._values = ArgumentValues(now.query, now.arguments, base, completion.argument, tuple(completion.values))
 
     async def search(self, query: str) -> None:
-        """Ask for files and symbols."""
+        """Load the files and symbols that match a query."""
         files = await self._completer.files(query)
-        symbols = await self._completer.symbols(query) if len(query) >= _SYMBOL else []
+        symbols = await self._completer.symbols(query) if len(query) >= _MIN_SYMBOL_LETTERS else []
         self._files, self._symbols = files, symbols
 
     def forget(self) -> None:
-        """Drop the results of another word."""
+        """Drop the files, symbols and values of the previous word."""
         self._files, self._symbols = [], []
         self._values = ArgumentValues()
 
@@ -123,7 +127,7 @@ class Candidates:
         agents_by_label = {row.label: row for row in self._agents}
         agents = [agents_by_label[name] for name in rank(now.query, agents_by_label)]
         names = list(dict.fromkeys([*self._list_earlier_mentions(now.query, agents_by_label), *self._files]))
-        order = {name: at - 2 * min(self._store.weight(name), _EARLIER) for at, name in enumerate(names)}
+        order = {name: at - 2 * min(self._store.weight(name), _MAX_EARLIER) for at, name in enumerate(names)}
         files = [
             CompletionRow(format_mention(name, now.range), "folder" if name.endswith("/") else "file", name)
             for name in sorted(names, key=order.__getitem__)
@@ -137,7 +141,7 @@ class Candidates:
 
     def _list_earlier_mentions(self, query: str, agents: dict[str, CompletionRow]) -> list[str]:
         mentions = [name for name in self._store.mentions() if name not in agents and score(query, name) is not None]
-        return sorted(mentions, key=self._store.weight, reverse=True)[:_EARLIER]
+        return sorted(mentions, key=self._store.weight, reverse=True)[:_MAX_EARLIER]
 
 
 def _command_row(row: PromptCommand) -> CompletionRow:

@@ -1,4 +1,4 @@
-"""Asks for what can be completed in the prompt: files, symbols, agents, resources, commands, arguments."""
+"""The source of completions for the prompt: files, symbols, agents, resources, commands and arguments of a project."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -41,7 +41,7 @@ class CompletionRow(Struct, frozen=True):
 class PromptCommand(Struct, frozen=True):
     """A slash command: its name, its arguments as shown in the help, and its description.
 
-    `is_completed`: its source can complete its arguments. `also`: other names, if no command has them.
+    `is_completed`: its source can complete its arguments. `also`: aliases, which count if no command has such a name.
     """
 
     name: str
@@ -52,7 +52,7 @@ class PromptCommand(Struct, frozen=True):
 
 
 class Completer(Protocol):
-    """A source of completions. Its methods never raise: what fails returns nothing."""
+    """A source of completions. Its methods never raise: one that fails returns nothing."""
 
     async def files(self, query: str) -> list[str]:
         """Return the paths that fit, best first; a folder's ends in `/`."""
@@ -86,14 +86,14 @@ class Completer(Protocol):
 
 
 class ClientCompleter:
-    """Completes through a client. `own`: the program's commands, which precede the server's of the same name.
+    """Completes through a client. `commands`: the program's, which replace the server's of the same name.
 
-    `directory`: what paths are relative to.
+    `directory`: the folder that paths are relative to.
     """
 
-    def __init__(self, client: Client, own: Sequence[PromptCommand] = (), directory: str = "") -> None:
+    def __init__(self, client: Client, commands: Sequence[PromptCommand] = (), directory: str = "") -> None:
         self._client = client
-        self._own = tuple(own)
+        self._program_commands = tuple(commands)
         self._directory = directory
 
     async def files(self, query: str) -> list[str]:
@@ -104,7 +104,7 @@ class ClientCompleter:
         return []
 
     async def symbols(self, query: str) -> list[CompletionRow]:
-        """Return the symbols that fit; a mention names the lines of the file where one is."""
+        """Return the symbols that fit, each as a mention of the lines of its file that define it."""
         with suppress(CodeloopError):
             symbols = await self._client.call(FIND_SYMBOLS, FindSymbols(query=query))
             rows = (_symbol_row(symbol.name, symbol.location, self._directory) for symbol in symbols)
@@ -134,15 +134,15 @@ class ClientCompleter:
 
     async def commands(self) -> list[PromptCommand]:
         """Return the program's commands, then the server's."""
-        names = {row.name for row in self._own}
+        names = {row.name for row in self._program_commands}
         with suppress(CodeloopError):
             commands = await self._client.call(COMMAND_LIST, NoArguments())
-            theirs = [
+            server_commands = [
                 PromptCommand(row.name, " ".join(row.hints), row.description or row.source or "", row.source == "mcp")
                 for row in commands
             ]
-            return [*self._own, *(row for row in theirs if row.name not in names)]
-        return list(self._own)
+            return [*self._program_commands, *(row for row in server_commands if row.name not in names)]
+        return list(self._program_commands)
 
     async def arguments(self, command: str, text: str, *, is_wanted: bool) -> McpPromptCompletion:
         """Complete the argument typed after a command; `is_wanted`: a server is started for it."""

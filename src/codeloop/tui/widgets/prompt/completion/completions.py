@@ -14,7 +14,7 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
 class Completions:
-    """What is completed at the cursor now. `spawn` runs slow work in the background, so that typing never waits."""
+    """Completes the word at the cursor. `spawn` runs slow work in the background, so that typing never waits."""
 
     def __init__(
         self,
@@ -30,11 +30,11 @@ class Completions:
         self._store = store
         self._spawn = spawn
         self._trigger: Trigger | None = None
-        """What is at the cursor; None: nothing that can be completed."""
+        """The text at the cursor that can be completed; None: there is none."""
         self._last_trigger: Trigger | None = None
-        """What was asked for last: an answer to anything else comes too late."""
+        """The trigger whose candidates were requested last; an answer for any other is out of date."""
         self._is_waiting = False
-        """Whether that answer is still to come."""
+        """Whether the answer for `_last_trigger` is still to come."""
         self._is_closed = False
         """Whether the user closed the list; it opens again for another word."""
         self._is_moved = False
@@ -53,7 +53,7 @@ class Completions:
         }
 
     def update(self) -> None:
-        """Look at what is at the cursor now: ask for its candidates, and show those that are known."""
+        """Find the trigger at the cursor, request its candidates, and show those that are known already."""
         buffer = self._editor.buffer
         now = None
         if self._editor.mode == "prompt" and self._editor.is_writing and buffer.anchor is None and buffer.text:
@@ -126,7 +126,10 @@ class Completions:
         return True
 
     def _accept(self) -> bool:
-        """Insert the row under the cursor; without one ask for an argument's values, or wait for the first file."""
+        """Insert the row under the cursor.
+
+        Without one, load an argument's values, or have the first candidate of a running search inserted.
+        """
         if self._popup.rows and self._popup.cursor >= 0:
             return self.take(self._popup.cursor)
         if self._trigger is not None and self._trigger.kind == "arguments" and not self._is_closed:
@@ -141,7 +144,10 @@ class Completions:
         return self._trigger is not None and self._trigger.kind == "arguments"
 
     def _enter(self) -> bool:
-        """Insert the row under the cursor; False has the prompt sent: that was typed already, or is a command."""
+        """Insert the row under the cursor; return whether the key is used up, so that the prompt is not sent.
+
+        It is sent if the row was already typed in full, or is a command without required arguments.
+        """
         now, index = self._trigger, self._popup.cursor
         if now is None or not self._popup.rows or index < 0:
             return False
@@ -169,6 +175,6 @@ class Completions:
         buffer.replace(now.start, now.end, text)
         self._takes_first = False
         if row.kind in {"file", "agent"}:
-            with suppress(OSError):  # the next list is only ordered differently
+            with suppress(OSError):  # all that is lost is the order of the next list
                 self._store.mention(row.label)
         self._editor.update()

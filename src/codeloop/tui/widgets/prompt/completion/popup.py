@@ -17,12 +17,12 @@ from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
 
 ROWS = 8
 """Rows that are shown at once."""
-_LONGEST = 2_000
-"""Characters of a label that are looked at; a longer path would be slow to measure."""
+_MAX_LABEL = 2_000
+"""Characters of a path that are measured; all of a longer one would be slow."""
 
 
 class CompletionPopup(Widget):
-    """Shows at most eight rows at once, the one under the cursor marked. `cursor`: its index; -1: none."""
+    """Shows at most eight rows at once. `cursor`: the index of the highlighted row; -1: none is."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES = {"popup--cursor", "popup--muted"}
@@ -67,7 +67,7 @@ class CompletionPopup(Widget):
         self.refresh(layout=not is_as_high)
 
     def move(self, step: int) -> None:
-        """Move the cursor to another row; behind the last one comes the first."""
+        """Move the cursor by `step` rows; after the last row comes the first."""
         self.cursor = (max(self.cursor, -1 if step > 0 else 0) + step) % len(self.rows)
         self._follow()
         self.refresh()
@@ -113,7 +113,7 @@ class CompletionPopup(Widget):
 
     @property
     def _arrows(self) -> str:
-        """Marks at the ends of a longer list."""
+        """The arrows that tell at which end of the list there is more."""
         is_below = self._top + ROWS < len(self.rows)
         return "↕" if self._top and is_below else "↓" if is_below else "↑"
 
@@ -124,5 +124,5 @@ class CompletionPopup(Widget):
 def _cut_label(row: CompletionRow, cells: int) -> str:
     """Return the label of a row, cut to fit: a long path keeps its end."""
     if row.kind in {"file", "folder"}:
-        return cut_path(one_line(row.label, _LONGEST), cells)
+        return cut_path(one_line(row.label, _MAX_LABEL), cells)
     return one_line(row.label, cells)

@@ -1,4 +1,4 @@
-"""Detects what is being typed: a command, a mention, or nothing to complete. Pure."""
+"""Finds the word at the cursor that can be completed: a command, its arguments, or a mention. Without side effects."""
 
 import re
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 _MENTION = re.compile(r"""(?<![\w`@/.])@(?:"([^"\n]*)|((?:[^\s`"',;:!?()<>\[\]{}]+:)*[^\s`"',;:!?()<>\[\]{}]*))\Z""")
-_PLAIN = re.compile(r"""[^\s`"',;:!?()<>\[\]{}]+(?::[^\s`"',;:!?()<>\[\]{}]+)*""")
+_UNQUOTED = re.compile(r"""[^\s`"',;:!?()<>\[\]{}]+(?::[^\s`"',;:!?()<>\[\]{}]+)*""")
 _RANGE = re.compile(r"#\d*(-\d*)?\Z")
 _COMMAND = re.compile(r"/([^\s/]*)\Z")
 _ARGUMENTS = re.compile(r"/([^\s/]+)[ \t]")
@@ -49,5 +49,5 @@ def find_trigger(text: str, cursor: int) -> Trigger | None:
 def format_mention(path: str, lines: str = "") -> str:
     """Return a path as a mention, in quotes where the parser of mentions needs them."""
     name = path + lines
-    plain = _PLAIN.fullmatch(name) is not None and not name.endswith(".")
+    plain = _UNQUOTED.fullmatch(name) is not None and not name.endswith(".")
     return f"@{name}" if plain else f'@"{name}"'

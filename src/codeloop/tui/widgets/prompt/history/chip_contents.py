@@ -13,8 +13,8 @@ from codeloop.schema.bounds.tui import PROMPT_BLOB, PROMPT_BLOB_AGE
 from codeloop.tui.editor.chips import Chip
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
-_INLINE = 8 * 1024
-"""Characters of a chip that are stored with the prompt; a larger one gets a file of its own."""
+_MAX_INLINE = 8 * 1024
+"""Characters of a chip that is stored within the prompt; a larger one gets a file of its own."""
 
 
 class ChipContents:
@@ -34,7 +34,7 @@ class ChipContents:
         return msgspec.structs.replace(prompt, chips=chips)
 
     def _save(self, chip: Chip) -> Chip:
-        if len(chip.text) + len(chip.url) <= _INLINE or chip.file:
+        if len(chip.text) + len(chip.url) <= _MAX_INLINE or chip.file:
             return chip
         data = msgspec.json.encode(chip)
         name = hashlib.sha256(data).hexdigest()
@@ -43,7 +43,7 @@ class ChipContents:
         if path.exists():
             os.utime(path)
         else:
-            self._forget_old()
+            self._remove_old()
             write_atomically(path, data)
         return Chip(label=chip.label, mime=chip.mime, name=chip.name, file=name)
 
@@ -55,8 +55,8 @@ class ChipContents:
         except (OSError, msgspec.MsgspecError):
             return Chip(label=chip.label, text=chip.label)
 
-    def _forget_old(self) -> None:
-        """Remove contents that nothing has used for long."""
+    def _remove_old(self) -> None:
+        """Remove contents that were not stored again for the time of `PROMPT_BLOB_AGE`."""
         oldest = time.time() - PROMPT_BLOB_AGE.seconds
         for path in self._folder.iterdir():
             with suppress(OSError):

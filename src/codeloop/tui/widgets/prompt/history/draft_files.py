@@ -1,4 +1,4 @@
-"""Stores drafts and queued prompts in files that a later process takes over."""
+"""Stores drafts and queued prompts in files. Those of a process that has ended are taken over by a later one."""
 
 import os
 from contextlib import ExitStack, suppress
@@ -14,12 +14,12 @@ from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 
 class DraftFiles:
-    """Files of many processes in `folder`; each process holds a lock while it lives, and owns its files."""
+    """The files in `folder`, named by key and process. Each process holds a lock while it lives, and owns its files."""
 
     def __init__(self, folder: Path, contents: ChipContents) -> None:
         self._folder = folder
         self._contents = contents
-        self._own = f"{os.getpid():x}{os.urandom(4).hex()}"
+        self._process_id = f"{os.getpid():x}{os.urandom(4).hex()}"
         self._lock_stack = ExitStack()
         self._has_lock = False
 
@@ -60,7 +60,7 @@ class DraftFiles:
         paths = [path for path in self._folder.glob(f"{key}.*.json") if _is_abandoned(path)]
         for path in sorted(paths, key=_modification_time, reverse=True):
             with suppress(OSError):
-                self._hold_lock()
+                self._acquire_lock()
                 path.rename(own)
                 return True
         return False
@@ -69,12 +69,12 @@ class DraftFiles:
         """Release the remaining files for other processes."""
         self._lock_stack.close()
         if self._has_lock:
-            with suppress(OSError):  # without a lock the file only shows that no process lives
-                (self._folder / f"{self._own}.alive").unlink(missing_ok=True)
+            with suppress(OSError):  # a file that stays is harmless: nothing holds its lock
+                (self._folder / f"{self._process_id}.alive").unlink(missing_ok=True)
         self._has_lock = False
 
     def _find_path(self, key: str) -> Path:
-        return self._folder / f"{key}.{self._own}.json"
+        return self._folder / f"{key}.{self._process_id}.json"
 
     def _write(self, key: str, data: bytes) -> None:
         if not data:
@@ -82,13 +82,13 @@ class DraftFiles:
                 self._find_path(key).unlink()
             return
         make_private(self._folder)
-        self._hold_lock()
+        self._acquire_lock()
         write_atomically(self._find_path(key), data)
 
-    def _hold_lock(self) -> None:
-        """Hold the lock that tells other processes that the files have an owner."""
+    def _acquire_lock(self) -> None:
+        """Acquire the lock that tells other processes that this one lives and owns its files."""
         if not self._has_lock:
-            self._lock_stack.enter_context(lock(self._folder / f"{self._own}.alive", 1))
+            self._lock_stack.enter_context(lock(self._folder / f"{self._process_id}.alive", 1))
             self._has_lock = True
 
 

@@ -1,4 +1,4 @@
-"""Saves the draft, so that no crash or closed terminal loses it; and handles the stash."""
+"""Saves the draft while it is typed, so that it survives a crash or a closed terminal; and handles the stash."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ RESTORE_NOTE = "What you were typing when the program ended is back."
 class DraftKeeper:
     """Keeps the draft of the shown session in a file.
 
-    `later` calls a function a moment from now; `note` shows a message.
+    `later` calls a function after a short delay; `note` shows a message.
     """
 
     def __init__(
@@ -34,13 +34,12 @@ class DraftKeeper:
         self._later = later
         self._note = note
         self._written_draft = _EMPTY
-        """What the file holds."""
+        """The draft in the file."""
         self._initial_draft = _EMPTY
-        """What the editor held when the session was shown."""
-        self._is_due = False
-        """Whether writing is scheduled."""
+        """The draft that was in the editor when the session was shown."""
+        self._is_write_scheduled = False
         self._has_failed = False
-        """Whether writing has failed, which is said once."""
+        """Whether writing has failed: the user is told only once."""
 
     def actions(self) -> dict[str, Callable[[], bool]]:
         """Return the keys' actions, by name."""
@@ -48,13 +47,13 @@ class DraftKeeper:
 
     def schedule_write(self) -> None:
         """Schedule writing of the draft."""
-        if not self._is_due:
-            self._is_due = True
+        if not self._is_write_scheduled:
+            self._is_write_scheduled = True
             self._later(self.write)
 
     def write(self) -> None:
         """Write the draft now, if it changed."""
-        self._is_due = False
+        self._is_write_scheduled = False
         prompt = self._editor.stored_prompt
         if prompt == self._written_draft:
             return
@@ -125,18 +124,18 @@ class DraftKeeper:
         """Put a prompt into the editor. The draft is stashed, or if that fails, follows the prompt."""
         self.push()
         if self._editor.buffer.text.strip():
-            self._precede(prompt)
+            self._insert_before(prompt)
         else:
             self._editor.load(prompt)
 
     def give_back(self, prompt: StoredPrompt) -> None:
-        """Return an unsent prompt to the editor; if there is a draft, the prompt is stashed."""
+        """Put a prompt that could not be sent back into the editor; if there is a draft, the prompt is stashed."""
         if not self._editor.buffer.text.strip():
             self._editor.load(prompt)
         elif not self._stash(prompt):
-            self._precede(prompt)
+            self._insert_before(prompt)
 
-    def _precede(self, prompt: StoredPrompt) -> None:
+    def _insert_before(self, prompt: StoredPrompt) -> None:
         """Put a prompt before the draft, on a line of its own."""
         buffer = self._editor.buffer
         buffer.replace(0, 0, adopt_chips(buffer.chips, prompt.text, prompt.chips) + "\n")

@@ -11,12 +11,12 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 SEARCHING, NOTHING = "history", "nothing in the history fits"
-_MOST_HITS = 50
-"""How many prompts a search lists."""
+_MAX_HITS = 50
+"""Prompts that a search lists."""
 
 
 class HistorySearch:
-    """Which earlier prompt the editor shows, and the search. Edits of earlier prompts are kept until one is sent."""
+    """Puts earlier prompts into the editor. Edits of them are kept, like the draft, until a prompt is sent."""
 
     def __init__(self, editor: PromptEditor, popup: CompletionPopup, store: PromptStore) -> None:
         self.is_searching = False
@@ -25,9 +25,9 @@ class HistorySearch:
         self._store = store
         self._history: list[StoredPrompt] = []
         self._at = 0
-        """How many prompts back; 0: the draft."""
+        """How many prompts back the editor's is; 0: it is the draft."""
         self._edits: dict[int, StoredPrompt] = {}
-        """The prompts as the editor was left with them, by how many back they are."""
+        """The edited prompts that were left for another, by how many back they are."""
         self._hits: list[StoredPrompt] = []
         self._before: StoredPrompt | None = None
         """The draft from before the search."""
@@ -41,7 +41,7 @@ class HistorySearch:
         }
 
     def forget(self) -> None:
-        """Reset to the end, after sending."""
+        """Go back to an empty draft, after a prompt was sent."""
         self._at = 0
         self._edits.clear()
         self.end_search()
@@ -86,7 +86,7 @@ class HistorySearch:
             text = expand_chips(_label_chips(prompt), prompt.text)
             if text not in hits and all(word in text.lower() for word in words):
                 hits[text] = prompt
-                if len(hits) == _MOST_HITS:
+                if len(hits) == _MAX_HITS:
                     break
         self._hits = list(hits.values())
         rows = [
@@ -94,7 +94,7 @@ class HistorySearch:
             for text, each in hits.items()
         ]
         self._popup.show(rows)
-        self._editor.remark = SEARCHING if rows else NOTHING
+        self._editor.status = SEARCHING if rows else NOTHING
         self._editor.refresh()
 
     def accept(self, index: int) -> bool:
@@ -119,7 +119,7 @@ class HistorySearch:
             self.is_searching = False
             self._hits = []
             self._popup.show(())
-            self._editor.remark = ""
+            self._editor.status = ""
             self._editor.refresh()
 
 

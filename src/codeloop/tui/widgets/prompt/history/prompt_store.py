@@ -1,4 +1,4 @@
-"""The prompt's stored data of a project: history, drafts, stash, frequent mentions."""
+"""Stores the history of prompts, the drafts, the stash, and the frequent mentions of a project."""
 
 import os
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ from codeloop.tui.widgets.prompt.history.draft_files import DraftFiles
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-_HALF_LIFE = 7 * 86_400_000.0
-"""Milliseconds after which a mention counts half."""
+_HALF_LIFE_MS = 7 * 86_400_000.0
+"""After which a mention counts half."""
 
 
 class PromptStore:
@@ -100,12 +100,12 @@ class PromptStore:
         self._mentions = (None, {})
 
     def weight(self, name: str) -> float:
-        """Return how often something was mentioned; each mention counts half after a week, a quarter after two."""
+        """Return how often a name was mentioned; a mention counts half after a week, a quarter after two."""
         count, at = self.mentions().get(name, (0.0, 0))
-        return count * 0.5 ** (max(now_ms() - at, 0) / _HALF_LIFE) if count else 0.0
+        return count * 0.5 ** (max(now_ms() - at, 0) / _HALF_LIFE_MS) if count else 0.0
 
     def mentions(self) -> dict[str, tuple[float, int]]:
-        """Return the mentions used before: how often, and when last."""
+        """Return the weight of each mention when it was last used, and when that was (ms since the epoch)."""
         path = self.folder / "mentions.json"
         state = file_state(path)
         if state != self._mentions[0]:
@@ -117,7 +117,7 @@ class PromptStore:
         self.drafts.close()
 
     def _lock(self):
-        """Return a lock on the folder. After a while it goes on without: a stuck process must not block typing."""
+        """Return the held lock on the folder, or after a timeout none: a process that hangs must not block typing."""
         stack = ExitStack()
         with suppress(TimeoutError):
             stack.enter_context(lock(self.folder, PROMPT_LOCK.seconds))
