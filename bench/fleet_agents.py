@@ -30,6 +30,8 @@ AGENT_MEMORY, COORDINATOR_MEMORY, STOP = 35.0, 100.0, 5.0  # MB, MB, seconds
 COORDINATORS_KILLED = 3
 WORKING = 8
 """Jobs at once while processes are killed: each of them needs a core, for some of its second."""
+SETTLING = 15.0  # seconds after the last request: by then a follower of events polls less often
+IDLE = 20.0  # seconds
 HOUR = 3_600.0
 
 
@@ -55,6 +57,14 @@ def read_memory(pid: int) -> float:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024 / 1e6
+    return 0.0
+
+
+def read_cpu(pid: int) -> float:
+    """Return the processor time that a process has used, ms; 0.0: it has ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") * 1_000
     return 0.0
 
 
@@ -122,26 +132,34 @@ def wait_until(is_so: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.2)
 
 
-def measure_waiting(fleet: Fleet, model: Model) -> tuple[float, float, float]:
-    """Let agents wait; return the MB of one (median), of the coordinator, and the seconds that a stop takes."""
+def measure_waiting(fleet: Fleet, model: Model) -> tuple[float, float, float, float]:
+    """Let agents wait.
+
+    Returns the MB of one (median), its processor time in a second (ms, mean), the MB of the coordinator, and the
+    seconds that a stop takes.
+    """
     coordinator = fleet.start(fleet.at_once)
     try:
         wait_until(lambda: model.waiting >= fleet.at_once, HOUR)
-        time.sleep(2)  # for what an agent does after its request is sent
+        time.sleep(SETTLING)
         agents = list_children(coordinator.pid)
+        pids = [pid for agent in agents for pid in agent]
+        before = sum(map(read_cpu, pids))
+        time.sleep(IDLE)
+        cpu = (sum(map(read_cpu, pids)) - before) / len(agents) / IDLE
         each = statistics.median(sum(map(read_memory, agent)) for agent in agents)
         own = read_memory(coordinator.pid)
         began = time.monotonic()
         fleet.call("stop", "jobs")
         coordinator.wait(HOUR)
         seconds = time.monotonic() - began
-        left = [pid for agent in agents for pid in agent if read_memory(pid)]
+        left = [pid for pid in pids if read_memory(pid)]
         if left:
             raise OSError(f"{len(left)} processes have outlived the stop")
     finally:
         coordinator.kill()
         coordinator.wait()
-    return each, own, seconds
+    return each, cpu, own, seconds
 
 
 def work_through_kills(fleet: Fleet, draw: random.Random) -> tuple[int, int, float]:
@@ -184,8 +202,9 @@ def main() -> int:
         desk.git("commit", "-qm", "start")
         fleet = Fleet(desk, given.jobs, at_once)
         print(f"{given.jobs} jobs, {at_once} agents at once", flush=True)
-        each, own, seconds = measure_waiting(fleet, model)
-        print(f"an agent that waits: {each:.1f} MB; the coordinator: {own:.1f} MB; all stopped after {seconds:.1f} s")
+        each, cpu, own, seconds = measure_waiting(fleet, model)
+        print(f"an agent that waits: {each:.1f} MB, {cpu:.1f} ms of CPU in a second; the coordinator: {own:.1f} MB")
+        print(f"all stopped after {seconds:.1f} s")
         model.is_holding = False
         began = time.monotonic()
         killed, coordinators, most = work_through_kills(fleet, random.Random(given.seed))
