@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.config.load import _Merge, _merge
+from codeloop.config.load import _Merge, _merge_values
 from codeloop.config.normalise import Values
 from codeloop.config.sources import Layer, Origin, format_keys
 from codeloop.kit.jsonc import Document
@@ -349,7 +349,7 @@ def test_provenance_names_the_layer_that_holds_each_value(trees: list[dict[str, 
     layers = [Layer(str(n), str(n), Path("/"), Document(json.dumps(tree), tree)) for n, tree in enumerate(trees)]
     merged = _Merge()
     for layer in layers:
-        _merge(merged, merged.values, Values(layer, layer.raw), layer.raw, ())
+        _merge_values(merged, merged.values, Values(layer, layer.raw), layer.raw, ())
 
     def leaves(value: Any, keys: tuple[str, ...]) -> set[tuple[str, ...]]:
         if isinstance(value, dict) and value:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.server_credential import credential_for, publish, withdraw
+from codeloop.config.server_credential import find_credential, publish, withdraw
 
 URL = "http://127.0.0.1:4096"
 
@@ -19,7 +19,7 @@ def paths(tmp_path: Path) -> Paths:
 
 
 def found(paths: Paths, url: str, **environment: str) -> tuple[str, str, str] | None:
-    credential = credential_for(paths, url, environment)
+    credential = find_credential(paths, url, environment)
     return None if credential is None else (credential.url, credential.username, credential.password)
 
 

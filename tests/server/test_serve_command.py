@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.config.paths import find_paths
-from codeloop.config.server_credential import credential_for
+from codeloop.config.server_credential import find_credential
 from codeloop.schema.limits import SERVER_SIGNAL
 from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, lives, serving, without_privileges
 from tests.server.support.raw import Answered, ask, basic, port_of, request
@@ -41,7 +41,7 @@ class Running:
 
     def own(self) -> str:
         """Return the header with the credential that this machine's programs find."""
-        found = credential_for(find_paths({"CODELOOP_HOME": str(self.desk.home)}), self.url, {})
+        found = find_credential(find_paths({"CODELOOP_HOME": str(self.desk.home)}), self.url, {})
         assert found is not None
         return basic(found.password, found.username)
 
@@ -210,7 +210,7 @@ def test_what_a_killed_server_left_is_not_used_and_goes_with_the_next(tmp_path: 
         first.process.kill()
         first.process.wait(60)
         assert len(credentials(desk)) == 2, "nothing could remove it"
-        assert credential_for(paths, first.url, {}) is None
+        assert find_credential(paths, first.url, {}) is None
         assert second.ask("GET", "/session", second.own()).status == 200
         with running(desk, f"--port={port_of(first.url)}") as third:
             assert len(credentials(desk)) == 2
@@ -307,7 +307,7 @@ def test_it_works_without_standard_streams(tmp_path: Path) -> None:
             assert process.poll() is None
             time.sleep(0.05)
         url = json.loads(credentials(desk)[0].read_text())["url"]
-        found = credential_for(find_paths({"CODELOOP_HOME": str(desk.home)}), url, {})
+        found = find_credential(find_paths({"CODELOOP_HOME": str(desk.home)}), url, {})
         assert found is not None
         answer = asyncio.run(ask(url, request(url, "GET", "/session", basic(found.password)), 10))
         assert answer.status == 200

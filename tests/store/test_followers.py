@@ -200,7 +200,7 @@ async def test_a_follower_of_a_tree_reads_of_other_processes_only_what_concerns_
 async def test_events_of_others_do_not_keep_a_follower_of_a_tree_polling_fast(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codeloop.store.followers.QUIET", 2)
+    monkeypatch.setattr("codeloop.store.followers.MAX_FAST_POLLS", 2)
     here, elsewhere = Store(path), Store(path)
     own, other = session(), session()
     here.append(created(own), created(other))

@@ -15,7 +15,7 @@ from codeloop.schema.event import StoredEvent, Todos, TodoUpdated
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
-from codeloop.store.store import OPEN_VIEWS, Store
+from codeloop.store.store import MAX_VIEWS, Store
 from tests.store.states import (
     asked,
     assistant,
@@ -174,7 +174,7 @@ def test_a_closed_store_says_so_instead_of_crashing(path: Path) -> None:
 
 def test_more_conversations_than_are_kept_in_memory_read_the_same(path: Path) -> None:
     store = Store(path)
-    sessions = [session() for _ in range(OPEN_VIEWS + 3)]
+    sessions = [session() for _ in range(MAX_VIEWS + 3)]
     for one in sessions:
         store.append(created(one))
     for _ in range(2):

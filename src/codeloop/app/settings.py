@@ -13,7 +13,7 @@ from codeloop.agent.request.budget import SharedBudgets
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
-from codeloop.config.sources import Layer, candidates
+from codeloop.config.sources import Layer, list_config_paths
 from codeloop.config.trust.state import TrustState, trust_state
 from codeloop.extend.folders import Home, entries_of, find_homes, find_installed_plugins
 from codeloop.extend.pages.markdown import find_pages
@@ -160,7 +160,7 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     paths = find_paths(startup.environment)
     project_root = find_project_root(startup.directory, paths, startup.environment)
     homes = find_homes(project_root, paths)
-    sources = candidates(project_root, paths, config_file=startup.config_file, environment=startup.environment)
+    sources = list_config_paths(project_root, paths, config_file=startup.config_file, environment=startup.environment)
     entries = (path for home in homes for path in entries_of(home))
     # Before the files are read: what changes while they are read counts as a change, and they are read again.
     files = file_states((*sources, paths.trust, *entries))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codeloop.client.http import HttpClient
 from codeloop.config.paths import find_paths
-from codeloop.config.server_credential import Credential, credential_for, successor_of, username_of
+from codeloop.config.server_credential import Credential, find_credential, find_successor, username_of
 from codeloop.kit.small_files import from_home
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
@@ -25,16 +25,16 @@ def connect(url: str, directory: Path | None, username: str | None, password: st
     if password is not None:
         return HttpClient(url, _name_directory(directory), (username or username_of(os.environ), password))
     paths = find_paths(os.environ)
-    first = credential_for(paths, url, os.environ)
+    first = find_credential(paths, url, os.environ)
 
     def address_of(credential: Credential | None) -> tuple[str, tuple[str, str]] | None:
         return None if credential is None else (credential.url, (username or credential.username, credential.password))
 
     def renew() -> tuple[str, tuple[str, str]] | None:
-        credential = credential_for(paths, url, os.environ)
+        credential = find_credential(paths, url, os.environ)
         if credential is not None and credential.directory:  # the server still runs there
             return address_of(credential)
-        return address_of((successor_of(paths, first) if first is not None else None) or credential)
+        return address_of((find_successor(paths, first) if first is not None else None) or credential)
 
     where, credential = address_of(first) or (url, None)
     return HttpClient(where, _name_directory(directory), credential, renew)

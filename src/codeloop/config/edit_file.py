@@ -1,4 +1,4 @@
-"""Edits the text of configuration files, keeping comments and indentation. Pure."""
+"""Edits the text of a configuration file, keeping its comments and indentation. The functions take and return texts."""
 
 import json
 import re
@@ -10,9 +10,10 @@ from codeloop.schema.limits import CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
 _ORDERED_SECTIONS = frozenset(("permission", "tools"))
-"""Sections whose order matters, so that they are compared and replaced as one value."""
+"""Sections in which the order of keys matters: they are compared and replaced as one value."""
 _NO_OBJECT = "it is not an object in braces"
 _INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
+"""Matches the indentation of a file's first key."""
 
 
 class NotEditable(ValueError):
@@ -34,7 +35,7 @@ def find_changed_settings(requested: JSON, present: JSON) -> JSON:
 
 
 def edit_text(text: str | None, change: JSON) -> str:
-    """Return a file's text (None: no file) after a change, indented as before; comments stay.
+    """Return a file's text (None: there is no file) with a change merged in; comments and indentation stay.
 
     Raises NotEditable; ValueError when the outcome is nested too deep.
     """
@@ -51,7 +52,7 @@ def edit_text(text: str | None, change: JSON) -> str:
 
 
 def _list_changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each change by its path of keys; None: it is removed. Ordered sections are replaced as one value."""
+    """Yield the path of keys and the new value of each change; None removes. Ordered sections are one value."""
     for key, value in change.items():
         before = old.get(key)
         if is_object(value) and is_object(before) and key not in _ORDERED_SECTIONS:
@@ -63,9 +64,10 @@ def _list_changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tu
 
 
 def add_to_list(text: str | None, key: str, entry: str, is_match: Callable[[Any], bool]) -> str:
-    """Return a file's text (None: no file) with an entry added to a list, the rest as it is.
+    """Return a file's text (None: there is no file) with an entry added to the list at `key`, the rest as it is.
 
-    `is_match`: whether an entry of the list is the same already. Raises JsoncError; NotEditable when there is no list.
+    Nothing is added if `is_match` accepts an entry of the list. Raises JsoncError; NotEditable if the value at `key` is
+    no list.
     """
     document = parse(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
     source, entries, literal = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
@@ -86,9 +88,9 @@ def add_to_list(text: str | None, key: str, entry: str, is_match: Callable[[Any]
 
 
 def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> str:
-    """Return a file's text without the entries of a list that `is_match` accepts, the rest as it is.
+    """Return a file's text without the entries of the list at `key` that `is_match` accepts, the rest as it is.
 
-    Raises JsoncError; NotEditable when there is something else than a list.
+    Raises JsoncError; NotEditable if the value at `key` is no list.
     """
     while True:
         document = parse(text, depth=CONFIG_DEPTH.value)
@@ -106,9 +108,9 @@ def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> st
 
 
 def with_value(text: str, path: Sequence[str], value: Any) -> str:
-    """Return a file's text with the value at a path of keys set (None: removed), the rest as it is.
+    """Return a file's text with the value at a path of keys set (None removes it), the rest as it is.
 
-    Raises JsoncError; NotEditable when something on that path is no object.
+    Raises JsoncError; NotEditable if a value on that path is no object.
     """
     document = parse(text if text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
     current: Any = document.value
@@ -182,7 +184,7 @@ def _read(text: str) -> JSON:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether rewriting a text's value would lose nothing, such as comments."""
+    """Return whether a text is plain JSON: writing its value anew loses no comments."""
     try:
         json.loads(text)
     except ValueError:
@@ -191,7 +193,10 @@ def _is_plain(text: str) -> bool:
 
 
 def _merge(old: JSON, change: JSON, *, is_ordered: bool) -> JSON:
-    """Merge objects and replace everything else. `is_ordered`: the last entry wins, so changed ones move to the end."""
+    """Return `old` with a change merged in: objects are merged, other values replaced; None removes a key.
+
+    `is_ordered`: of several matching keys the last one wins, so changed keys move to the end.
+    """
     result = dict(old)
     for key, value in change.items():
         ordered = is_ordered or key in _ORDERED_SECTIONS

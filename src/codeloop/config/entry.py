@@ -11,7 +11,7 @@ from codeloop.config.files import read_text, reason, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import OWN_FILES
-from codeloop.config.substitute import REFERENCE, variable
+from codeloop.config.substitute import REFERENCE, read_variable
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import from_home
 from codeloop.schema.errors import CodeloopError
@@ -20,14 +20,17 @@ from codeloop.schema.wire import JSON
 
 
 def entry_file(paths: Paths, project_root: ProjectRoot | None) -> Path:
-    """Return the file to write entries to: the project's, or for None the user's; of two the one with precedence."""
+    """Return the file to write entries to: the project's, or if that is None the user's own.
+
+    If codeloop.json and codeloop.jsonc both exist, the latter is returned, which takes precedence.
+    """
     folder = paths.config if project_root is None else project_root.root
     present = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
     return present[-1] if present else folder / OWN_FILES[0]
 
 
 def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
-    """Return an entry with its `{env:}` and `{file:}` replaced, as when it is read from a file in `folder`.
+    """Return an entry with its `{env:}` and `{file:}` references replaced, as if it were read from a file in `folder`.
 
     Raises CodeloopError for a variable that is not set and a file that can't be read.
     """
@@ -37,7 +40,7 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
         if kind == "env":
             if name not in environment and ":-" not in name:
                 raise CodeloopError(f"The variable {name} is not set, which the entry takes a value from.")
-            return variable(name, environment)
+            return read_variable(name, environment)
         file = folder / from_home(name)
         text = read_text(file, CONFIG_BYTES.value)
         if text is None:
@@ -52,12 +55,18 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
 
 
 def write_entry(file: Path, section: str, name: str, entry: JSON | None) -> None:
-    """Set the entry `<section>.<name>` of a file; None removes it. Raises CodeloopError and changes nothing."""
+    """Set the entry `<section>.<name>` of a file; None removes it.
+
+    Raises CodeloopError if that is impossible; the file is then unchanged.
+    """
     write_value(file, (section, name), entry)
 
 
 def write_value(file: Path, path: Sequence[str], value: Any) -> None:
-    """Set the value at a path of keys of a file; None removes it. Raises CodeloopError and changes nothing."""
+    """Set the value at a path of keys in a file; None removes it.
+
+    Raises CodeloopError if that is impossible; the file is then unchanged.
+    """
     try:
         before = read_text(file, CONFIG_BYTES.value)
         text = with_value(before or "", path, value)

@@ -1,4 +1,4 @@
-"""Reads and writes our own small files: with a size limit, never blocking on a pipe, atomically."""
+"""Reads and writes small files of codeloop: reads have a size limit and never block on a pipe, writes are atomic."""
 
 from pathlib import Path
 
@@ -6,19 +6,19 @@ from codeloop.kit.small_files import make_private, read_start, write_atomically
 from codeloop.schema.errors import CodeloopError
 
 
-def read_text(path: Path, most: int) -> str | None:
-    """Return a file's text, None when there is no such file.
+def read_text(path: Path, max_bytes: int) -> str | None:
+    """Return a file's text; None: there is no such file.
 
-    Raises CodeloopError when it can't be read, is longer than `most` bytes or is not UTF-8.
+    Raises CodeloopError when it can't be read, is larger than `max_bytes` or is not UTF-8.
     """
     try:
-        content = read_start(path, most + 1)
+        content = read_start(path, max_bytes + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise CodeloopError(f"{path} can't be read: {reason(error)}.") from error
-    if len(content) > most:
-        raise CodeloopError(f"{path} is larger than {most:,} bytes, the most that is read of such a file.")
+    if len(content) > max_bytes:
+        raise CodeloopError(f"{path} is larger than {max_bytes:,} bytes, the most that is read of such a file.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -27,11 +27,11 @@ def read_text(path: Path, most: int) -> str | None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner may read, atomically; its folder is made when missing. Raises OSError."""
+    """Write a file that only its owner may read, atomically; a missing folder is created. Raises OSError."""
     make_private(path.parent)
     write_atomically(path, text.encode(), sync=True)
 
 
 def reason(error: OSError) -> str:
-    """Return the system's message for an error."""
+    """Return the operating system's message for an error, such as "Permission denied"."""
     return error.strerror or str(error)

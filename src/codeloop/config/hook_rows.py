@@ -1,4 +1,7 @@
-"""Reads `hooks` (in the form of Claude Code's settings, or the path of such a file) into rows."""
+"""Reads the `hooks` of a configuration into rows: one row for each hook.
+
+`hooks` has the form of Claude Code's settings, or is the path of such a settings file.
+"""
 
 import os
 import re
@@ -21,10 +24,9 @@ EVENTS = (
     *("PreToolUse", "PostToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "SubagentStop"),
     *("SessionStart", "SessionEnd", "PreCompact", "Notification"),
 )
-
-
+"""The events that can have hooks."""
 MODEL_EVENTS = frozenset(("PreToolUse", "PostToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "SubagentStop"))
-"""Events whose hooks may ask a model or an agent."""
+"""The events that can have hooks of the types `prompt` and `agent`, which ask a model."""
 
 
 def _is_text(value: Any) -> bool:
@@ -56,7 +58,7 @@ def _are_headers(value: Any) -> bool:
 
 
 class HookField(NamedTuple):
-    """The type of a row's field. `is_required`: it is required."""
+    """A field of a hook. `type_name`: the expected type, for error messages."""
 
     type_name: str
     is_valid: Callable[[Any], bool]
@@ -86,21 +88,22 @@ _FIELDS: dict[str, dict[str, HookField]] = {
     },
     "agent": {"prompt": _PROMPT, "model": _MODEL},
 }
-"""The fields of each type of row, besides those of all."""
-_COMMON = frozenset(("type", "timeout", "policy", "if", "statusMessage", "once"))
-_SHELLS = ("bash", None)
-_SHELL = (frozenset[str](), frozenset(("shell",)))
+"""The fields of each type of hook, besides the common ones."""
+_COMMON_FIELDS = frozenset(("type", "timeout", "policy", "if", "statusMessage", "once"))
+_SUPPORTED_SHELLS = ("bash", None)
+_COMMAND_FIELDS = frozenset(("shell",))
+"""Fields of hooks of the type `command` that are only checked."""
 _PLUGIN_FIELDS = frozenset(("pluginRoot",))
-"""Fields that only rows of plugins have; no file may set them."""
+"""Fields that are set for the hooks of plugins; no file may set them."""
 
 
-def fields_of(kind: str) -> frozenset[str]:
-    """List the fields of a type of row; none: there is no such type."""
-    return _COMMON | _FIELDS[kind].keys() if kind in _FIELDS else frozenset()
+def list_fields(kind: str) -> frozenset[str]:
+    """Return the fields of a type of hook; empty: there is no such type."""
+    return _COMMON_FIELDS | _FIELDS[kind].keys() if kind in _FIELDS else frozenset()
 
 
 class HookRows(NamedTuple):
-    """The rows of a layer, in the form of `schema.config`, and a warning for each that is not run."""
+    """The hooks of a layer in the form of `schema.config`, and a warning for each hook that is not run."""
 
     rows: list[JSON]
     warnings: list[str]
@@ -109,33 +112,31 @@ class HookRows(NamedTuple):
 def read_hook_rows(
     values: Values, paths: Paths, root: Path, files: dict[Path, FileState], *, trusted: bool
 ) -> HookRows:
-    """Return the rows of a layer's `hooks`. `files` receives the file that it names.
+    """Return the rows of a layer's `hooks`. If `hooks` is the path of a file, that is added to `files` with its state.
 
-    `root`: the top of the project. A file in it belongs to the project, so it is only read if that is `trusted`.
-    Raises CodeloopError with file, line and column: no such file, or an unknown form.
+    `root`: the top of the project. A file in it belongs to the project, so it is only read if the project is `trusted`.
+    Raises CodeloopError, with file, line and column, if the file is missing or `hooks` has an unknown form.
     """
     layer = values.layer
     value: Any = values.values["hooks"]
-    read_hook_rows = HookRows([], [])
+    result = HookRows([], [])
     if isinstance(value, str):
         file = layer.base / paths.expand(value)
         files.setdefault(file, file_state(file))
         is_inside = Path(os.path.realpath(file)).is_relative_to(root)
         if is_inside and not trusted:
-            read_hook_rows.warnings.append(
-                f"{layer.place(('hooks',))}: {file} is not read, since its project is not trusted."
-            )
-            return read_hook_rows
+            result.warnings.append(f"{layer.place(('hooks',))}: {file} is not read, since its project is not trusted.")
+            return result
         layer_of_file = _read(layer, file, is_project=layer.is_project or is_inside)
         settings = layer_of_file.raw
         value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
         layer = layer_of_file
-    _add_rows(read_hook_rows, layer, value)
-    return read_hook_rows
+    _add_rows(result, layer, value)
+    return result
 
 
 def find_mistake(layer: Layer) -> str:
-    """Say what is wrong with the `hooks` of a layer; "": nothing is."""
+    """Return what is wrong with the `hooks` of a layer; "": nothing is."""
     try:
         _add_rows(HookRows([], []), layer, layer.raw["hooks"])
     except CodeloopError as error:
@@ -144,7 +145,7 @@ def find_mistake(layer: Layer) -> str:
 
 
 def _read(layer: Layer, file: Path, *, is_project: bool) -> Layer:
-    """Return a settings file as a layer."""
+    """Return a settings file that `hooks` names as a layer. Raises CodeloopError."""
     text = read_text(file, CONFIG_BYTES.value)
     if text is None:
         raise CodeloopError(f"{layer.place(('hooks',))}: the file {file} of hooks does not exist.")
@@ -158,44 +159,43 @@ def _read(layer: Layer, file: Path, *, is_project: bool) -> Layer:
     return file_layer
 
 
-def _add_rows(read_hook_rows: HookRows, layer: Layer, value: Any) -> None:
-    for event, groups in _object(layer, value, ("hooks",)).items():
+def _add_rows(result: HookRows, layer: Layer, value: Any) -> None:
+    """Add the rows of `{EVENT: [{"matcher": ..., "hooks": [HOOK, ...]}, ...]}`."""
+    for event, groups in _check_object(layer, value, ("hooks",)).items():
         keys: Keys = ("hooks", event)
         if event not in EVENTS:
-            read_hook_rows.warnings.append(
-                f"{layer.place(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop."
-            )
+            result.warnings.append(f"{layer.place(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop.")
             continue
-        for at, group in _items(layer, groups, keys):
+        for at, group in _check_list(layer, groups, keys):
             inner = (*keys, at)
-            data = _object(layer, group, inner)
-            for number, each in _items(layer, data.get("hooks", []), (*inner, "hooks")):
-                _add_row(read_hook_rows, layer, (*inner, "hooks", number), data.get("matcher"), each)
+            data = _check_object(layer, group, inner)
+            for number, each in _check_list(layer, data.get("hooks", []), (*inner, "hooks")):
+                _add_row(result, layer, (*inner, "hooks", number), data.get("matcher"), each)
 
 
-def _add_row(read_hook_rows: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
-    data = _object(layer, value, keys)
+def _add_row(result: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
+    data = _check_object(layer, value, keys)
     kind = data.get("type", "command")
     if kind not in _FIELDS:
-        read_hook_rows.warnings.append(
+        result.warnings.append(
             f"{layer.place(keys)}: hooks of the type {kind!a} are not run: {', '.join(_FIELDS)} are."
         )
         return
     if kind in {"prompt", "agent"} and keys[1] not in MODEL_EVENTS:
-        read_hook_rows.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
+        result.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
         return
-    if kind == "command" and data.get("shell") not in _SHELLS:
-        read_hook_rows.warnings.append(
+    if kind == "command" and data.get("shell") not in _SUPPORTED_SHELLS:
+        result.warnings.append(
             f"{layer.place(keys)}: hooks for the shell {data['shell']!a} are not run, only for bash."
         )
         return
     is_from_plugin = not layer.document.text
-    known_keys = fields_of(kind) | _SHELL[kind == "command"] | (_PLUGIN_FIELDS if is_from_plugin else frozenset[str]())
+    known_keys = list_fields(kind)
+    known_keys |= _COMMAND_FIELDS if kind == "command" else frozenset()
+    known_keys |= _PLUGIN_FIELDS if is_from_plugin else frozenset()
     for key in data.keys() - known_keys:
         inner = (*keys, key)
-        read_hook_rows.warnings.append(
-            f"{layer.place(inner, of_key=True)}: {format_keys(inner)} means nothing to codeloop."
-        )
+        result.warnings.append(f"{layer.place(inner, of_key=True)}: {format_keys(inner)} means nothing to codeloop.")
     if matcher is not None and not isinstance(matcher, str):
         _fail(layer, (*keys[:3], "matcher"), "expected a text", matcher)
     timeout = data.get("timeout")
@@ -207,7 +207,7 @@ def _add_row(read_hook_rows: HookRows, layer: Layer, keys: Keys, matcher: Any, v
     condition = data.get("if", "")
     if not isinstance(condition, str):
         _fail(layer, (*keys, "if"), "expected a text", condition)
-    read_hook_rows.rows.append(
+    result.rows.append(
         {
             **{key: data[key] for key in _FIELDS[kind] if key in data},
             "type": kind,
@@ -223,13 +223,14 @@ def _add_row(read_hook_rows: HookRows, layer: Layer, keys: Keys, matcher: Any, v
     )
 
 
-def _items(layer: Layer, value: Any, keys: Keys) -> Iterator[tuple[int, Any]]:
+def _check_list(layer: Layer, value: Any, keys: Keys) -> Iterator[tuple[int, Any]]:
+    """Yield the index and the value of each item. Raises CodeloopError if `value` is no list."""
     if not is_list(value):
         _fail(layer, keys, "expected a list", value)
     yield from enumerate(value)
 
 
-def _object(layer: Layer, value: Any, keys: Keys) -> JSON:
+def _check_object(layer: Layer, value: Any, keys: Keys) -> JSON:
     if not is_object(value):
         _fail(layer, keys, "expected an object", value)
     return value

@@ -1,4 +1,4 @@
-"""Instruction files for the model: AGENTS.md, CLAUDE.md and those named in `instructions`."""
+"""Reads the instruction files for the model: AGENTS.md, CLAUDE.md and those that the key `instructions` names."""
 
 import os
 import re
@@ -18,19 +18,19 @@ from codeloop.schema.config import Config
 from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
-_MAGIC = re.compile(r"[*?\[]")
+_PATTERN_CHARACTERS = re.compile(r"[*?\[]")
 _SKIPPED_FOLDERS = frozenset((".git", "node_modules", ".venv", "__pycache__"))
 
 
 class Instruction(Struct, frozen=True):
-    """One file's text; links in `path` are not resolved."""
+    """An instruction file; links in `path` are not resolved."""
 
     path: Path
     text: str
 
 
 class Instructions(Struct, frozen=True):
-    """The files in the model's reading order, and a warning for each that was left out or cut."""
+    """The files in the order in which the model reads them, and a warning for each that was left out or cut."""
 
     files: tuple[Instruction, ...]
     warnings: tuple[str, ...]
@@ -44,16 +44,16 @@ def instruction_files(
 
 
 def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
-    """Read the global file, one for each folder from the work tree's top down, then what `config.instructions` names.
+    """Read the global file, one file of each folder from the work tree's top down, then those of `config.instructions`.
 
-    Of AGENTS.md and CLAUDE.md in one folder the first counts. An untrusted project's are read too, since they are only
-    data, but a link that leaves its work tree is not followed. A file that can't be read becomes a warning.
+    A folder's AGENTS.md replaces its CLAUDE.md. The files of an untrusted project are read too, since they are only
+    data, but a link that leads out of its work tree is not followed. A file that can't be read becomes a warning.
     """
     reading = _Reading(project_root, trusted=trusted)
     for file in (paths.config / "AGENTS.md", paths.reference / "AGENTS.md", paths.claude / "CLAUDE.md"):
         if reading.add(file, is_ours=True):
             break
-    folders = list(_folders(project_root))
+    folders = list(_list_folders(project_root))
     for folder in folders:
         for name in NAMES:
             if reading.add(folder / name):
@@ -67,14 +67,16 @@ def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *
         bases = [Path(start.anchor)] if is_named else list(reversed(folders))
         is_present = False
         for base in bases:
-            for file in _matching(base, str(start.relative_to(base) if is_named else start), reading):
-                is_present = reading.add(file, is_ours=is_named, is_exact=not _MAGIC.search(pattern)) or is_present
+            for file in _find_matches(base, str(start.relative_to(base) if is_named else start), reading):
+                is_present = (
+                    reading.add(file, is_ours=is_named, is_exact=not _PATTERN_CHARACTERS.search(pattern)) or is_present
+                )
         if not is_present:
             reading.warnings.append(f"instructions: no readable file matches {pattern!r}.")
     return Instructions(tuple(reading.files), tuple(reading.warnings))
 
 
-def _folders(project_root: ProjectRoot) -> Iterator[Path]:
+def _list_folders(project_root: ProjectRoot) -> Iterator[Path]:
     folder = project_root.root
     yield folder
     for part in project_root.directory.relative_to(project_root.root).parts:
@@ -83,7 +85,10 @@ def _folders(project_root: ProjectRoot) -> Iterator[Path]:
 
 
 class _Reading(Struct):
-    """The files that were read so far, and how many more entries may be listed."""
+    """The state of `read_instructions`: the files read so far.
+
+    `entries`: how many more files and folders may be listed for patterns.
+    """
 
     project_root: ProjectRoot
     trusted: bool
@@ -93,10 +98,11 @@ class _Reading(Struct):
     entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
     def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
-        """Read a file once; return whether it exists. `is_ours`: the user named it, not the project.
+        """Read a file, unless it was read already; return whether it exists. `is_ours`: the user named it.
 
-        A project's file is not read where a link leads out of the project, trusted or not: a command may have made
-        the link since. One outside counts where a trusted configuration spells its path out (`is_exact`).
+        A file that the project names is not read if a link leads out of the project, even if the project is trusted: a
+        command may have created the link since. A path outside that a trusted configuration spells out in full
+        (`is_exact`: without a pattern, and without links) is read.
         """
         try:
             real = file.resolve(strict=True)
@@ -113,33 +119,33 @@ class _Reading(Struct):
             self.warnings.append(f"{file}: more than {INSTRUCTION_FILES.value} instruction files, not read.")
             return True
         self.read_files.add(real)
-        text = self.text(file)
+        text = self._read(file)
         if text is None:
             return False
         self.files.append(Instruction(file, text))
         return True
 
-    def text(self, file: Path) -> str | None:
-        most = INSTRUCTION_BYTES.value
+    def _read(self, file: Path) -> str | None:
+        limit = INSTRUCTION_BYTES.value
         try:
-            content = read_start(file, most + 1)
+            content = read_start(file, limit + 1)
         except OSError as error:
             self.warnings.append(f"{file} can't be read: {reason(error)}.")
             return None
-        is_cut = len(content) > most
+        is_cut = len(content) > limit
         try:
-            text = getincrementaldecoder("utf-8-sig")().decode(content[:most], final=not is_cut)
+            text = getincrementaldecoder("utf-8-sig")().decode(content[:limit], final=not is_cut)
         except UnicodeDecodeError:
             self.warnings.append(f"{file} is not UTF-8 text: not read.")
             return None
         if is_cut:
-            self.warnings.append(f"{file} is longer than {most:,} bytes: only its start is used.")
+            self.warnings.append(f"{file} is longer than {limit:,} bytes: only its start is used.")
         return text
 
 
-def _matching(base: Path, pattern: str, reading: _Reading) -> Iterator[Path]:
+def _find_matches(base: Path, pattern: str, reading: _Reading) -> Iterator[Path]:
     """Yield the files below a folder that match a pattern, sorted; `**` stands for any number of folders."""
-    if not _MAGIC.search(pattern):
+    if not _PATTERN_CHARACTERS.search(pattern):
         yield base / pattern
         return
     yield from _walk(base, pattern.split("/"), reading)
@@ -147,7 +153,7 @@ def _matching(base: Path, pattern: str, reading: _Reading) -> Iterator[Path]:
 
 def _walk(folder: Path, parts: list[str], reading: _Reading) -> Iterator[Path]:
     part, *below = parts
-    if not _MAGIC.search(part):
+    if not _PATTERN_CHARACTERS.search(part):
         if below:
             yield from _walk(folder / part, below, reading)
         elif (folder / part).is_file():
@@ -156,7 +162,7 @@ def _walk(folder: Path, parts: list[str], reading: _Reading) -> Iterator[Path]:
     if part == "**":
         yield from _walk(folder, below or ["*"], reading)
     pattern = re.compile(translate(part))
-    for entry in _entries(folder, reading):
+    for entry in _list_entries(folder, reading):
         if part == "**":
             if (
                 entry.is_dir(follow_symlinks=False)
@@ -171,7 +177,7 @@ def _walk(folder: Path, parts: list[str], reading: _Reading) -> Iterator[Path]:
                 yield folder / entry.name
 
 
-def _entries(folder: Path, reading: _Reading) -> list[os.DirEntry[str]]:
+def _list_entries(folder: Path, reading: _Reading) -> list[os.DirEntry[str]]:
     """List a folder, sorted by name, until the limit of entries is used up; then warn, once."""
     if reading.entries <= 0 or len(folder.parts) > CONFIG_DEPTH.value:
         return []

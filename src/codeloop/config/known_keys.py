@@ -1,4 +1,4 @@
-"""Which configuration keys are known: supported, silently accepted, or not supported yet; the rest is reported."""
+"""The tables of configuration keys: supported, accepted without a warning, not supported yet. Finds all other keys."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from codeloop.schema.config import (
 )
 from codeloop.schema.wire import JSON
 
-# Keys without a warning: normalised into others, or of no use to codeloop.
+# Keys that are accepted without a warning: they are converted to others, or have no use in codeloop.
 _SILENT_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
     Config: frozenset(
         (
@@ -70,7 +70,7 @@ _PROVIDER_OPTIONS = frozenset(
 )
 _INTERNAL_KEYS = frozenset(("restrictions",))
 
-# The sections below a struct: the key, the struct it holds, and whether it holds many of them by name.
+# The sections of a struct: the key, the struct of its value, and whether the value holds many of them by name.
 _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], bool], ...]] = {
     Config: (
         ("provider", ProviderConfig, True),
@@ -97,7 +97,7 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
 }
 
 
-# Sections that take other keys too (options of a model, tools of a server): only misspellings of ours are reported.
+# Sections that may have any keys (options of a model, tools of a server): only likely misspellings are reported.
 _OPEN_SECTIONS: tuple[tuple[Keys, frozenset[str]], ...] = (
     (("provider", "*", "options"), _PROVIDER_OPTIONS),
     (("permission",), _PERMISSIONS),
@@ -119,11 +119,11 @@ _UNSUPPORTED: tuple[Keys, ...] = (
     *(("compaction", name) for name in ("tail_turns", "preserve_recent_tokens")),
     *(("server", name) for name in ("mdns", "mdnsDomain")),
 )
-"""Settings of the reference that are not supported yet: each is reported, so that nobody relies on it."""
+"""Settings of OpenCode that are not supported yet: each is reported, so that nobody relies on it."""
 
 
 class UnknownKey(NamedTuple):
-    """An unknown key, with similar known ones. `is_dropped`: nothing reads it."""
+    """An unknown key, with similar known keys. `is_dropped`: the key has no effect; False: it is passed on."""
 
     keys: Keys
     suggestions: list[str]
@@ -131,7 +131,7 @@ class UnknownKey(NamedTuple):
 
 
 def list_settings(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Return the keys of a section that a user may set and that we support."""
+    """Return the supported keys of a section that a user may set."""
     return frozenset(kind.__struct_encode_fields__) - _INTERNAL_KEYS
 
 
@@ -163,7 +163,7 @@ def _find_misspellings(value: JSON, open_keys: Keys, names: frozenset[str]) -> I
 
 
 def find_values(value: Any, prefix: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Yield the values at a path of keys, each with its keys; `*` in the path is any key."""
+    """Yield the values at the path `prefix`, in which `*` is any key, each with its own path of keys."""
     if len(keys) == len(prefix):
         yield keys, value
     elif is_object(value):

@@ -26,8 +26,11 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 _APPEND_KEYS = frozenset(("permission", "restrictions", "hooks"))
+"""Lists to which each layer appends."""
 _UNION_KEYS = frozenset(("instructions", "plugin"))
+"""Lists to which each layer adds the items that are not in them yet."""
 _MAX_NAMES = 16
+"""Settings that a warning lists by name."""
 _LAYERS = {
     "global": "your global configuration",
     "project": "this project's configuration",
@@ -35,13 +38,14 @@ _LAYERS = {
     "--config": "the file of --config",
 }
 _ORDER = {"global": 0, "project": 2, "extensions": 2, "command line": 3}
+"""The rank of layers, ascending in precedence; other layers have rank 1."""
 
 
 class Loaded(Struct, frozen=True):
-    """The effective configuration, and where it comes from.
+    """The effective configuration, and the origin of its values.
 
-    `provenance`: the layer that each value comes from, by the value's dotted path
-    (`provider.x.options.baseURL`, `permission[2]`). `warnings`: one line each. `sources`: what was read, in order.
+    `provenance`: the layer that set each value, by the value's dotted path (`provider.x.options.baseURL`,
+    `permission[2]`). `warnings`: one line each. `sources`: the files and variables that were read, in order.
     """
 
     config: Config
@@ -51,10 +55,10 @@ class Loaded(Struct, frozen=True):
     ignored: tuple[str, ...] = ()
     """The settings of an untrusted project that were ignored."""
     files: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
-    """The files that `{file:..}` names, each with its state when it was read."""
+    """The files that `{file:..}` references and `hooks` name, each with its state when it was read."""
 
     def describe_origin(self, keys: Keys) -> tuple[str, str] | None:
-        """Return where a setting comes from and how to change it, never its value; None when nothing sets it."""
+        """Return where a setting comes from, and how to change it; None: nothing sets it. The value is not shown."""
         origin = self.provenance.get(format_keys(keys))
         if origin is None or origin.layer.name == "command line":
             return None
@@ -73,7 +77,7 @@ class Loaded(Struct, frozen=True):
 
 
 class _Merge(Struct, frozen=True):
-    """The merge of the layers so far."""
+    """The values merged so far, and the origin of each by its path of keys."""
 
     values: JSON = struct_field(default_factory=dict[str, Any])
     origins: dict[Keys, Origin] = struct_field(default_factory=dict[Keys, Origin])
@@ -89,11 +93,11 @@ def load(
     trusted: bool,
     extra: ExtraLayers = NO_EXTRA_LAYERS,
 ) -> Loaded:
-    """Read and merge all layers: built-in, global, given, project, command line; later ones win.
+    """Read and merge all layers; in ascending precedence: global, named by the user, project, command line.
 
-    `command_line` has the form of a configuration file. Unless `trusted`, the project's layers can only tighten.
-    `extra`: layers that are not configuration files.
-    Raises CodeloopError with file, line and column for what can't be read or has the wrong type.
+    `config_file`: the file of --config. `command_line` has the form of a configuration file. Unless `trusted`, the
+    project's layers can only restrict. `extra`: layers that are not configuration files.
+    Raises CodeloopError, with file, line and column, for a file that can't be read and a value of the wrong type.
     """
     merge = _Merge()
     warnings: list[str] = list(extra.warnings)
@@ -127,7 +131,7 @@ def load(
                 rows, notes = read_hook_rows(values, paths, project_root.root, file_states, trusted=trusted)
                 values.values["hooks"] = rows
                 warnings.extend(notes)
-        _merge(merge, merge.values, values, values.values, ())
+        _merge_values(merge, merge.values, values, values.values, ())
     warnings.extend(_warn_of_unsupported(layers))
     ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in links_out)
     if ignored or extra.distrust is not None:
@@ -149,9 +153,10 @@ def _with_offline(command_line: JSON, environment: Mapping[str, str]) -> JSON:
 
 
 def _drop_sandboxes(layer: Layer, values: JSON) -> list[str]:
-    """Drop what a project lets its language servers and formatters do outside the sandbox; return a line for each.
+    """Drop the settings by which a project exempts language servers and formatters from the sandbox.
 
-    They load files of the project, which the agent can edit without asking, so only the user can exempt one.
+    Such programs load files of the project, which the agent can edit without asking, so only the user may exempt one.
+    Returns a warning for each setting.
     """
     lines: list[str] = []
     for section in ("lsp", "formatter"):
@@ -180,7 +185,7 @@ def _warn_of_unknown(layer: Layer) -> list[str]:
 
 
 def _warn_of_unsupported(layers: list[Layer]) -> list[str]:
-    """Return one line on all configured settings that are not supported yet."""
+    """Return one warning that lists the configured settings that are not supported yet; empty: there are none."""
     names = {
         format_keys(keys): layer.place(keys, of_key=True) for layer in layers for keys in find_unsupported(layer.raw)
     }
@@ -198,7 +203,8 @@ def _explain_ignored(why: str, names: list[str]) -> str:
     return f"{why}, so its configuration can only tighten yours. {what}To use it: codeloop trust"
 
 
-def _merge(merge: _Merge, into: JSON, source: Values, new: JSON, keys: Keys) -> None:
+def _merge_values(merge: _Merge, into: JSON, source: Values, new: JSON, keys: Keys) -> None:
+    """Merge `new`, the values of a layer at the path `keys`, into the object `into` of the merged values."""
     for key, value in new.items():
         at = (*keys, key)
         old = into.get(key)
@@ -206,24 +212,25 @@ def _merge(merge: _Merge, into: JSON, source: Values, new: JSON, keys: Keys) -> 
             into[key] = _append_list(merge, old if is_list(old) else [], source, value, at)
         elif is_object(value) and value:
             if not is_object(old):
-                _forget(merge, at, old)
+                _forget_origins(merge, at, old)
                 into[key] = {}
             merge.origins.pop(at, None)
-            _merge(merge, into[key], source, value, at)
+            _merge_values(merge, into[key], source, value, at)
         elif not (is_object(value) and is_object(old)):
-            _forget(merge, at, old)
+            _forget_origins(merge, at, old)
             into[key] = value
             merge.origins[at] = Origin(source.layer, source.origin(at))
 
 
 def _is_joined(keys: Keys) -> bool:
+    """Return whether the list at a path is joined with those of earlier layers; other lists replace them."""
     if len(keys) == 1:
         return keys[0] in _APPEND_KEYS or keys[0] in _UNION_KEYS
     return len(keys) == 3 and keys[0] == "agent" and keys[2] in _APPEND_KEYS
 
 
 def _append_list(merge: _Merge, old: list[Any], source: Values, new: list[Any], at: Keys) -> list[Any]:
-    """Append a list to that of earlier layers; rules always, other items only if they are new."""
+    """Return the list of earlier layers with the items of `new` appended: of `_UNION_KEYS` only those not in it."""
     items = list(old)
     for index, item in enumerate(new):
         if at[-1] in _APPEND_KEYS or item not in items:
@@ -232,8 +239,8 @@ def _append_list(merge: _Merge, old: list[Any], source: Values, new: list[Any], 
     return items
 
 
-def _forget(merge: _Merge, at: Keys, old: Any) -> None:
-    """Drop the origins inside a value that is replaced."""
+def _forget_origins(merge: _Merge, at: Keys, old: Any) -> None:
+    """Drop the origins of the values inside `old`, which is replaced."""
     if is_object(old) or is_list(old):
         for keys in [keys for keys in merge.origins if keys[: len(at)] == at]:
             del merge.origins[keys]
@@ -248,7 +255,7 @@ def _convert(merge: _Merge) -> Config:
 
 
 def _locate(merge: _Merge, keys: Keys) -> str:
-    """Return the file position of a value, whether it was set itself, with what contains it, or only in parts."""
+    """Return the file position of a value; if only values around or inside it were set, the position of one of them."""
     for size in range(len(keys), 0, -1):
         origin = merge.origins.get(keys[:size])
         if origin is not None:

@@ -1,4 +1,4 @@
-"""Converts the accepted forms of configuration files to the one form of `schema.config`."""
+"""Converts the object of a configuration file, which may use older or shorter forms, to the form of `schema.config`."""
 
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -14,19 +14,23 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 _ACTIONS = ("allow", "ask", "deny")
-_EDITS = frozenset(("write", "patch", "multiedit", "apply_patch"))
-_OTHER_NAMES = {"logLevel": "log_level"}
+_EDIT_TOOLS = frozenset(("write", "patch", "multiedit", "apply_patch"))
+"""Tools whose permission is `edit`."""
+_ALIASES = {"logLevel": "log_level"}
 
 
 class Values(Struct, frozen=True):
-    """A layer's values in the form of `schema.config`. `source_keys`: where moved keys were."""
+    """A layer's values in the form of `schema.config`.
+
+    `source_keys`: for values that were moved, the path of keys in the file, by the path in `values`.
+    """
 
     layer: Layer
     values: JSON
     source_keys: dict[Keys, Keys] = struct_field(default_factory=dict[Keys, Keys])
 
     def origin(self, keys: Keys) -> Keys:
-        """Return the keys of a value in its file."""
+        """Return the path of a value in its file."""
         for size in range(len(keys), 0, -1):
             if keys[:size] in self.source_keys:
                 return (*self.source_keys[keys[:size]], *keys[size:])
@@ -34,14 +38,14 @@ class Values(Struct, frozen=True):
 
 
 def normalise(layer: Layer, raw: JSON) -> Values:
-    """Convert a layer's (substituted) object; unknown keys are dropped.
+    """Convert the object of a layer; unknown keys are dropped. `raw`: its references are already replaced.
 
-    Raises CodeloopError with file, line and column where a permission, an agent or `tools` has an unknown form.
+    Raises CodeloopError, with file, line and column, if a permission, an agent or `tools` has an unknown form.
     """
     known_keys = list_settings(Config)
     values = Values(layer, {})
     for key, value in raw.items():
-        name = _OTHER_NAMES.get(key, key)
+        name = _ALIASES.get(key, key)
         if name in known_keys and name not in {"permission", "agent"}:
             values.values[name] = value
             if name != key:
@@ -52,21 +56,21 @@ def normalise(layer: Layer, raw: JSON) -> Values:
     if raw.get("autoshare") is True and "share" not in raw:
         values.values["share"] = "auto"
         values.source_keys["share",] = ("autoshare",)
-    _permission(values, values.values, raw, (), ())
+    _add_rules(values, values.values, raw, (), ())
     for section in ("mode", "agent"):
-        for name, value in _object(values, raw.get(section), (section,)).items():
-            _agent(values, name, _object(values, value, (section, name)), (section, name))
+        for name, value in _check_object(values, raw.get(section), (section,)).items():
+            _add_agent(values, name, _check_object(values, value, (section, name)), (section, name))
     return values
 
 
-def _agent(values: Values, name: str, raw: JSON, prefix_keys: Keys) -> None:
-    """Add one agent; what it sets beyond the known keys are options of its model."""
+def _add_agent(values: Values, name: str, raw: JSON, prefix_keys: Keys) -> None:
+    """Add one agent; its unknown keys become options of its model."""
     agents: JSON = values.values.setdefault("agent", {})
     agent: JSON = agents.setdefault(name, {"mode": "primary"} if prefix_keys[0] == "mode" else {})
     keys = ("agent", name)
     values.source_keys.setdefault(keys, prefix_keys)
     known_keys = list_settings(AgentConfig)
-    options = dict(_object(values, raw.get("options"), (*prefix_keys, "options")))
+    options = dict(_check_object(values, raw.get("options"), (*prefix_keys, "options")))
     for key, value in raw.items():
         target = "steps" if key == "maxSteps" and "steps" not in raw else key
         if target in known_keys and target not in {"permission", "options"}:
@@ -77,60 +81,63 @@ def _agent(values: Values, name: str, raw: JSON, prefix_keys: Keys) -> None:
             values.source_keys[*keys, "options", key] = (*prefix_keys, key)
     if options:
         agent["options"] = {**agent.get("options", {}), **options}
-    _permission(values, agent, raw, prefix_keys, keys)
+    _add_rules(values, agent, raw, prefix_keys, keys)
 
 
-def _permission(values: Values, section: JSON, raw: JSON, prefix_keys: Keys, keys: Keys) -> None:
-    """Append the rules of a section's `tools` and then of its `permission` to what it has."""
+def _add_rules(values: Values, section: JSON, raw: JSON, prefix_keys: Keys, keys: Keys) -> None:
+    """Append the rules of `tools`, then those of `permission`, to the rules of a section."""
     rules: list[JSON] = list(section.get("permission", ()))
-    for rule, path in (*_tools(values, raw, prefix_keys), *_rules(values, raw, prefix_keys)):
+    for rule, path in (*_read_tools(values, raw, prefix_keys), *_read_permission(values, raw, prefix_keys)):
         values.source_keys[*keys, "permission", len(rules)] = path
         rules.append(rule)
     if rules:
         section["permission"] = rules
 
 
-def _tools(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
-    """Read the old form `{"bash": false}`."""
+def _read_tools(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
+    """Yield the rules of `tools`, the old form `{"bash": false}`, each with its path in the file."""
     path = (*keys, "tools")
-    for name, is_on in _object(values, raw.get("tools"), path).items():
+    for name, is_on in _check_object(values, raw.get("tools"), path).items():
         if not isinstance(is_on, bool):
             _fail(values, (*path, name), "expected true or false", is_on)
-        permission = "edit" if name in _EDITS else name
-        yield _rule(permission, "*", "allow" if is_on else "deny"), (*path, name)
+        permission = "edit" if name in _EDIT_TOOLS else name
+        yield _make_rule(permission, "*", "allow" if is_on else "deny"), (*path, name)
 
 
-def _rules(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
-    """Read `"ask"`, `{"bash": "ask"}` and `{"bash": {"git *": "allow"}}`."""
+def _read_permission(values: Values, raw: JSON, keys: Keys) -> Iterator[tuple[JSON, Keys]]:
+    """Yield the rules of `permission`, each with its path in the file.
+
+    The forms are `"ask"`, `{"bash": "ask"}` and `{"bash": {"git *": "allow"}}`.
+    """
     path = (*keys, "permission")
     value = raw.get("permission")
     if value is None:
         return
     if not is_object(value):
-        yield _rule("*", "*", _action(values, path, value)), path
+        yield _make_rule("*", "*", _check_action(values, path, value)), path
         return
     for permission, inner in value.items():
         at = (*path, permission)
         if not is_object(inner):
-            yield _rule(permission, "*", _action(values, at, inner)), at
+            yield _make_rule(permission, "*", _check_action(values, at, inner)), at
             continue
         for pattern, action in inner.items():
             if is_object(action):
                 _fail(values, (*at, pattern), 'expected "allow", "ask" or "deny"', action)
-            yield _rule(permission, pattern, _action(values, (*at, pattern), action)), (*at, pattern)
+            yield _make_rule(permission, pattern, _check_action(values, (*at, pattern), action)), (*at, pattern)
 
 
-def _rule(permission: str, pattern: str, action: str) -> JSON:
+def _make_rule(permission: str, pattern: str, action: str) -> JSON:
     return {"permission": permission, "pattern": pattern, "action": action}
 
 
-def _action(values: Values, keys: Keys, value: Any) -> str:
+def _check_action(values: Values, keys: Keys, value: Any) -> str:
     if value not in _ACTIONS:
         _fail(values, keys, 'expected "allow", "ask" or "deny", or an object of them', value)
     return value
 
 
-def _object(values: Values, value: Any, keys: Keys) -> JSON:
+def _check_object(values: Values, value: Any, keys: Keys) -> JSON:
     if value is None:
         return {}
     if not is_object(value):
@@ -144,7 +151,7 @@ def _fail(values: Values, keys: Keys, expected: str, value: Any) -> NoReturn:
 
 
 def describe(value: Any) -> str:
-    """Name the kind of a JSON value."""
+    """Return the name of a JSON value's type."""
     match value:
         case None:
             return "null"

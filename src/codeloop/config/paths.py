@@ -1,4 +1,4 @@
-"""The folders of codeloop's own files: XDG folders, or all below `CODELOOP_HOME`; and paths of plugins."""
+"""The folders of codeloop's files: the XDG folders, or all below `CODELOOP_HOME`. Also the paths that plugins name."""
 
 import os
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from codeloop.schema.errors import CodeloopError
 
 
 class Paths(Struct, frozen=True):
-    """Our four folders, the home directory, and two folders of other programs that we read.
+    """Codeloop's four folders, the home directory, and two folders of other programs; none of them need exist.
 
-    `reference`: the reference's global configuration. `claude`: the folder of a global CLAUDE.md. None need exist.
+    `reference`: the folder of OpenCode's global configuration, which is read too. `claude`: that of a global CLAUDE.md.
     """
 
     data: Path
@@ -64,13 +64,16 @@ class Paths(Struct, frozen=True):
 
 
 def plugin_name(entry: Any) -> str | None:
-    """Return the name in an entry of `plugin`, which may be a list with options; None: there is none."""
+    """Return the name in an entry of the key `plugin`: a text, or a list of name and options; None: there is none."""
     name = entry[0] if is_list(entry) and entry else entry
     return name if isinstance(name, str) else None
 
 
 def plugin_path(name: str, base: Path, paths: Paths) -> Path | None:
-    """Return the path that an entry of `plugin` names; None: it names a package. `base`: of relative paths."""
+    """Return the path that an entry of the key `plugin` names; None: it names a package.
+
+    `base`: the folder that relative paths start from.
+    """
     if name.startswith("file://"):
         return Path(os.path.normpath(unquote(urlsplit(name).path)))
     if name.startswith((".", "/", "~", "$HOME")):
@@ -79,11 +82,11 @@ def plugin_path(name: str, base: Path, paths: Paths) -> Path | None:
 
 
 def find_paths(environment: Mapping[str, str]) -> Paths:
-    """Return the folders for an environment; nothing is created or looked at.
+    """Return the folders for an environment, without accessing the file system.
 
-    Raises CodeloopError when neither HOME nor CODELOOP_HOME says where they are.
+    Raises CodeloopError when neither HOME nor CODELOOP_HOME is set to an absolute path.
     """
-    home = _absolute(environment, "HOME")
+    home = _read_absolute(environment, "HOME")
     own = environment.get("CODELOOP_HOME", "")
     if own:
         if not Path(own).is_absolute():
@@ -96,19 +99,19 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
             "There is no home directory: HOME is not set to an absolute path. "
             "Set HOME, or set CODELOOP_HOME to a folder for codeloop's files."
         )
-    config = _absolute(environment, "XDG_CONFIG_HOME") or home / ".config"
+    config = _read_absolute(environment, "XDG_CONFIG_HOME") or home / ".config"
     return Paths(
-        data=(_absolute(environment, "XDG_DATA_HOME") or home / ".local" / "share") / "codeloop",
+        data=(_read_absolute(environment, "XDG_DATA_HOME") or home / ".local" / "share") / "codeloop",
         config=config / "codeloop",
-        cache=(_absolute(environment, "XDG_CACHE_HOME") or home / ".cache") / "codeloop",
-        state=(_absolute(environment, "XDG_STATE_HOME") or home / ".local" / "state") / "codeloop",
+        cache=(_read_absolute(environment, "XDG_CACHE_HOME") or home / ".cache") / "codeloop",
+        state=(_read_absolute(environment, "XDG_STATE_HOME") or home / ".local" / "state") / "codeloop",
         home=home,
         reference=config / "opencode",
         claude=home / ".claude",
     )
 
 
-def _absolute(environment: Mapping[str, str], name: str) -> Path | None:
-    """Return a variable as a path; the XDG rules say to ignore one that is not absolute."""
+def _read_absolute(environment: Mapping[str, str], name: str) -> Path | None:
+    """Return a variable as a path; None if it is not absolute: the XDG specification says to ignore such a variable."""
     path = Path(environment.get(name, ""))
     return path if path.is_absolute() else None

@@ -19,17 +19,19 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID
 
 GLOBAL = "global"
-_ROOT = "worktree"
+_ROOT_FILE = "worktree"
+"""The file in a project's folder that holds the path of its work tree."""
 _POINTER_BYTES = 4096
-_LONG_PATH = 120
-"""Bytes of a path that become a folder's name; a name has at most 255, and quoting makes three of one."""
+"""Bytes that are read of a file that holds a path or a reference."""
+_MAX_PATH_IN_NAME = 120
+"""Bytes of a path that become part of a folder's name: names have at most 255 bytes, and quoting may triple some."""
 
 
 class ProjectRoot(Struct, frozen=True):
-    """Where a run works. Both paths are absolute with every link followed; `directory` is `root` or below it.
+    """The directory that a run works in, and its project. The paths are absolute, with all links resolved.
 
-    `root`: the work tree's top, or the directory itself outside a repository. `project_id`: the hash of the
-    repository's root commit; "global" outside a repository and in one without commits.
+    `root`: the top of the work tree around `directory`, or `directory` itself outside repositories. `project_id`: the
+    hash of the repository's root commit; "global" outside repositories and in one without commits.
     """
 
     root: Path
@@ -46,13 +48,13 @@ class ProjectRoot(Struct, frozen=True):
         """Return the folder for full outputs of tools, below the project's folder; each work tree has its own."""
         path = os.fsencode(self.root)
         name = str(self.root).replace("%", "%25").replace("/", "%2F")
-        if len(path) > _LONG_PATH:
-            name = f"{crc32(path):08x}{crc32(path[::-1]):08x}{os.fsdecode(os.fsencode(name)[-_LONG_PATH:])}"
+        if len(path) > _MAX_PATH_IN_NAME:
+            name = f"{crc32(path):08x}{crc32(path[::-1]):08x}{os.fsdecode(os.fsencode(name)[-_MAX_PATH_IN_NAME:])}"
         return folder / "tool-output" / name
 
 
 class _CachedId(msgspec.Struct, frozen=True):
-    """The cached id of one repository; `mark` changes when the repository is created again at the same path."""
+    """The cached project id of a repository; `mark` differs if another repository was created at the same path."""
 
     repository: str
     mark: str
@@ -60,25 +62,25 @@ class _CachedId(msgspec.Struct, frozen=True):
 
 
 def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, str]) -> ProjectRoot:
-    """Find the work tree around a directory. Asks git only the first time that a repository is seen.
+    """Find the work tree around a directory. Git is only started the first time that a repository is seen.
 
     Raises CodeloopError when the directory is missing or can't be read.
     """
-    here = _readable(directory)
+    here = _resolve_readable(directory)
     exclude_folder(here)
     for root in (here, *here.parents):
-        repository = _repository(root)
+        repository = _find_repository(root)
         if repository is not None:
             exclude_folder(root)
-            return ProjectRoot(root, here, _project_id(repository, paths, environment), "git")
+            return ProjectRoot(root, here, _find_project_id(repository, paths, environment), "git")
     return ProjectRoot(here, here, GLOBAL, None)
 
 
 def record_root(folder: Path, project_root: ProjectRoot) -> None:
-    """Store where a project was last opened in the project's folder, so that it is known before its first session."""
+    """Store in a project's folder where it was last opened, so that the root is known before its first session."""
     if project_root.project_id != GLOBAL and read_root(folder) != str(project_root.root):
         with suppress(OSError, UnicodeEncodeError):
-            write_private(folder / _ROOT, str(project_root.root))
+            write_private(folder / _ROOT_FILE, str(project_root.root))
 
 
 def read_root(folder: Path) -> str | None:
@@ -86,12 +88,12 @@ def read_root(folder: Path) -> str | None:
     if folder.name == GLOBAL:
         return "/"
     try:
-        return read_start(folder / _ROOT, _POINTER_BYTES).decode()
+        return read_start(folder / _ROOT_FILE, _POINTER_BYTES).decode()
     except (OSError, UnicodeDecodeError):
         return None
 
 
-def _readable(directory: Path) -> Path:
+def _resolve_readable(directory: Path) -> Path:
     try:
         here = directory.resolve(strict=True)
         with os.scandir(here):
@@ -104,8 +106,8 @@ def _readable(directory: Path) -> Path:
     return here
 
 
-def _repository(root: Path) -> Path | None:
-    """Return the folder that holds the objects of the repository whose work tree has its top here."""
+def _find_repository(root: Path) -> Path | None:
+    """Return the folder with the objects of the repository whose work tree has its top at `root`, or None."""
     try:
         folder = git_folder(root)
         return common_folder(folder).resolve() if folder is not None else None
@@ -113,15 +115,15 @@ def _repository(root: Path) -> Path | None:
         return None
 
 
-def _project_id(repository: Path, paths: Paths, environment: Mapping[str, str]) -> str:
+def _find_project_id(repository: Path, paths: Paths, environment: Mapping[str, str]) -> str:
     if _is_unborn(repository):
         return GLOBAL
-    mark = _mark(repository)
+    mark = _identify(repository)
     file = paths.cache / "repository" / f"{crc32(os.fsencode(repository)):08x}.json"
     cached = _read_cache(file)
     if cached is not None and cached.repository == str(repository) and cached.mark == mark:
         return cached.project_id
-    project_id, may_cache = _root_commit(repository, environment)
+    project_id, may_cache = _find_root_commit(repository, environment)
     if may_cache:
         with suppress(OSError, UnicodeEncodeError):
             cached_id = _CachedId(repository=str(repository), mark=mark, project_id=project_id)
@@ -130,7 +132,7 @@ def _project_id(repository: Path, paths: Paths, environment: Mapping[str, str]) 
 
 
 def _is_unborn(repository: Path) -> bool:
-    """Return whether nothing was ever committed, by looking for references instead of starting git."""
+    """Return whether a repository has no commits, found out from its references, without starting git."""
     try:
         if (repository / "packed-refs").exists() or (repository / "reftable").exists():
             return False
@@ -141,8 +143,8 @@ def _is_unborn(repository: Path) -> bool:
         return False
 
 
-def _mark(repository: Path) -> str:
-    """Identify a repository by a file that only `git init` writes; an inode number alone may be reused."""
+def _identify(repository: Path) -> str:
+    """Return a text that identifies a repository: by a file that only `git init` writes, since inodes are reused."""
     facts = [repository.stat().st_ino]
     for name in ("description", "info/exclude", "config"):
         with suppress(OSError):
@@ -158,10 +160,10 @@ def _read_cache(file: Path) -> _CachedId | None:
         return None
 
 
-def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str, bool]:
-    """Ask git for the first root commit in sorted order; the second value is whether the answer may be cached.
+def _find_root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str, bool]:
+    """Return a repository's first root commit in sorted order, and whether the answer may be cached.
 
-    If git is missing, refuses or takes too long, the id is made from the path.
+    If git is missing, fails or takes too long, the id is a hash of the path.
     """
     import subprocess
     from hashlib import sha1

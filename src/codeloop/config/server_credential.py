@@ -1,4 +1,4 @@
-"""The credential of a running server, and the file through which our own programs find it."""
+"""The credential of a running server: the server writes it to a file, in which codeloop's clients find it."""
 
 import os
 import stat
@@ -26,10 +26,10 @@ _ANY = (str(IPv4Address(0)), str(IPv6Address(0)))
 
 
 class Credential(Struct, frozen=True):
-    """A client's credential for a server started in `directory` ("": unknown).
+    """A client's credential for a server. `directory`: the one that the server was started in; "": unknown.
 
-    `url`: the address to send it to, which may be more specific than the requested one: `localhost` has several
-    addresses, and another user's program may listen on one of them.
+    `url`: the address to send the credential to. It may be more specific than the requested one: `localhost` has
+    several addresses, and another user's program may listen on one of them.
     """
 
     url: str
@@ -39,7 +39,7 @@ class Credential(Struct, frozen=True):
 
 
 class RunningServer(Struct, frozen=True):
-    """A running server, as stored in its file. `started` tells its process from a later one with the same id."""
+    """A running server, as stored in its file. `started`: when its process started; a later process may have its id."""
 
     url: str
     username: str
@@ -47,22 +47,22 @@ class RunningServer(Struct, frozen=True):
     pid: int
     started: str = ""
     directory: str = ""
-    """Where it was started. A server that replaces it is started there too."""
+    """The directory that the server was started in. A server that replaces it is started in the same one."""
 
 
-def first_set(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+def find_set_variable(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     """Return the name of the first variable that is set and not empty."""
     return next((name for name in names if environment.get(name)), None)
 
 
 def username_of(environment: Mapping[str, str]) -> str:
-    """Return the user name of server and clients."""
-    name = first_set(environment, USERNAMES)
+    """Return the user name that the environment sets for servers and clients, or the default."""
+    name = find_set_variable(environment, USERNAMES)
     return environment[name] if name else USERNAME
 
 
 def publish(paths: Paths, url: str, username: str, password: str) -> Path:
-    """Write the credential of this process's server; returns the file. Files of dead servers are removed.
+    """Write the credential of this process's server to a file and return that. Files of ended servers are removed.
 
     Raises OSError.
     """
@@ -78,7 +78,7 @@ def publish(paths: Paths, url: str, username: str, password: str) -> Path:
 
 
 def withdraw(paths: Paths, url: str, *, of_any: bool = False) -> None:
-    """Remove what `publish` wrote; with `of_any` also what another process wrote for that address."""
+    """Remove the file that `publish` wrote; with `of_any`, also one that another process wrote for the address."""
     path = _file(paths, *_address(url))
     with suppress(OSError):
         running_server = _read(path)
@@ -86,11 +86,11 @@ def withdraw(paths: Paths, url: str, *, of_any: bool = False) -> None:
             path.unlink(missing_ok=True)
 
 
-def credential_for(paths: Paths, url: str, environment: Mapping[str, str]) -> Credential | None:
-    """Return the credential for the server at `url`: that of a running codeloop, else the environment's, if any.
+def find_credential(paths: Paths, url: str, environment: Mapping[str, str]) -> Credential | None:
+    """Return the credential for the server at `url`: from the file of a running server, else from the environment.
 
-    A file counts only for its own host and port, while its process lives, and if nobody but us can read it.
-    `localhost`, 127.0.0.1 and ::1 are the same host.
+    A file counts only for its own host and port, while its process lives, and if no other user can read it.
+    `localhost`, 127.0.0.1 and ::1 are the same host. None: there is no credential.
     """
     try:
         host, port = _address(url)
@@ -101,12 +101,15 @@ def credential_for(paths: Paths, url: str, environment: Mapping[str, str]) -> Cr
         server = _read_running(_file(paths, candidate, port))
         if server is not None:
             return Credential(_make_url(candidate, port), server.username, server.password, server.directory)
-    name = first_set(environment, PASSWORDS)
+    name = find_set_variable(environment, PASSWORDS)
     return Credential(url, username_of(environment), environment[name]) if name else None
 
 
-def successor_of(paths: Paths, credential: Credential) -> Credential | None:
-    """Return the credential for the server that replaces a stopped one: the only one started in the same directory."""
+def find_successor(paths: Paths, credential: Credential) -> Credential | None:
+    """Return the credential for the server that replaces a stopped one; None: it can't be told.
+
+    It is the only server that runs and was started in the same directory.
+    """
     running_servers = [
         each
         for each in map(_read_running, _files(paths))
@@ -151,7 +154,7 @@ def _folder(paths: Paths) -> Path:
 
 
 def _prefix() -> str:
-    """Return the prefix of this machine's files, since several machines may share a home directory."""
+    """Return the prefix of the files of this machine: several machines may share a home directory."""
     return quote(os.uname().nodename, safe="")
 
 
@@ -166,7 +169,7 @@ def _files(paths: Paths) -> Iterator[Path]:
 
 
 def _read(path: Path) -> RunningServer | None:
-    """Read a file that only this user can read or write; None when it is not one."""
+    """Read a file of `publish`; None: it is missing or damaged, or other users can read or write it."""
     try:
         with open_regular(path) as descriptor:
             status = os.fstat(descriptor)

@@ -1,4 +1,4 @@
-"""Reads the layers of configuration from their files and variables, in ascending precedence."""
+"""Reads the layers of configuration, each from a file or an environment variable, in ascending precedence."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -19,12 +19,14 @@ REFERENCE_FILES = ("config.json", "opencode.json", "opencode.jsonc")
 PROJECT_FILES = ("opencode.json", "opencode.jsonc", "codeloop.json", "codeloop.jsonc")
 OWN_FILES = ("codeloop.json", "codeloop.jsonc")
 FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), (".codeloop", OWN_FILES))
+"""The folders of a project that hold configuration files, and the names of these."""
 
 
 class Layer(Struct, frozen=True):
-    """One source, unprocessed.
+    """The configuration of one source, as it is written there.
 
-    `source` is a file's path or a variable's name; `base` is the folder that `{file:..}` starts from.
+    `name`: the kind of the layer, such as "global" or "project". `source`: the path of its file, or the name of its
+    variable. `base`: the folder that relative paths in `{file:..}` start from.
     """
 
     name: str
@@ -35,33 +37,33 @@ class Layer(Struct, frozen=True):
 
     @property
     def raw(self) -> JSON:
-        """The object in the source."""
+        """The object in the source, with references not yet replaced."""
         return self.document.value
 
     def position(self, keys: Keys, *, of_key: bool = False) -> Position | None:
-        """Return line and column of a value of `raw` (or of its key); None if the layer has no text."""
+        """Return line and column of a value of `raw`, or of its key; None: the layer is not from a text."""
         return self.document.position(keys, of_key=of_key) if self.document.text else None
 
     def place(self, keys: Keys, *, of_key: bool = False) -> str:
-        """Return `source:line:column` of a value of `raw`."""
+        """Return `source:line:column` of a value of `raw`, or of its key."""
         position = self.position(keys, of_key=of_key)
         return f"{self.source}:{position}" if position else self.source
 
 
 class Origin(Struct, frozen=True):
-    """The layer that set a value; `keys` lead to it in that layer."""
+    """The layer that set a value, and the value's path of keys in that layer."""
 
     layer: Layer
     keys: Keys = ()
 
     @property
     def position(self) -> Position | None:
-        """Line and column, None when the layer is no text."""
+        """Line and column of the value; None: the layer is not from a text."""
         return self.layer.position(self.keys)
 
     @property
     def raw(self) -> Any:
-        """The value as it is in its layer, references not replaced; None where it has another form there."""
+        """The value as its layer has it, with references not replaced; None: the layer has it in another form."""
         value: Any = self.layer.raw
         try:
             for key in self.keys:
@@ -76,10 +78,9 @@ class Origin(Struct, frozen=True):
 
 
 class ExtraLayers(Struct, frozen=True):
-    """Layers that are not configuration files.
+    """Layers from extensions instead of configuration files. Each precedes like a file of its kind, but after these.
 
-    `ignored`: those of an untrusted project; `warnings`: one line each. They come right after the files
-    of their layer, "global" or "project".
+    `ignored`: the names of those of an untrusted project; `warnings`: one line each.
     """
 
     layers: tuple[Layer, ...] = ()
@@ -93,7 +94,7 @@ NO_EXTRA_LAYERS = ExtraLayers()
 
 
 def format_keys(keys: Keys) -> str:
-    """Format a path of keys: `a.b[0]["x.y"]`. Unsafe characters are escaped."""
+    """Return a path of keys as text, such as `a.b[0]['x.y']`. Characters that can't be printed are escaped."""
     text = ""
     for key in keys:
         if isinstance(key, int):
@@ -114,14 +115,15 @@ def find_layers(
     command_line: JSON,
     links_out: list[str] | None = None,
 ) -> Iterator[Layer]:
-    """Read every layer above the built-in one, in order. Raises CodeloopError for one that can't be read.
+    """Yield every layer, in ascending precedence. Raises CodeloopError for one that can't be read.
 
-    `links_out`: the project is not trusted, so that its files that are links out of it are not read but added there.
+    `links_out`: given for an untrusted project; those of its files that are links out of it are added to this list
+    instead of being read.
     """
     yield from _files("global", paths.reference, REFERENCE_FILES)
     yield from _files("global", paths.config, OWN_FILES)
     yield from _read_named_sources(project_root, config_file, environment)
-    steps = _steps(project_root)
+    steps = _list_folders(project_root)
     project_files = [step / name for step in steps for name in PROJECT_FILES]
     project_files += [step / folder / name for step in steps for folder, names in FOLDERS for name in names]
     for file in project_files:
@@ -134,26 +136,27 @@ def find_layers(
 
 
 def _leads_out(file: Path, root: Path) -> bool:
-    """Return whether a file exists that is, links followed, outside of `root` (a resolved path)."""
+    """Return whether a file exists and, after following links, is outside `root` (a resolved path)."""
     real = os.path.realpath(file)
     return os.path.lexists(file) and not Path(real).is_relative_to(root)
 
 
-def candidates(
+def list_config_paths(
     project_root: ProjectRoot, paths: Paths, *, config_file: Path | None, environment: Mapping[str, str]
 ) -> Iterator[Path]:
-    """Return every file and folder that a layer may come from, whether it exists or not."""
+    """Yield every file and folder that a layer may come from, whether it exists or not."""
     yield from (paths.reference / name for name in REFERENCE_FILES)
     yield from (paths.config / name for name in OWN_FILES)
     if named_file := _find_named_file(config_file, environment):
         yield project_root.directory / named_file
-    for step in _steps(project_root):
+    for step in _list_folders(project_root):
         yield from (step / name for name in PROJECT_FILES)
         for folder, names in FOLDERS:
             yield from (step / folder, *(step / folder / name for name in names))
 
 
-def _steps(project_root: ProjectRoot) -> list[Path]:
+def _list_folders(project_root: ProjectRoot) -> list[Path]:
+    """Return the folders from the work tree's top down to the run's directory."""
     steps = [project_root.root]
     for part in project_root.directory.relative_to(project_root.root).parts:
         steps.append(steps[-1] / part)
@@ -167,7 +170,7 @@ def _find_named_file(config_file: Path | None, environment: Mapping[str, str]) -
 def _read_named_sources(
     project_root: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]
 ) -> Iterator[Layer]:
-    """Read the layers that the user names at the start: a file, and texts in the environment."""
+    """Yield the layers that the user names at the start: the file of an option or variable, and texts of variables."""
     named_file = _find_named_file(config_file, environment)
     if named_file:
         file = project_root.directory / named_file

@@ -1,4 +1,4 @@
-"""Replaces `{env:NAME}` and `{file:path}` in configuration values."""
+"""Replaces the references `{env:NAME}` and `{file:PATH}` in configuration values."""
 
 import re
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ from codeloop.schema.limits import CONFIG_BYTES
 REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
 
 
-def variable(name: str, environment: Mapping[str, str]) -> str:
-    """Return the value of an `env:` reference: the variable, or the default after `:-`."""
+def read_variable(name: str, environment: Mapping[str, str]) -> str:
+    """Return the value of an `env` reference, `NAME` or `NAME:-DEFAULT`: the read_variable, else the default."""
     name, _, default = name.partition(":-")
     return environment.get(name, "") or default
 
@@ -25,11 +25,11 @@ def variable(name: str, environment: Mapping[str, str]) -> str:
 def substitute(
     layer: Layer, paths: Paths, environment: Mapping[str, str], files: dict[Path, FileState] | None = None
 ) -> Any:
-    """Return a layer's values with every reference replaced; references in what comes in are not.
+    """Return a layer's values with every reference replaced once: references in the inserted texts stay.
 
-    An unset variable is the empty text; `{env:NAME:-text}` is the text where the variable is unset or empty. A file is
-    relative to the layer's own folder, or starts with `~`; blanks around its content are dropped. `files` receives the
-    files with their states from before they were read.
+    An unset variable is the empty text; `{env:NAME:-text}` is the text if the variable is unset or empty. A file's path
+    is relative to the layer's own folder, or starts with `~`; blanks around its content are dropped. The files are
+    added to `files`, with their states from before they were read.
     Raises CodeloopError for a file that is missing or can't be read.
     """
 
@@ -44,7 +44,7 @@ def substitute(
 
     def content(kind: str, name: str, keys: Keys) -> str:
         if kind == "env":
-            return variable(name, environment)
+            return read_variable(name, environment)
         file = layer.base / paths.expand(name)
         try:
             if files is not None:

@@ -1,4 +1,4 @@
-"""Finds the value that does not fit a struct, to report its position in the file."""
+"""Finds the value in a configuration that does not fit its type, so that its position in the file can be reported."""
 
 import re
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ _NAMES = {bool: "true or false", int: "integer", float: "number", str: "string",
 
 
 def find_fault(value: Any, kind: Any, keys: Keys = ()) -> tuple[Keys, str]:
-    """Return the path of the innermost value that does not fit, and what is wrong. `value` must not fit `kind`."""
-    for key, inner, inner_kind in _validate_members(value, kind):
+    """Return the path of the innermost value that does not fit, and the mistake. `value` must not fit `kind`."""
+    for key, inner, inner_kind in _list_inner_values(value, kind):
         try:
             msgspec.convert(inner, inner_kind)
         except msgspec.ValidationError:
@@ -24,8 +24,8 @@ def find_fault(value: Any, kind: Any, keys: Keys = ()) -> tuple[Keys, str]:
     return keys, _describe_fault(value, kind)
 
 
-def _validate_members(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, Any]]:
-    for member in _members(kind):
+def _list_inner_values(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, Any]]:
+    for member in _list_union_members(kind):
         if is_object(value) and isinstance(member, type) and issubclass(member, msgspec.Struct):
             for each in msgspec.structs.fields(member):
                 if each.encode_name in value:
@@ -38,7 +38,7 @@ def _validate_members(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, A
                 yield index, inner, get_args(member)[0]
 
 
-def _members(kind: Any) -> tuple[Any, ...]:
+def _list_union_members(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
 
 
@@ -49,13 +49,13 @@ def _describe_fault(value: Any, kind: Any) -> str:
         missing = _MISSING.search(str(error))
         if missing:
             return f"the key {missing[1]} is missing"
-    names = [name for member in _members(kind) if member is not type(None) for name in _name_choices(member)]
+    names = [name for member in _list_union_members(kind) if member is not type(None) for name in _name_choices(member)]
     text = ascii(value)[:60] if isinstance(value, str) else describe(value)
     return f"expected {' or '.join(dict.fromkeys(names))}, got {text if _is_choice(kind) else describe(value)}"
 
 
 def _is_choice(kind: Any) -> bool:
-    return any(get_origin(member) is Literal for member in _members(kind))
+    return any(get_origin(member) is Literal for member in _list_union_members(kind))
 
 
 def _name_choices(member: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Dollars that several sessions may spend in all: how a program names them, and how engines and servers find them."""
+"""A budget in dollars that several sessions share, and its forms for prompts and for the engine."""
 
 from uuid import uuid4
 
@@ -7,11 +7,12 @@ from codeloop.schema.api.session_inputs import BudgetShare
 
 
 class Budget:
-    """Dollars that all sessions of all projects that are opened with it may spend in all.
+    """The dollars that all sessions of the projects opened with this budget may spend together.
 
-    Before each request to a model, what the dearest one so far has cost must still fit, beside the requests that are
-    under way. So the sum passes the budget only by what a request costs more than any before it. The first request to a
-    model runs alone. A turn for which there is no room raises `LimitReached`.
+    A request is only sent if the cost of the most expensive request to that model so far still fits into the budget,
+    along with the requests that are running. So the budget is exceeded at most by the amount by which a request costs
+    more than those before it. The first request to a model runs alone. A turn that no longer fits raises
+    `LimitReached`.
     """
 
     def __init__(self, cost: float) -> None:
@@ -19,30 +20,30 @@ class Budget:
         self.id = uuid4().hex
 
     def __repr__(self) -> str:
-        """Return the dollars spent, and those in all."""
+        """Return the dollars spent, and the budget."""
         return f"<Budget ${self.spent:.4f} of ${self.cost:.2f}>"
 
     @property
     def cost(self) -> float:
-        """All of it, in dollars."""
+        """The budget, in dollars."""
         return self.shared.cost
 
     @property
     def spent(self) -> float:
-        """Dollars spent; of turns on a server, those that have ended."""
+        """The dollars spent so far; turns on a server are counted when they have ended."""
         return self.shared.spent
 
 
 def share_of(budget: Budget | None) -> BudgetShare | None:
-    """Return how a prompt names a budget."""
+    """Return the reference to a budget that a prompt carries; None: there is no budget."""
     return None if budget is None else BudgetShare(id=budget.id, cost=budget.cost)
 
 
 def registry_of(budget: Budget | None) -> SharedBudgets:
-    """Return the budgets that an engine of this process knows from its start: this one."""
+    """Return the registry for an engine in this process, which holds the budget, if there is one."""
     return SharedBudgets({} if budget is None else {budget.id: budget.shared})
 
 
 def add_cost(budget: Budget, cost: float) -> None:
-    """Count what a turn on a server has cost."""
+    """Add the cost of a turn on a server, in dollars."""
     budget.shared.pay(cost)

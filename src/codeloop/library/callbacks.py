@@ -1,4 +1,4 @@
-"""Functions of the program that uses the library: called where they may block, and their failures told."""
+"""Calls functions of the program that uses the library so that they may block, and reports the failures of tasks."""
 
 import asyncio
 import inspect
@@ -10,7 +10,7 @@ R = TypeVar("R")
 
 
 async def call(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
-    """Call a function and return its value: a plain one runs in a thread, so that it may wait for a user."""
+    """Call a function and return its value. One that is not async runs in a thread, so that it may wait for a user."""
     if inspect.iscoroutinefunction(function):
         return await cast("Awaitable[R]", function(argument))
     value = await asyncio.to_thread(function, argument)
@@ -18,6 +18,6 @@ async def call(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
 
 
 def report_failure(on_failure: Callable[[BaseException], object], task: "asyncio.Task[None]") -> None:
-    """Report what a task that has ended failed with, if anything."""
+    """Call `on_failure` with the exception of a task that has ended, if it raised one."""
     if not task.cancelled() and (error := task.exception()) is not None:
         on_failure(error)

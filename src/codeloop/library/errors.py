@@ -1,16 +1,16 @@
-"""What goes wrong; each message says what to do."""
+"""The exceptions of the library; each message says what to do."""
 
 from codeloop.library.events import Answer
 from codeloop.schema.errors import CodeloopError
 
 
 class TurnFailed(CodeloopError):
-    """A turn did not come to its end: the service failed, or somebody stopped it."""
+    """A turn ended early: the model's service failed, or the turn was stopped."""
 
     def __init__(self, message: str, answer: Answer[None]) -> None:
         super().__init__(message)
         self.answer = answer
-        """What there was until then; its `reason` says why it ended."""
+        """The answer as far as it came; its `reason` says why the turn ended."""
 
 
 class LimitReached(TurnFailed):
@@ -18,13 +18,13 @@ class LimitReached(TurnFailed):
 
 
 class WrongResult(CodeloopError):
-    """The model's answer is no value of the type that was asked for."""
+    """The model's answer is not a value of the requested type."""
 
     def __init__(self, message: str, answer: Answer[None]) -> None:
         super().__init__(message)
         self.answer = answer
-        """The answer without the value."""
+        """The answer, without a result."""
 
 
 class ToolRefused(CodeloopError):
-    """A rule or a user refused what a function asked for with `ctx.ask`: the call has ended."""
+    """A rule or the user refused what a function requested with `ctx.ask`: its call has ended."""

@@ -1,4 +1,4 @@
-"""What a turn tells while it goes on, and the answer that it ends with."""
+"""The events of a running turn, and the answer that it ends with."""
 
 from collections.abc import Mapping
 from typing import Generic, Literal, TypeVar
@@ -12,7 +12,7 @@ NOTHING: Mapping[str, object] = {}
 
 
 class ToolUse(Struct, frozen=True, kw_only=True):
-    """A call that the model made, as far as it has come."""
+    """A tool call of the model, in its present state."""
 
     id: str
     """The model's own id of the call."""
@@ -20,13 +20,13 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     """The tool's name, such as `bash` or the name of your function."""
     state: Literal["running", "completed", "failed"]
     title: str = ""
-    """What it does, in a few words."""
+    """What the call does, in a few words."""
     arguments: Mapping[str, object] = NOTHING
-    """What the model gave."""
+    """The arguments that the model gave."""
     output: str = ""
-    """What the model reads: the result, or the error of a call that failed."""
+    """The text that the model reads: the result, or the error of a call that failed."""
     metadata: Mapping[str, object] = NOTHING
-    """What the tool says for people and programs: a diff, an exit code."""
+    """Data of the tool for users and programs, such as a diff or an exit code."""
 
 
 class TextAdded(Struct, frozen=True):
@@ -36,7 +36,7 @@ class TextAdded(Struct, frozen=True):
 
 
 class ThinkingAdded(Struct, frozen=True):
-    """More of what the model thinks, where its service tells."""
+    """More of the model's thinking, if its service sends that."""
 
     text: str
 
@@ -60,12 +60,12 @@ class ToolEnded(Struct, frozen=True):
 
 
 class StepEnded(Struct, frozen=True):
-    """One request to the model and its calls are done."""
+    """A step has ended: one request to the model, and the calls that it made."""
 
     number: int
-    """1 for the first of the turn."""
+    """The number of the step; the first of a turn is 1."""
     cost: float
-    """Of this step, in dollars."""
+    """The cost of the step, in dollars."""
     tokens: Tokens
 
 
@@ -77,28 +77,28 @@ class FilesChanged(Struct, frozen=True):
 
 
 class RetryWaiting(Struct, frozen=True):
-    """The model's service refused for now; the request is sent again."""
+    """The model's service refused a request for now; the request will be sent again."""
 
     message: str
     attempt: int
     at: int
-    """When, in milliseconds since the epoch."""
+    """When it will be sent again, in milliseconds since the epoch."""
 
 
 class Notice(Struct, frozen=True):
-    """Something that a user should know and that is no part of the conversation."""
+    """A notice for the user that is not part of the conversation."""
 
     message: str
     level: Literal["info", "success", "warning", "error"] = "info"
 
 
 class Answer(Struct, Generic[T], frozen=True, kw_only=True):
-    """What a turn came to."""
+    """The outcome of a turn."""
 
     text: str
-    """What the model said last."""
+    """The text of the model's last message."""
     result: T
-    """The value that was asked for with `result=`; None without it."""
+    """The value of the type requested with `result=`; None if no type was requested."""
     session_id: str
     """The session, for `project.session(id)`."""
     message_id: str
@@ -106,17 +106,17 @@ class Answer(Struct, Generic[T], frozen=True, kw_only=True):
     reason: str = "done"
     """Why the turn ended: `done`, or in the answer of an error `limit`, `timeout`, `rejected`, `aborted`, `error`."""
     steps: int = 0
-    """Requests to the model."""
+    """The number of requests to the model."""
     cost: float = 0.0
-    """Dollars, subagents included."""
+    """The cost in dollars, subagents included."""
     tokens: Tokens = NO_TOKENS
     """All tokens of the turn, subagents included."""
     files: tuple[str, ...] = ()
-    """The files that it changed: absolute paths."""
+    """The absolute paths of the files that the turn changed."""
     tools: tuple[ToolUse, ...] = ()
-    """The calls that it made, in order."""
+    """The tool calls of the turn, in order."""
     duration: float = 0.0
-    """Seconds."""
+    """The duration of the turn, in seconds."""
 
     def __str__(self) -> str:
         """Return the text."""
@@ -141,4 +141,4 @@ SessionEvent = (
     | Notice
     | TurnDone
 )
-"""Everything that `stream` yields: `match` on the class."""
+"""An event that `stream` yields; use `match` on its class."""

@@ -1,4 +1,4 @@
-"""Follows a project's events while it is open, and hands each of them to everybody who listens."""
+"""Follows the events of a project while it is open, and passes each of them to the listeners."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
@@ -12,33 +12,33 @@ from codeloop.schema.live_events import ServerConnected
 
 
 class Listener:
-    """Somebody who listens. All may be left as they are."""
+    """The base of listeners to a project's events. Its methods do nothing, so subclasses override those they need."""
 
     def on_event(self, event: Event) -> None:
-        """Take in an event."""
+        """Handle an event."""
 
     def on_resume(self) -> None:
-        """Take in that events may be missing."""
+        """Handle a gap in the stream: events may have been missed."""
 
     def on_failure(self, error: BaseException) -> None:
-        """Take in that no more events will come."""
+        """Handle the end of the stream by an error: no more events will come."""
 
     async def close(self) -> None:
-        """Stop what goes on: the project is closed."""
+        """Stop the listener's work, because the project is being closed."""
 
 
 class EventFeed:
-    """The events of one client, followed from the first time that they are wanted until it is closed."""
+    """The events of one client, followed from the first `start` until `close`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._listeners: list[Listener] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._following: asyncio.Task[None] | None = None
+        self._follow_task: asyncio.Task[None] | None = None
 
     @contextmanager
     def listen(self, listener: Listener) -> Generator[None]:
-        """Hand events to a listener."""
+        """Pass events to a listener while the block runs."""
         self._listeners.append(listener)
         try:
             yield
@@ -46,26 +46,26 @@ class EventFeed:
             self._listeners.remove(listener)
 
     async def start(self) -> None:
-        """Follow, if that is not done yet: what is called from now on is seen."""
-        if self._following is None or self._following.done():
-            self._following = asyncio.create_task(self._follow())
-            self._following.add_done_callback(lambda task: report_failure(self._report_loss, task))
+        """Start following, unless it has started: the events of operations that are called from now on are received."""
+        if self._follow_task is None or self._follow_task.done():
+            self._follow_task = asyncio.create_task(self._follow())
+            self._follow_task.add_done_callback(lambda task: report_failure(self._report_loss, task))
             await asyncio.sleep(0)
 
     def start_background(
         self, work: Coroutine[object, object, None], on_failure: Callable[[BaseException], object]
     ) -> None:
-        """Run something in the background, at most until the feed is closed."""
+        """Run a coroutine in the background, at most until the feed is closed; `on_failure` gets its exception."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda task: report_failure(on_failure, task))
 
     async def close(self) -> None:
-        """Stop the listeners, the following, and all background work."""
+        """Close the listeners, and stop following and all background work."""
         for listener in tuple(self._listeners):
             await listener.close()
-        tasks = [*self._tasks, *([self._following] if self._following is not None else [])]
+        tasks = [*self._tasks, *([self._follow_task] if self._follow_task is not None else [])]
         for task in tasks:
             task.cancel()
         if tasks:

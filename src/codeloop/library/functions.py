@@ -1,4 +1,4 @@
-"""Functions of the program that uses the library as tools: offered to a session, and called when the model does."""
+"""Python functions as tools of a session: offers them to the model, and calls them when the model does."""
 
 import asyncio
 import logging
@@ -43,17 +43,17 @@ from codeloop.schema.operation import (
 )
 
 _LOG = logging.getLogger("codeloop.library")
-_LOG.addHandler(logging.NullHandler())  # else Python prints to stderr what a program without logging did not ask for
+_LOG.addHandler(logging.NullHandler())  # else Python prints warnings to stderr in programs that configure no logging
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 _CALLERS = ("codeloop/extend/functions.py", "asyncio/threads.py", "concurrent/futures/thread.py")
-"""Files between the call and the function."""
-_FRAMES = 10
-"""How many frames of a traceback a model is shown."""
+"""Files whose stack frames are between the library's call and the program's function."""
+_MAX_FRAMES = 10
+"""Frames of a traceback that the model reads, the innermost."""
 T = TypeVar("T")
 
 
 def tools_from(functions: Sequence[Callable[..., object]]) -> dict[str, FunctionTool]:
-    """Return functions as tools, by name. Raises CodeloopError, which says what to change in a function."""
+    """Return functions as tools, by name. Raises CodeloopError, which says what to change, for one that can't be."""
     function_tools: dict[str, FunctionTool] = {}
     for function in functions:
         names: tuple[str | None, str | None] = getattr(function, TOOL, (None, None))
@@ -67,7 +67,7 @@ def tools_from(functions: Sequence[Callable[..., object]]) -> dict[str, Function
 
 
 def warn_of_plan(options: SessionOptions) -> tuple[str, ...]:
-    """Return a line that names the functions that the profile `plan` keeps from the model; nothing for no such one."""
+    """Return a warning that names the functions which the profile `plan` keeps from the model, if there are any."""
     if options.get("profile") != "plan":
         return ()
     tools = tools_from(options.get("tools", ())).values()
@@ -77,7 +77,10 @@ def warn_of_plan(options: SessionOptions) -> tuple[str, ...]:
 
 
 class FunctionOffer(Listener):
-    """The functions that one session may call, offered while its turns run."""
+    """Offers functions to one session while its turns run, and calls them when the model does.
+
+    The offer is a lease that has to be renewed, so that it ends if this program ends.
+    """
 
     def __init__(self, client: Client, feed: EventFeed, session_id: str, tools: Mapping[str, FunctionTool]) -> None:
         self._client = client
@@ -86,24 +89,24 @@ class FunctionOffer(Listener):
         self._tools = tools
         self._lease_id = uuid4().hex
         self._calls: dict[str, tuple[asyncio.Task[None], FunctionCall]] = {}
-        self._renewing: asyncio.Task[None] | None = None
+        self._renew_task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def offer(self) -> AsyncGenerator[None]:
-        """Offer the functions meanwhile. Raises CodeloopError."""
+        """Offer the functions while the block runs. Raises CodeloopError."""
         await self._offer()
-        self._renewing = asyncio.create_task(self._renew())
+        self._renew_task = asyncio.create_task(self._renew())
         try:
             yield
         finally:
             await asyncio.shield(asyncio.ensure_future(self.close()))
 
     async def close(self) -> None:
-        """Offer them no more, and end the calls."""
-        if self._renewing is None:
+        """Withdraw the offer, and cancel the running calls."""
+        if self._renew_task is None:
             return
-        tasks = [self._renewing, *(task for task, _ in self._calls.values())]
-        self._renewing = None
+        tasks = [self._renew_task, *(task for task, _ in self._calls.values())]
+        self._renew_task = None
         for _, call in self._calls.values():
             call.abort.set()
         for task in tasks:
@@ -113,16 +116,16 @@ class FunctionOffer(Listener):
             await self._client.call(TOOLS_WITHDRAW, WithdrawTools(session_id=self._session_id, lease_id=self._lease_id))
 
     def on_event(self, event: Event) -> None:
-        """Begin a call, or end one that nobody waits for any more."""
+        """Start a call that the model has made, or cancel one whose result is no longer needed."""
         if isinstance(event, ClientToolChanged) and event.properties.lease_id == self._lease_id:
             if event.properties.state == "called":
-                self._take(event.properties)
+                self._start_call(event.properties)
             elif (tasks := self._calls.get(event.properties.request_id)) is not None:
                 tasks[1].abort.set()
                 tasks[0].cancel()
 
     def on_resume(self) -> None:
-        """Look for calls that were made meanwhile."""
+        """Offer the functions again, which returns the calls that were made meanwhile."""
         self._feed.start_background(self._offer(), lambda _: None)
 
     async def _renew(self) -> None:
@@ -132,7 +135,7 @@ class FunctionOffer(Listener):
                 await self._offer()
 
     async def _offer(self) -> None:
-        """Offer the functions until some time from now, and take up calls that wait."""
+        """Offer the functions for the time of the lease, and start the calls that wait."""
         client_tools = [
             ClientTool(
                 name=each.name,
@@ -144,9 +147,9 @@ class FunctionOffer(Listener):
         ]
         offer_tools = OfferTools(session_id=self._session_id, lease_id=self._lease_id, tools=client_tools)
         for call in (await self._client.call(TOOLS_OFFER, offer_tools)).calls:
-            self._take(call)
+            self._start_call(call)
 
-    def _take(self, client_tool_call: ClientToolCall) -> None:
+    def _start_call(self, client_tool_call: ClientToolCall) -> None:
         if client_tool_call.request_id in self._calls or client_tool_call.tool not in self._tools:
             return
         call = FunctionCall(self._client, self._session_id, client_tool_call)
@@ -155,24 +158,24 @@ class FunctionOffer(Listener):
         task.add_done_callback(lambda _: self._calls.pop(client_tool_call.request_id, None))
 
     async def _carry_out(self, call: "FunctionCall") -> None:
-        """Call the function and send what it gives, or what it raises."""
+        """Call the function, and send its result or its exception."""
         tool = self._tools[call.client_tool_call.tool]
-        working = asyncio.create_task(tool.call(call.client_tool_call.arguments, call))
+        function_task = asyncio.create_task(tool.call(call.client_tool_call.arguments, call))
         try:
-            await asyncio.wait([working])
+            await asyncio.wait([function_task])
         finally:
-            working.cancel()
-        answer = call.answer_of(working)
+            function_task.cancel()
+        answer = call.make_answer(function_task)
         try:
             await self._client.call(TOOL_ANSWER, answer)
         except CodeloopError as error:  # such as a result that is too large, or a call that has ended meanwhile
-            failure = call.failure(f"The result of {tool.name} could not be sent: {error}")
+            failure = call.make_failure(f"The result of {tool.name} could not be sent: {error}")
             with suppress(CodeloopError):
                 await self._client.call(TOOL_ANSWER, failure)
 
 
 class FunctionCall:
-    """One call of a function: what it gets as `ctx`."""
+    """One call of a function; the function gets it as the argument `ctx`."""
 
     def __init__(self, client: Client, session_id: str, client_tool_call: ClientToolCall) -> None:
         self.client_tool_call = client_tool_call
@@ -200,7 +203,7 @@ class FunctionCall:
         always: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Return when the rules or a user allow this. Raises ToolRefused: the call has ended then."""
+        """Return once the rules or the user allow this. Raises ToolRefused if they refuse it, which ends the call."""
         ask_for_tool_call = AskForToolCall(
             **self._arguments,
             permission=permission,
@@ -237,35 +240,37 @@ class FunctionCall:
         _LOG.log(_LEVELS.get(level, logging.INFO), "%s: %s %s", self.client_tool_call.tool, message, extra or "")
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """Wait for an awaitable of this context in a plain function. Raises CodeloopError in another one."""
+        """Wait for an awaitable of this context, in a function that is not async. Raises CodeloopError elsewhere."""
         return wait_beside(self._loop, awaitable)
 
-    def answer_of(self, working: "asyncio.Task[FunctionResult]") -> AnswerToolCall:
-        """Make the answer to a call from its finished task."""
+    def make_answer(self, function_task: "asyncio.Task[FunctionResult]") -> AnswerToolCall:
+        """Return the answer to the call, from the finished task of its function."""
         name = self.client_tool_call.tool
-        if working.cancelled():
-            return self.failure(f"{name} was cancelled.")
-        error = working.exception()
+        if function_task.cancelled():
+            return self.make_failure(f"{name} was cancelled.")
+        error = function_task.exception()
         if isinstance(error, WrongArguments | CodeloopError):
-            return self.failure(str(error))
+            return self.make_failure(str(error))
         if error is not None:
             _LOG.warning("%s raised", name, exc_info=error)
-            return self.failure(f"{name} raised {type(error).__name__}: {error}\n{own_frames(error)}".rstrip())
-        result = working.result()
+            return self.make_failure(
+                f"{name} raised {type(error).__name__}: {error}\n{format_program_frames(error)}".rstrip()
+            )
+        result = function_task.result()
         try:
             files = [msgspec.convert({"type": "file", **each}, FilePartInput) for each in result.attachments]
         except msgspec.ValidationError as wrong:
-            return self.failure(f"{name} returned invalid attachments: {wrong}.")
+            return self.make_failure(f"{name} returned invalid attachments: {wrong}.")
         return AnswerToolCall(
             **self._arguments, output=result.output, title=result.title, metadata=result.metadata, attachments=files
         )
 
-    def failure(self, why: str) -> AnswerToolCall:
-        """Return an answer that says why there is no result."""
+    def make_failure(self, why: str) -> AnswerToolCall:
+        """Return the answer to a call that has no result; `why` is for the model."""
         return AnswerToolCall(**self._arguments, error=why)
 
 
-def own_frames(error: BaseException) -> str:
-    """Return where in the program an exception was raised: its traceback without the frames of the call."""
+def format_program_frames(error: BaseException) -> str:
+    """Return the traceback of an exception as text, without the frames of the library that called the function."""
     frames = dropwhile(lambda frame: frame.filename.endswith(_CALLERS), traceback.extract_tb(error.__traceback__))
-    return "".join(traceback.format_list(list(frames)[-_FRAMES:]))
+    return "".join(traceback.format_list(list(frames)[-_MAX_FRAMES:]))

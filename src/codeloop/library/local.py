@@ -1,4 +1,4 @@
-"""A project in this process, as the command line opens it."""
+"""Opens a project in this process, as the command line does."""
 
 import os
 from collections.abc import AsyncGenerator
@@ -19,7 +19,7 @@ from codeloop.schema.errors import UsageProblem
 
 @asynccontextmanager
 async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOptions) -> AsyncGenerator[Target]:
-    """Open a directory. Raises CodeloopError."""
+    """Open the project of a directory while the block runs. Raises CodeloopError."""
     folder = from_home(directory).absolute()
     if not folder.is_dir():
         raise UsageProblem(f"The directory {folder} does not exist. Correct the name.")

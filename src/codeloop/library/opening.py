@@ -1,4 +1,4 @@
-"""How a program begins: it opens a directory in this process, or connects to one on a server."""
+"""Implements `codeloop.open`, which opens a directory in this process, and `codeloop.connect`, which uses a server."""
 
 import os
 from collections.abc import AsyncGenerator
@@ -18,10 +18,10 @@ from codeloop.schema.operation import PATH_GET, NoArguments
 async def open_directory(
     directory: "str | os.PathLike[str]" = ".", **options: Unpack[OpenOptions]
 ) -> AsyncGenerator[AgentProject]:
-    """Open a directory's project in this process, for as long as the `async with` lasts.
+    """Open the project of a directory in this process, while the `async with` block runs.
 
-    Leaving it stops what still runs, and every process that was started. Any number of projects may be open at once.
-    Raises CodeloopError: no such directory, a configuration that can't be used.
+    Leaving the block stops running turns, and every process that they started. Any number of projects may be open at
+    the same time. Raises CodeloopError if the directory does not exist or its configuration can't be used.
     """
     from codeloop.library.local import open_local_target
 
@@ -35,9 +35,9 @@ async def open_directory(
 
 @asynccontextmanager
 async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenerator[AgentProject]:
-    """Connect to a server (`codeloop serve`); everything else is as with `open`.
+    """Connect to a server (`codeloop serve`), while the `async with` block runs; the project is used as with `open`.
 
-    Raises CodeloopError: nobody answers there, or the password is not right.
+    Raises CodeloopError if no server answers, or the password is wrong.
     """
     from codeloop.library.remote import open_remote_target
 

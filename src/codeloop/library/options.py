@@ -1,4 +1,4 @@
-"""What a project and its sessions are opened with: options, limits, and the answers of callbacks."""
+"""The options of projects and sessions: limits of turns, the questions to callbacks, and the callbacks' answers."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,149 +14,149 @@ from codeloop.schema.permission import Profile
 Rules = Mapping[str, "Action | Mapping[str, Action]"]
 """Permission rules as in the configuration: `{"bash": {"*": "ask", "npm test *": "allow"}, "edit": "allow"}`."""
 Action = Literal["allow", "ask", "deny"]
-"""What a rule says."""
+"""The action of a rule."""
 
 
 class TurnLimits(Struct, frozen=True, kw_only=True):
-    """What bounds each turn; None: nothing. Beyond one of them `LimitReached` is raised."""
+    """The limits of each turn; None: no limit. A turn that exceeds one raises `LimitReached`."""
 
     steps: int | None = None
-    """Requests to the model."""
+    """The number of requests to the model."""
     cost: float | None = None
-    """Dollars, subagents included."""
+    """The cost in dollars, subagents included."""
     tokens: int | None = None
-    """Tokens, subagents included."""
+    """The number of tokens, subagents included."""
     seconds: float | None = None
-    """Time."""
+    """The duration in seconds."""
 
 
 class PermissionQuestion(Struct, frozen=True, kw_only=True):
-    """Something that the rules leave to you: a call waits for the answer."""
+    """A permission that a tool call asks for, because the rules do not decide it. The call waits for the answer."""
 
     permission: str
-    """What kind it is: `bash`, `edit`, `external_directory`, or the name of a tool."""
+    """The kind of permission: `bash`, `edit`, `external_directory`, or the name of a tool."""
     patterns: tuple[str, ...]
-    """What it is about: commands, paths, addresses."""
+    """The commands, paths or addresses that the permission is for."""
     always: tuple[str, ...] = ()
-    """What `Allow(always=True)` would allow from then on; empty: it can't be allowed always."""
+    """The patterns that `Allow(always=True)` would allow from now on; empty: it can't be allowed always."""
     tool: str = ""
     """The tool that asks."""
     session_id: str = ""
-    """The session that asks: yours, or that of a subagent."""
+    """The id of the session that asks: your session, or that of a subagent."""
     details: Mapping[str, object] = NOTHING
-    """What a screen would show: the command, the diff."""
+    """Data that a user interface would show, such as the command or the diff."""
 
     def __str__(self) -> str:
-        """Return it in one line."""
+        """Return the question in one line."""
         return f"{self.permission}: {', '.join(self.patterns)}"
 
 
 class Allow(Struct, frozen=True):
-    """Yes. `always`: and do not ask again for what the question lists under `always`, in this directory."""
+    """Allows the call. `always`: also allow, from now on in this directory, the patterns in the question's `always`."""
 
     always: bool = False
 
 
 class Deny(Struct, frozen=True):
-    """No. The model reads the reason and goes on; with `stop` the turn ends."""
+    """Refuses the call. The model reads the reason and goes on; with `stop`, the turn ends."""
 
     reason: str = "The program that runs this session refused it. Find another way, or say what you could not do."
     stop: bool = False
 
 
 PermissionReply = Allow | Deny | bool
-"""True is `Allow()`, False is `Deny()`."""
+"""The answer to a `PermissionQuestion`. True means `Allow()`, False means `Deny()`."""
 OnPermission = Callable[[PermissionQuestion], "PermissionReply | Awaitable[PermissionReply]"]
-"""Answers a question; a plain function runs in a thread, so it may wait for a user."""
+"""A callback that answers a `PermissionQuestion`. One that is not async runs in a thread, so it may wait for a user."""
 
 
 class Choice(Struct, frozen=True):
-    """One of the answers that the model offers."""
+    """One of the answers that the model offers to choose from."""
 
     label: str
     description: str = ""
 
 
 class ModelQuestion(Struct, frozen=True, kw_only=True):
-    """Something that the model wants to know from you."""
+    """A question that the model asks you."""
 
     question: str
     header: str = ""
-    """A word or two."""
+    """A title of one or two words."""
     choices: tuple[Choice, ...] = ()
-    """Answers that the model offers."""
+    """The answers that the model offers to choose from."""
     multiple: bool = False
-    """Several answers are welcome."""
+    """Whether several answers may be given."""
     custom: bool = True
-    """An answer in other words is welcome."""
+    """Whether an answer in other words may be given."""
     session_id: str = ""
 
 
 QuestionReply = str | Sequence[str] | None
-"""One answer or several: labels of choices, or your own words. None: no answer; the model is told so."""
+"""One answer or several: labels of choices, or your own words. None: no answer, which the model is informed of."""
 OnQuestion = Callable[[ModelQuestion], "QuestionReply | Awaitable[QuestionReply]"]
 
 
 class SessionOptions(TypedDict, total=False):
-    """Options of sessions. Those given to `open` or `connect` hold for each session that gives none itself."""
+    """The options of sessions. Those given to `open` or `connect` are the defaults of all sessions of the project."""
 
     model: str
-    """`provider/model`, as `codeloop models` lists them; else the configured one."""
+    """The model, as `provider/model` (see `codeloop models`); by default the configured one."""
     agent: str
-    """The agent: `build`, `plan`, or one of yours."""
+    """The agent: `build`, `plan`, or one that you defined."""
     profile: Profile
-    """What needs no question: `ask`, `auto` (the default), `plan`, `yolo`."""
+    """The permission profile, which decides what needs no question: `ask`, `auto` (the default), `plan`, `yolo`."""
     permission: Rules
-    """Rules as in the configuration, after all others: `{"bash": {"*": "ask", "npm test *": "allow"}}`."""
+    """Rules that are added after those of the configuration: `{"bash": {"*": "ask", "npm test *": "allow"}}`."""
     tools: Sequence[Callable[..., object]]
-    """Functions that the model may call: name and docstring describe them, annotations their parameters."""
+    """Functions that the model may call. Name and docstring describe a function, annotations its parameters."""
     on_permission: OnPermission
-    """Answers a `PermissionQuestion` by `Allow`, `Deny` or a bool; without it each is refused."""
+    """Answers a `PermissionQuestion` with `Allow`, `Deny` or a bool; without it, every question is refused."""
     on_question: OnQuestion
-    """Answers a `ModelQuestion` by a text, several, or None; without it the model is not offered to ask."""
+    """Answers a `ModelQuestion` with a text, several texts, or None; without it, the model can't ask questions."""
     limits: TurnLimits
-    """What bounds each turn."""
+    """The limits of each turn."""
     system: str
-    """Text that is added to the system prompt."""
+    """A text that is added to the system prompt."""
 
 
 class OpenOptions(SessionOptions, total=False):
-    """Options of a project in this process."""
+    """The options of a project in this process."""
 
     budget: Budget
-    """What the project's sessions may spend, together with all others that have the same budget."""
+    """The dollars that the project's sessions may spend, together with all others that have the same budget."""
     trust: bool
-    """Treat the directory as trusted this once: else its own configuration can only tighten yours."""
+    """Whether to treat the directory as trusted this time; untrusted, its configuration can only restrict yours."""
     config: "str | os.PathLike[str]"
-    """A configuration file that comes on top of the others."""
+    """A configuration file that takes precedence over your other ones."""
     settings: Mapping[str, object]
-    """Configuration as an object, which comes on top of all files."""
+    """A configuration as an object, which takes precedence over all files."""
     record: "str | os.PathLike[str]"
-    """Write what the models answer to this new file."""
+    """A new file to which the answers of the models are written."""
     replay: "str | os.PathLike[str]"
-    """Play the answers of such a file in place of asking a model: no key is needed, the tools are real."""
+    """A file written with `record`, whose answers are used instead of a model: no key is needed, the tools are real."""
     environment: Mapping[str, str]
-    """What stands in for `os.environ`."""
+    """The environment variables to use instead of `os.environ`."""
 
 
 class ConnectOptions(SessionOptions, total=False):
-    """Options of a project on a server."""
+    """The options of a project on a server."""
 
     budget: Budget
-    """What the project's sessions may spend, together with all others on that server that have the same budget."""
+    """The dollars that the project's sessions may spend, with all others on that server that have the same budget."""
     directory: "str | os.PathLike[str]"
-    """The project's directory on the server; else the server's own."""
+    """The project's directory on the server; by default the one that the server was started in."""
     username: str
-    """Of the credential; rarely needed."""
+    """The user name of the credential; rarely needed."""
     password: str
-    """Of the credential; that of a server that runs as you on this machine is found by itself."""
+    """The password of the credential; not needed for a server that you run on this machine, where it is found."""
 
 
 OptionsType = TypeVar("OptionsType", bound=SessionOptions)
 
 
 def check_options(options: OptionsType, kind: type[SessionOptions]) -> OptionsType:
-    """Return the options that are not None. Raises TypeError, as Python does, for one that there is not."""
+    """Return the options that are not None. Raises TypeError, as Python does, for an unknown option."""
     optional_keys = kind.__optional_keys__
     for name in options:
         if name not in optional_keys:

@@ -1,4 +1,4 @@
-"""An open project, in this process or on a server: where sessions are made, found and resumed."""
+"""An open project, in this process or on a server: creates, lists and resumes sessions."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,41 +18,42 @@ from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_LIST,
 from codeloop.schema.permission import PROFILE, PROFILES, PermissionRule
 
 T = TypeVar("T")
-_MANY = 1_000
+_MAX_SESSIONS = 1_000
+"""Sessions of the project that are listed, the newest."""
 
 
 class AgentProject:
-    """A directory that the agent works in. `codeloop.open` and `codeloop.connect` give it.
+    """A directory that the agent works in, as returned by `codeloop.open` and `codeloop.connect`.
 
-    `client` carries out every operation of the HTTP API: what this class does not offer is at hand there.
+    Its `client` has every operation of the HTTP API, also those that this class has no method for.
     """
 
     def __init__(
         self, session_target: SessionTarget, path: PathInfo, warnings: tuple[str, ...], options: SessionOptions
     ) -> None:
         self.directory = path.directory
-        """Its absolute path."""
+        """The absolute path of the directory."""
         self.warnings = (*warnings, *warn_of_plan(options))
-        """What a user should know of its configuration and options: what was ignored, and why."""
+        """Warnings about the configuration and the options, such as what was ignored, and why."""
         self._worktree = path.worktree
         self._target = session_target
         self._options = options
 
     def __repr__(self) -> str:
-        """Return its directory."""
+        """Return the class and the directory."""
         return f"<AgentProject {self.directory}>"
 
     @property
     def client(self) -> Client:
-        """What the command line, too, reaches a project by: `call(operation, arguments)` and `follow()`."""
+        """The client of the project, as the command line uses it: `call(operation, arguments)` and `follow()`."""
         return self._target.client
 
     async def session(
         self, session_id: str | None = None, *, title: str | None = None, **options: Unpack[SessionOptions]
     ) -> AgentSession:
-        """Start a session, or resume the one with this id, whichever process made it.
+        """Start a session, or resume the one with this id, whichever process created it.
 
-        Options stand in for those of the project. Raises CodeloopError: no such session, agent or model.
+        Options replace those of the project. Raises CodeloopError if there is no such session, agent or model.
         """
         options = check_options(options, SessionOptions)
         session_options: SessionOptions = {**self._options, **options}
@@ -65,22 +66,22 @@ class AgentProject:
         changes = UpdateSession(
             session_id=session.id,
             title=title,
-            metadata={**(session.metadata or {}), **_profile(options)} if "profile" in options else None,
-            permission=_rules(options["permission"]) if "permission" in options else None,
+            metadata={**(session.metadata or {}), **_make_profile_metadata(options)} if "profile" in options else None,
+            permission=_convert_rules(options["permission"]) if "permission" in options else None,
         )
         if title or changes.metadata is not None or changes.permission is not None:
             session = await self.client.call(SESSION_UPDATE, changes)
         return AgentSession(self._target, session, session_options)
 
     async def last(self, **options: Unpack[SessionOptions]) -> AgentSession:
-        """Resume the session of this directory that changed last. Raises CodeloopError when there is none."""
+        """Resume the session of this directory that was changed last. Raises CodeloopError if there is none."""
         sessions = await self._list_sessions()
         if not sessions:
             raise UsageProblem(f"There is no session in {self.directory} yet. project.session() starts one.")
         return await self.session(sessions[0].id, **options)
 
     async def sessions(self, limit: int = 100) -> list[AgentSession]:
-        """Return the sessions of this directory, newest change first."""
+        """Return the sessions of this directory, the last changed first, at most `limit`."""
         return [AgentSession(self._target, each, self._options) for each in (await self._list_sessions())[:limit]]
 
     @overload
@@ -97,7 +98,7 @@ class AgentProject:
         files: Files = (),
         limits: TurnLimits | None = None,
     ) -> Answer[Any]:
-        """Ask in a new session; see `AgentSession.ask`."""
+        """Send a prompt in a new session and return the answer; see `AgentSession.ask`."""
         check_prompt(prompt)
         session = await self.session()
         try:
@@ -119,19 +120,19 @@ class AgentProject:
             title=title,
             agent=options.get("agent"),
             model=None if model is None else SessionModel(id=model.model_id, provider_id=model.provider_id),
-            metadata=_profile(options) or None,
-            permission=None if rules is None else _rules(rules),
+            metadata=_make_profile_metadata(options) or None,
+            permission=None if rules is None else _convert_rules(rules),
         )
         return await self.client.call(SESSION_CREATE, create_session)
 
     async def _list_sessions(self) -> list[Session]:
-        list_sessions = ListSessions(scope="project", roots=True, limit=_MANY)
+        list_sessions = ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS)
         sessions = await self.client.call(SESSION_LIST, list_sessions)
         return [each for each in sessions if each.directory == self.directory and not each.time.archived]
 
 
-def _profile(options: SessionOptions) -> dict[str, str]:
-    """Return the metadata that keeps the profile of a session. Raises UsageProblem when there is no such profile."""
+def _make_profile_metadata(options: SessionOptions) -> dict[str, str]:
+    """Return the metadata that stores a session's profile. Raises UsageProblem if there is no such profile."""
     profile = options.get("profile")
     if profile is None:
         return {}
@@ -140,8 +141,8 @@ def _profile(options: SessionOptions) -> dict[str, str]:
     return {PROFILE: profile}
 
 
-def _rules(rules: Rules) -> list[PermissionRule]:
-    """Return rules in the form that a session holds them. Raises UsageProblem."""
+def _convert_rules(rules: Rules) -> list[PermissionRule]:
+    """Return rules in the form in which sessions store them. Raises UsageProblem for an unknown action."""
     rule_list: list[PermissionRule] = []
     for permission, value in rules.items():
         patterns: Mapping[str, Action] = {"*": value} if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Answers what a turn and its subagents ask, by the callbacks of the session."""
+"""Answers the permission requests and questions of a turn and its subagents with the callbacks of the session."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -34,7 +34,7 @@ from codeloop.schema.question import QuestionInfo, QuestionRequest
 
 
 class Questions(Listener):
-    """Answers the requests of one session and of its subagents; `failed` is called with what a callback raises."""
+    """Answers the requests of one session and of its subagents; `on_failure` gets the exception of a callback."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class Questions(Listener):
             self._answer_in_background(event.properties)
 
     def on_resume(self) -> None:
-        """Look whether something was asked meanwhile."""
-        self._feed.start_background(self._look(), self._on_failure)
+        """Answer the requests that were made meanwhile."""
+        self._feed.start_background(self._answer_waiting(), self._on_failure)
 
-    async def _look(self) -> None:
+    async def _answer_waiting(self) -> None:
         with suppress(CodeloopError):  # a server that is gone for good is reported by the feed
             for request in await self._client.call(PERMISSION_LIST, NoArguments()):
                 self._answer_in_background(request)
@@ -97,7 +97,7 @@ class Questions(Listener):
         return _answer(request, await call(self._on_permission, permission_question))
 
     async def _answer_all(self, request: QuestionRequest) -> list[list[str]] | None:
-        """Return the answers to every question; None where one gets none."""
+        """Return the answers to all questions; None if one of them gets none."""
         answers: list[list[str]] = []
         for question in request.questions:
             reply = await self._answer_one(request.session_id, question)
@@ -122,7 +122,7 @@ class Questions(Listener):
 
 
 def _texts(reply: object) -> list[str]:
-    """Return the answers that a callback gave to a question. Raises CodeloopError when they are none."""
+    """Return the answers in the value that `on_question` returned. Raises CodeloopError for a value of another type."""
     texts = [reply] if isinstance(reply, str) else reply
     if not isinstance(texts, Sequence) or not all(isinstance(each, str) for each in cast("Sequence[object]", texts)):
         raise CodeloopError(f"on_question returned {reply!r}. Return a text, a list of texts, or None.")
@@ -130,7 +130,7 @@ def _texts(reply: object) -> list[str]:
 
 
 def _answer(request: PermissionRequest, reply: object) -> AnswerPermission:
-    """Return the answer that a callback means. Raises CodeloopError when it is none."""
+    """Return the answer in the value that `on_permission` returned. Raises CodeloopError for one of a wrong type."""
     match reply:
         case Allow(always=True) if request.always:
             return AnswerPermission(request_id=request.id, reply="always")

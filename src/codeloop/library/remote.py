@@ -1,4 +1,4 @@
-"""A project on a server, as the command line reaches it with `--attach`."""
+"""Connects to a project on a server, as the command line does with `--attach`."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -13,7 +13,7 @@ from codeloop.schema.operation import CONFIG_WARNINGS, PATH_GET, NoArguments
 
 @asynccontextmanager
 async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerator[Target]:
-    """Connect to a server. Raises CodeloopError."""
+    """Connect to a server while the block runs. Raises CodeloopError."""
     directory = options.get("directory")
     path = Path(directory) if directory is not None else None
     client = connect(url, path, options.get("username"), options.get("password"))

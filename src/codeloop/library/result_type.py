@@ -1,4 +1,4 @@
-"""A Python type as the shape of an answer: its JSON Schema, and the instance that an answer becomes."""
+"""A Python type as the result of a prompt: makes its JSON Schema, and converts the model's answer to an instance."""
 
 import sys
 from typing import Any, Generic, TypeVar, cast
@@ -15,7 +15,7 @@ T = TypeVar("T")
 class ResultType(Generic[T]):
     """A dataclass, a TypedDict, a msgspec Struct, a pydantic model, or a plain type such as `list[str]`.
 
-    `schema`: what the model is asked for. Raises CodeloopError for a type that can't be described as JSON.
+    `schema`: the JSON Schema that the model gets. Raises CodeloopError for a type that can't be described by one.
     """
 
     def __init__(self, kind: type[T]) -> None:
@@ -24,7 +24,7 @@ class ResultType(Generic[T]):
         self.schema: JSON = self._describe()
 
     def read(self, value: object) -> T:
-        """Return the instance. Raises ValueError saying what does not fit."""
+        """Return the instance that a JSON value describes. Raises ValueError, which says what does not fit."""
         if self._adapter is not None:
             try:
                 return cast("T", self._adapter.validate_python(value))
@@ -33,7 +33,7 @@ class ResultType(Generic[T]):
         return msgspec.convert(value, self._kind, strict=False)
 
     def _describe(self) -> JSON:
-        """Return the schema: by pydantic where it is about a model of its, which has loaded it then."""
+        """Return the schema, made by msgspec, or for types of pydantic by pydantic, which is then imported already."""
         try:
             return msgspec.json.schema(self._kind)
         except (TypeError, NotImplementedError) as error:

@@ -1,4 +1,4 @@
-"""A conversation with the agent."""
+"""A session of the library: a conversation with the agent."""
 
 import asyncio
 import os
@@ -38,13 +38,13 @@ from codeloop.schema.wire import JSON, replace
 
 T = TypeVar("T")
 Files = Sequence["str | os.PathLike[str]"]
-"""Names of files that go along with a prompt."""
+"""The paths of files to attach to a prompt."""
 
 
 class SessionTarget(Struct, frozen=True):
-    """What a session works with: client, events, how a file is attached to a prompt, and what may be spent.
+    """The dependencies of a session. `attach` turns a file into a part of a prompt.
 
-    `is_remote`: on a server, which counts the budget itself.
+    `is_remote`: the session is on a server, which counts the budget itself.
     """
 
     client: Client
@@ -64,39 +64,39 @@ class SaidMessage(Struct, frozen=True, kw_only=True):
 
 
 class AgentSession:
-    """One conversation; it is stored, and can be resumed by its id. `project.session()` makes it.
+    """A conversation, which is stored and can be resumed by its id. `project.session()` creates one.
 
-    Prompts of one session are answered one after the other, those of several sessions side by side.
+    The prompts of one session are answered one after the other, those of several sessions at the same time.
     """
 
     def __init__(self, session_target: SessionTarget, session: Session, options: SessionOptions) -> None:
         self._target = session_target
         self._session = session
         self.warnings = warn_of_plan(options)
-        """What is ignored of its options, and why."""
+        """Warnings about the options: what was ignored, and why."""
         self._options = options
         self._model = model_of(options.get("model"))
         tools = tools_from(options.get("tools", ()))
         self._offer = FunctionOffer(session_target.client, session_target.feed, session.id, tools) if tools else None
-        self._turn = asyncio.Lock()
+        self._turn_lock = asyncio.Lock()
 
     def __repr__(self) -> str:
-        """Return its id and title."""
+        """Return the class, the id and the title."""
         return f"<AgentSession {self.id} {self.title!r}>"
 
     @property
     def id(self) -> str:
-        """Its id: `project.session(id)` resumes it, also in another process."""
+        """The id of the session: `project.session(id)` resumes it, also in another process."""
         return self._session.id
 
     @property
     def title(self) -> str:
-        """Its title, as last seen."""
+        """The title of the session, as of the last turn."""
         return self._session.title
 
     @property
     def cost(self) -> float:
-        """What it has cost in all, in dollars, as last seen."""
+        """The total cost of the session in dollars, as of the last turn."""
         return self._session.cost or 0.0
 
     @overload
@@ -115,15 +115,15 @@ class AgentSession:
     ) -> Answer[Any]:
         """Send a prompt, wait until the agent is done, and return its answer.
 
-        `result`, which may be left out: the type of a value to get as `answer.result`: a dataclass, a TypedDict, a
-        msgspec Struct, a pydantic model, or a plain type such as `list[str]`. `files` go along with the prompt.
-        `limits` stand in for those of the session. When the task is cancelled, the turn is stopped.
+        `result`: the type of the value to return as `answer.result`, if one is wanted: a dataclass, a TypedDict, a
+        msgspec Struct, a pydantic model, or a plain type such as `list[str]`. `files`: attached to the prompt.
+        `limits`: replace those of the session. When the task is cancelled, the turn is stopped.
 
-        Raises TurnFailed, LimitReached, WrongResult; other CodeloopErrors say what to do.
+        Raises TurnFailed, LimitReached, WrongResult, and other CodeloopErrors, which say what to do.
         """
         kind = ResultType(cast("type[object]", result)) if result is not None else None
         turn = self._make_turn(prompt, files, limits, kind.schema if kind is not None else None)
-        async with aclosing(self._events(turn)) as events:
+        async with aclosing(self._run_turn(turn)) as events:
             answer = [event.answer async for event in events if isinstance(event, TurnDone)][-1]
         if kind is None:
             return answer
@@ -140,24 +140,24 @@ class AgentSession:
     async def stream(
         self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None
     ) -> AsyncGenerator[SessionEvent, None]:
-        """Send a prompt and yield what happens, as it happens; the last event is `TurnDone`, with the answer.
+        """Send a prompt and yield the events of its turn; the last one is `TurnDone`, which has the answer.
 
-        Leaving the loop early stops the turn. Arguments and errors as for `ask`.
+        Leaving the loop early stops the turn. The arguments and exceptions are those of `ask`.
         """
-        async with aclosing(self._events(self._make_turn(prompt, files, limits, None))) as events:
+        async with aclosing(self._run_turn(self._make_turn(prompt, files, limits, None))) as events:
             async for event in events:
                 yield event
 
     async def send(self, prompt: str) -> None:
-        """Add a prompt to the turn that runs, which takes it up at its next step. It is not waited for."""
-        await self._target.client.call(PROMPT_ASYNC, self._prompt(prompt, (), TurnLimits(), None))
+        """Add a prompt to the running turn, which includes it in its next step. Does not wait for the answer."""
+        await self._target.client.call(PROMPT_ASYNC, self._make_prompt(prompt, (), TurnLimits(), None))
 
     async def stop(self) -> None:
-        """Stop what the session does, and wait until what there was is stored."""
+        """Stop the running turn, and wait until it is stored as far as it came."""
         await self._target.client.call(ABORT, SessionId(session_id=self.id))
 
     async def messages(self) -> list[SaidMessage]:
-        """Return the messages so far, oldest first."""
+        """Return all messages of the session, oldest first."""
         messages = await self._target.client.call(SESSION_MESSAGES, ListMessages(session_id=self.id))
         return [
             SaidMessage(
@@ -172,24 +172,24 @@ class AgentSession:
         ]
 
     async def fork(self) -> "AgentSession":
-        """Return a copy of the session, which goes its own way from here."""
+        """Return a copy of the session, which can be continued independently."""
         session = await self._target.client.call(SESSION_FORK, ForkSession(session_id=self.id))
         return AgentSession(self._target, session, self._options)
 
     async def undo(self) -> list[str]:
-        """Take back the last turn: what was said, and what it did to files. Return what was done, in lines."""
+        """Undo the last turn: its messages, and its changes to files. Return lines that say what was done."""
         lines: list[str] = []
         await undo_last(self._target.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append)
         return lines
 
     async def redo(self) -> list[str]:
-        """Do again what was undone last. Return what was done, in lines."""
+        """Redo the turn that was undone last. Return lines that say what was done."""
         lines: list[str] = []
         await redo_last(self._target.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append)
         return lines
 
     async def delete(self) -> None:
-        """Delete the session with everything in it; the files of the project stay as they are."""
+        """Delete the session with all its messages; the files of the project are not changed."""
         await self._target.client.call(SESSION_DELETE, SessionId(session_id=self.id))
 
     async def _refresh(self) -> Session:
@@ -197,17 +197,17 @@ class AgentSession:
         return self._session
 
     def _make_turn(self, prompt: str, files: Files, limits: TurnLimits | None, schema: JSON | None) -> RunningTurn:
-        """Return the turn of a prompt, before it is sent."""
+        """Return a turn whose prompt is not sent yet."""
         limits = limits or self._options.get("limits") or TurnLimits()
-        sent_prompt = self._prompt(prompt, files, limits, schema)
+        sent_prompt = self._make_prompt(prompt, files, limits, schema)
         return RunningTurn(self._target.client, self._target.feed, sent_prompt, limits)
 
-    async def _events(self, turn: RunningTurn) -> AsyncGenerator[SessionEvent, None]:
-        """Yield the events of a turn, once those before it have ended."""
+    async def _run_turn(self, turn: RunningTurn) -> AsyncGenerator[SessionEvent, None]:
+        """Wait until earlier turns of this session have ended; then run a turn and yield its events."""
         client, feed = self._target.client, self._target.feed
         callbacks = self._options.get("on_permission"), self._options.get("on_question")
         listeners: list[Listener] = [turn, Questions(client, feed, self.id, callbacks, turn.on_failure)]
-        async with self._turn, AsyncExitStack() as stack:
+        async with self._turn_lock, AsyncExitStack() as stack:
             await feed.start()
             if self._offer is not None:
                 listeners.append(self._offer)
@@ -223,7 +223,7 @@ class AgentSession:
                     add_cost(self._target.budget, (turn.after.cost or 0.0) - self.cost)
                 self._session = turn.after or self._session
 
-    def _prompt(self, text: str, files: Files, limits: TurnLimits, schema: JSON | None) -> Prompt:
+    def _make_prompt(self, text: str, files: Files, limits: TurnLimits, schema: JSON | None) -> Prompt:
         check_prompt(text)
         parts: list[PartInput] = [
             TextPartInput(text=text),
@@ -248,13 +248,13 @@ class AgentSession:
 
 
 def check_prompt(text: str) -> None:
-    """Raise UsageProblem when a prompt says nothing."""
+    """Raise UsageProblem if a prompt is empty."""
     if not text.strip():
         raise UsageProblem("The prompt is empty. Say what is to be done.")
 
 
 def model_of(name: str | None) -> ModelRef | None:
-    """Return the model that `provider/model` names. Raises UsageProblem for a name of another form."""
+    """Return the model named `provider/model`, or None for None. Raises UsageProblem for a name of another form."""
     if name is None:
         return None
     if (model := parse_model_name(name)) is None:

@@ -1,4 +1,4 @@
-"""One turn of a session as events, and as the answer that it ends with."""
+"""Runs one turn of a session: sends the prompt, converts the session's events, and makes the answer."""
 
 import asyncio
 import time
@@ -47,25 +47,26 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import replace
 
-_STOP_AGAIN = 0.01
-"""Seconds between two tries to stop a turn: while a prompt is being stored there is none yet."""
+_STOP_RETRY_SECONDS = 0.01
+"""Between two attempts to stop a turn: while its prompt is still being stored, there is nothing to stop yet."""
 
 
 class TurnReader:
-    """Makes the events of a turn from those of its session, and counts."""
+    """Converts the events of a session to those of the library, and counts the turn's steps, files and calls."""
 
     def __init__(self) -> None:
         self.steps = 0
         self.files: dict[str, None] = {}
         self.uses: dict[str, ToolUse] = {}
         self._answers: set[str] = set()
-        """Ids of the messages of the model."""
+        """The ids of the model's messages."""
         self._text_lengths: dict[str, int] = {}
-        """How much of each part has been told, in characters."""
+        """The characters of each part that were already yielded, by the part's id."""
         self._thinking: set[str] = set()
+        """The ids of parts that are the model's thinking."""
 
     def take(self, event: Event) -> Iterator[SessionEvent]:
-        """Convert an event of the session to those of the library."""
+        """Yield the library's events for an event of the session."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self._answers.add(p.info.id)
@@ -102,23 +103,23 @@ class TurnReader:
                 pass
 
     def _tool(self, part: ToolPart) -> Iterator[SessionEvent]:
-        use, tool_use = use_of(part), self.uses.get(part.id)
-        if use is None or use == tool_use:
+        use, previous_use = use_of(part), self.uses.get(part.id)
+        if use is None or use == previous_use:
             return
         self.uses[part.id] = use
-        if tool_use is None:
+        if previous_use is None:
             yield ToolStarted(use if use.state == "running" else replace(use, state="running", output=""))
         if use.state != "running":
             yield ToolEnded(use)
-        elif tool_use is not None:
+        elif previous_use is not None:
             yield ToolReported(use)
 
 
 def use_of(part: ToolPart) -> ToolUse | None:
-    """Return a call as programs see it; None while its arguments are still coming."""
+    """Return a tool call in the form of the library; None while the model is still writing its arguments."""
     state = part.state
     title, output = "", ""
-    how: Literal["running", "completed", "failed"] = "running"
+    status: Literal["running", "completed", "failed"] = "running"
     metadata: Mapping[str, object] = {}
     match state:
         case ToolStatePending():
@@ -126,13 +127,13 @@ def use_of(part: ToolPart) -> ToolUse | None:
         case ToolStateRunning():
             title, metadata = state.title or "", state.metadata or {}
         case ToolStateCompleted():
-            how, title, output, metadata = "completed", state.title, state.output, state.metadata
+            status, title, output, metadata = "completed", state.title, state.output, state.metadata
         case ToolStateError():
-            how, output, metadata = "failed", state.error, state.metadata or {}
+            status, output, metadata = "failed", state.error, state.metadata or {}
     return ToolUse(
         id=part.call_id,
         tool=part.tool,
-        state=how,
+        state=status,
         title=title,
         arguments=state.input,
         output=output,
@@ -141,101 +142,102 @@ def use_of(part: ToolPart) -> ToolUse | None:
 
 
 class RunningTurn(Listener):
-    """A prompt that was sent, until its turn has ended. `events` may be read once."""
+    """The turn of a prompt. `events` sends the prompt, and may be called once."""
 
     def __init__(self, client: Client, feed: EventFeed, prompt: Prompt, limits: TurnLimits) -> None:
         self.message: MessageWithParts | None = None
-        """The last answer, once the turn has ended."""
+        """The last message of the model; None until the turn has ended."""
         self.after: Session | None = None
-        """The session, once the turn has ended."""
+        """The session after the turn; None until the turn has ended."""
         self._client = client
         self._feed = feed
         self._prompt = prompt
         self._limits = limits
         self._queue: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
-        """Events, what the turn fails with, or None when there is no more."""
+        """The events of the session, then the exception that ends the turn, or None at its end."""
         self._reader = TurnReader()
-        self._sending: asyncio.Task[MessageWithParts] | None = None
+        self._send_task: asyncio.Task[MessageWithParts] | None = None
         self._is_idle = False
-        self._is_late = False
+        self._is_timed_out = False
         self._start = time.monotonic()
 
     def on_event(self, event: Event) -> None:
-        """Take in an event."""
+        """Queue an event of the turn's session, or of no session."""
         if session_of(event) in {self._prompt.session_id, None}:
             self._queue.put_nowait(event)
 
     def on_failure(self, error: BaseException) -> None:
-        """End the turn with an error."""
+        """End the turn with an exception."""
         self._queue.put_nowait(error)
 
     async def close(self) -> None:
-        """Stop the turn, and tell who reads its events."""
+        """Stop the turn, with an error for the reader of its events."""
         self._queue.put_nowait(CodeloopError("The project was closed while the turn ran. Open it for as long as that."))
-        if self._sending is not None and not self._sending.done():
-            await self._stop(self._sending)
+        if self._send_task is not None and not self._send_task.done():
+            await self._stop(self._send_task)
 
     async def events(self, before: Session) -> AsyncGenerator[SessionEvent, None]:
-        """Send the prompt and yield what happens; the last event is TurnDone. `before`: the session as it is.
+        """Send the prompt and yield the events of the turn, the last of which is TurnDone.
 
-        When the reader goes away, or is cancelled, the turn is stopped. Raises TurnFailed and other CodeloopErrors.
+        `before`: the session before the turn. When the generator is closed or cancelled, the turn is stopped.
+        Raises TurnFailed and other CodeloopErrors.
         """
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
-            sending = self._sending = asyncio.create_task(self._client.call(PROMPT, self._prompt))
-            sending.add_done_callback(lambda _: self._settle(sending))
+            send_task = self._send_task = asyncio.create_task(self._client.call(PROMPT, self._prompt))
+            send_task.add_done_callback(lambda _: self._end_queue(send_task))
             if self._limits.seconds is not None:
-                stack.callback(loop.call_later(self._limits.seconds, self._expire, sending).cancel)
+                stack.callback(loop.call_later(self._limits.seconds, self._expire, send_task).cancel)
             try:
                 while (item := await self._queue.get()) is not None:
                     if isinstance(item, BaseException):
                         raise item
                     for event in self._reader.take(item):
                         yield event
-                    if self._has_ended(item) and sending.done():
+                    if self._has_ended(item) and send_task.done():
                         break
-                self.message = await sending
+                self.message = await send_task
             finally:
-                if not sending.done():
-                    await asyncio.shield(asyncio.ensure_future(self._stop(sending)))
-            yield TurnDone(await self._answer(self.message, before))
+                if not send_task.done():
+                    await asyncio.shield(asyncio.ensure_future(self._stop(send_task)))
+            yield TurnDone(await self._make_answer(self.message, before))
 
     def _has_ended(self, event: Event) -> bool:
-        """Return whether the turn is over as far as events say; an earlier one's end may come late."""
+        """Return whether the events say that the turn has ended. The end of an earlier turn may arrive late."""
         if isinstance(event, SessionIdle):
             self._is_idle = True
         elif isinstance(event, StatusChanged) and isinstance(event.properties.status, Busy):
             self._is_idle = False
         return self._is_idle
 
-    def _settle(self, sending: "asyncio.Task[MessageWithParts]") -> None:
-        """Wait no longer than it takes for the events that may come after the answer."""
-        is_over = self._is_idle or sending.cancelled() or sending.exception() is not None
+    def _end_queue(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
+        """End the queue shortly after the answer, so that events which arrive after it are still yielded."""
+        is_over = self._is_idle or send_task.cancelled() or send_task.exception() is not None
         delay = 0 if is_over else TURN_SETTLE.seconds
         asyncio.get_running_loop().call_later(delay, self._queue.put_nowait, None)
 
-    def _expire(self, sending: "asyncio.Task[MessageWithParts]") -> None:
-        self._is_late = True
-        self._feed.start_background(self._stop(sending), self.on_failure)
+    def _expire(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
+        self._is_timed_out = True
+        self._feed.start_background(self._stop(send_task), self.on_failure)
 
-    async def _stop(self, sending: "asyncio.Task[MessageWithParts]") -> None:
-        """Stop the turn and wait until what there was is stored."""
+    async def _stop(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
+        """Stop the turn, and wait until it is stored as far as it came."""
         with suppress(CodeloopError):
-            while not sending.done():
+            while not send_task.done():
                 await self._client.call(ABORT, SessionId(session_id=self._prompt.session_id))
-                await asyncio.wait([sending], timeout=_STOP_AGAIN)
-        if not sending.done():
-            sending.cancel()
-        elif not sending.cancelled():
-            sending.exception()  # nobody else asks for it
+                await asyncio.wait([send_task], timeout=_STOP_RETRY_SECONDS)
+        if not send_task.done():
+            send_task.cancel()
+        elif not send_task.cancelled():
+            send_task.exception()  # retrieved, since asyncio logs exceptions that nobody retrieves
 
-    async def _answer(self, message: MessageWithParts, before: Session) -> Answer[None]:
-        """Make the turn's answer. Raises TurnFailed when the turn did not come to its end."""
+    async def _make_answer(self, message: MessageWithParts, before: Session) -> Answer[None]:
+        """Return the turn's answer. Raises TurnFailed if the turn ended early."""
         reason = message.stop.reason if message.stop is not None else "done"
         why = message.stop.message if message.stop is not None else ""
         if isinstance(message.info, AssistantMessage) and message.info.error is not None and reason in {"done", "idle"}:
             reason, why = "error", error_message(message.info.error)
-        if self._is_late:
+        if self._is_timed_out:
             reason, why = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
         after = self.after = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
         tokens = (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1)

@@ -1,4 +1,4 @@
-"""A session with its messages and parts, kept up to date by events."""
+"""A session with its messages and parts, and the view that events keep up to date."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from codeloop.schema.wire import replace
 
 
 class Entry(Struct, frozen=True):
-    """A message and its parts in order. The same object while unchanged."""
+    """A message and its parts in order. Until it changes, it is the same object."""
 
     info: Message
     parts: tuple[Part, ...] = ()
@@ -37,16 +37,16 @@ class Conversation(Struct, frozen=True):
     entries: tuple[Entry, ...]
 
     def entry(self, message_id: str) -> Entry | None:
-        """Return a message with its parts; None: it is not there. The newest ones are found fastest."""
+        """Return a message with its parts; None: there is no such message. The newest are found fastest."""
         return next((entry for entry in reversed(self.entries) if entry.info.id == message_id), None)
 
     def parts(self, message_id: str) -> tuple[Part, ...]:
-        """Return the parts of a message; none where it is not there."""
+        """Return the parts of a message; empty: there is no such message."""
         entry = self.entry(message_id)
         return entry.parts if entry is not None else ()
 
     def agent_of(self, message_id: str) -> str:
-        """Return the name of the agent of a message; "" where it is not there."""
+        """Return the name of a message's agent; "": there is no such message."""
         entry = self.entry(message_id)
         return entry.info.agent if entry is not None else ""
 
@@ -56,26 +56,27 @@ class ConversationView(Struct):
 
     session: Session
     entries: list[Entry] = struct_field(default_factory=list[Entry])
-    frozen: Conversation | None = None
+    snapshot: Conversation | None = None
+    """The result of `conversation`, until the next change."""
     ids: set[str] = struct_field(default_factory=set[str])
     """Ids of the messages, so that a new message is recognised without a search."""
     is_trimmed: bool = False
-    """Whether entries were dropped that no request will show any more."""
+    """Whether entries were dropped, since no request shows them any more."""
 
     def __post_init__(self) -> None:
-        """Index the entries that it starts with."""
+        """Index and trim the initial entries."""
         self.ids = {entry.info.id for entry in self.entries}
         self._trim()
 
     def conversation(self) -> Conversation:
-        """Return the present state; the same object until the next change."""
-        if self.frozen is None:
-            self.frozen = Conversation(self.session, tuple(self.entries))
-        return self.frozen
+        """Return the current state; the same object until the next change."""
+        if self.snapshot is None:
+            self.snapshot = Conversation(self.session, tuple(self.entries))
+        return self.snapshot
 
     def apply(self, event: Event) -> None:
         """Apply one event of this session. Applying it again changes nothing."""
-        self.frozen = None
+        self.snapshot = None
         match event:
             case SessionCreated(properties=p) | SessionUpdated(properties=p):
                 self.session = p.info
@@ -134,7 +135,7 @@ def is_summary(info: Message) -> bool:
 
 
 def find_context_start(entries: Sequence[Entry]) -> int:
-    """Return the index of the first entry that requests show in full: after a compaction, the first that it kept."""
+    """Return the index of the first entry that requests show in full: 0, or the first that the last compaction kept."""
     index = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
     if index is None:
         return 0
@@ -144,10 +145,10 @@ def find_context_start(entries: Sequence[Entry]) -> int:
 
 
 def context_entries(entries: list[Entry]) -> list[Entry]:
-    """Return the entries that requests still need: the last summary and what follows, recent prompts, the turn's steps.
+    """Return the entries that requests still need: the last summary and all after it, and some of those before.
 
-    Pinned text counts wherever it is. Steps of the turn before the summary come without their parts, since they are
-    only counted against limits.
+    Of those before, these are needed: recent prompts, pinned texts, and the steps of the current turn, the latter
+    without their parts, since they are only counted against limits.
     """
     start = find_context_start(entries)
     if start == 0:
@@ -182,7 +183,7 @@ def is_final(info: AssistantMessage) -> bool:
 
 
 def next_prompt(view: Conversation, **changes: Any) -> UserMessage:
-    """Return a generated prompt: a copy of the last one with `changes`."""
+    """Return a prompt that the program generates: a copy of the last one, with `changes` to its fields."""
     last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
     time = UserTime(created=next_creation_time(view, now_ms()))
     return replace(last, id=new_id("msg"), time=time, summary=None, **changes)
@@ -209,7 +210,7 @@ def sort_key(info: Message) -> tuple[int, str]:
 
 
 def with_part(parts: tuple[Part, ...], part: Part) -> tuple[Part, ...]:
-    """Return the parts with one replaced, or inserted in the order of ids."""
+    """Return the parts with `part` in the place of the one with its id, or inserted in the order of ids."""
     for index in range(len(parts) - 1, -1, -1):
         if parts[index].id == part.id:
             return (*parts[:index], part, *parts[index + 1 :])

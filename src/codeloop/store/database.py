@@ -1,4 +1,4 @@
-"""The SQLite file: opening, migrating with a backup, and errors that say what to do."""
+"""Opens the SQLite file, migrates it after a backup, and turns SQLite's errors into messages that say what to do."""
 
 import errno
 import sqlite3
@@ -60,8 +60,7 @@ MIGRATIONS: tuple[str, ...] = (
     PRAGMA user_version = 3;
     """,
 )
-"""One script a version, in order; its last line sets the version. A released one is never changed: add the next."""
-
+"""The script that leads to each version; its last line sets the version. A released script is never changed."""
 
 Value = str | int | bytes | None
 
@@ -107,33 +106,33 @@ def _classify(error: sqlite3.Error | OSError) -> str:
 
 
 class Database:
-    """The connection to one file. Every method raises StoreError with what to do when the file fails."""
+    """The connection to one file. Every method raises StoreError, which says what to do, when the file fails."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or create the file, private to its owner, at the newest version; or open it as it is, read-only."""
+        """Open the file; `read_only`: as it is. Else it is created if needed, and upgraded to the newest version."""
         self.path = path
         self._connection = open_read_only(path) if read_only else open_database(path)
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
-        """Run one statement that changes something; returns the id of the row that it inserted."""
+        """Run a statement that changes rows; return the id of the row that it inserted, or 0."""
         if self._connection.in_transaction:  # then `transaction` explains errors
             return self._connection.execute(sql, values).lastrowid or 0
         with explain_errors(self.path):
             return self._connection.execute(sql, values).lastrowid or 0
 
     def fetch_one(self, sql: str, *values: Value) -> tuple[Any, ...] | None:
-        """Return the first row."""
+        """Return the first row of a query; None: there is none."""
         with explain_errors(self.path):
             return self._connection.execute(sql, values).fetchone()
 
     def fetch_all(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
-        """Return all rows."""
+        """Return all rows of a query."""
         with explain_errors(self.path):
             return self._connection.execute(sql, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:
-        """Run the block in one transaction: everything in it is stored, or nothing."""
+        """Run the block in one transaction: all its changes are stored, or none."""
         with explain_errors(self.path):
             fault_injection.point("store.begin")
             with transaction(self._connection):
@@ -146,7 +145,7 @@ class Database:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open or create the file, private to its owner, at the newest version. Raises StoreError."""
+    """Open or create the file, readable by its owner only, and upgrade it to the newest version. Raises StoreError."""
     try:
         make_private(path.parent)
         if not path.exists():
@@ -172,15 +171,15 @@ def open_read_only(path: Path) -> sqlite3.Connection:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
-    if _version(connection) == len(MIGRATIONS):
+    if _read_version(connection) == len(MIGRATIONS):
         return
-    with lock(path.parent, STORE_BUSY.seconds):  # SQLite has no lock for switching to WAL and for our backup
+    with lock(path.parent, STORE_BUSY.seconds):  # SQLite's own locks cover neither the switch to WAL nor the backup
         _upgrade(connection, path)
 
 
 def _upgrade(connection: sqlite3.Connection, path: Path) -> None:
-    """Upgrade the file to the newest version, unless another process just did."""
-    version = _version(connection)
+    """Upgrade the file to the newest version, unless another process has just done that."""
+    version = _read_version(connection)
     if version == len(MIGRATIONS):
         return
     if version > len(MIGRATIONS):
@@ -194,12 +193,12 @@ def _upgrade(connection: sqlite3.Connection, path: Path) -> None:
     migrate(connection)
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def _read_version(connection: sqlite3.Connection) -> int:
     return connection.execute("PRAGMA user_version").fetchone()[0]
 
 
 def back_up(connection: sqlite3.Connection, copy: Path) -> None:
-    """Write a copy of the database, private to its owner; the file appears only when it is complete."""
+    """Copy the database to a file that only its owner can read, and that appears only when it is complete."""
     part = copy.with_name(copy.name + ".part")
     try:
         part.unlink(missing_ok=True)
@@ -217,7 +216,7 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
-    """Run the block in one transaction: everything in it is stored, or nothing."""
+    """Run the block in one transaction: all its changes are stored, or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -230,9 +229,9 @@ def transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Run the missing migrations, each in one transaction with its version number."""
-    while _version(connection) < len(MIGRATIONS):
+    while _read_version(connection) < len(MIGRATIONS):
         with transaction(connection):
-            version = _version(connection)
+            version = _read_version(connection)
             for statement in MIGRATIONS[version].split(";") if version < len(MIGRATIONS) else ():
                 fault_injection.point("migration")
                 connection.execute(statement)

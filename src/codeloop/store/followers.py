@@ -1,4 +1,7 @@
-"""Followers of events: replay, then live, without a gap, including other processes' events."""
+"""Delivers events to followers: first those stored since a number, then live ones, without a gap between them.
+
+Events that other processes store are found by polling the database.
+"""
 
 import asyncio
 from collections import deque
@@ -10,34 +13,34 @@ from codeloop.schema.event import PartUpdated, Stamped, StoredEvent, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_QUIET, STORE_QUEUE
 from codeloop.schema.live_events import LiveEvent
 
-QUIET = 250
-"""Polls without an event for a follower, after which polling slows down."""
+MAX_FAST_POLLS = 250
+"""Polls in a row without an event for a follower, after which polling slows down."""
 
 
 class StoredEvents(Protocol):
-    """The stored events that are still kept."""
+    """Reads the stored events that are not yet deleted."""
 
     def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
-        """Return the stored events with `after < seq < until`, a bounded batch, in order.
+        """Return the stored events with `after < seq < until`, in order, at most a batch of them.
 
-        `roots`: only those of these sessions, of their subagents and of no session.
+        `roots`: only the events of these sessions, of their subagents, and of no session.
         """
         ...
 
     def first_seq(self) -> int:
-        """Return the lowest sequence number that is kept, 0 for none."""
+        """Return the sequence number of the oldest stored event; 0: there is none."""
         ...
 
     def last_seq(self) -> int:
-        """Return the highest sequence number there is."""
+        """Return the highest sequence number that was ever given to an event."""
         ...
 
 
 class EventLog(StoredEvents, Protocol):
-    """What a follower needs of the store: the outbox."""
+    """The methods of the outbox that followers use."""
 
     def has_foreign_changes(self) -> bool:
-        """Return whether another process has stored something since the last time this was asked."""
+        """Return whether another process has stored something since the last call."""
         ...
 
 
@@ -46,8 +49,8 @@ def read_range(
 ) -> Iterable[Stamped]:
     """Return the stored events with `after < seq < until`, in order, read in batches.
 
-    `roots`: only those of these sessions, of their subagents and of no session. Raises GapError when some of the range
-    are no longer kept.
+    `roots`: only the events of these sessions, of their subagents, and of no session. Raises GapError when events of
+    the range were deleted.
     """
     while after + 1 < until:
         batch = stored_events.read_events(after, until, roots)
@@ -60,16 +63,20 @@ def read_range(
 
 
 class Follower:
-    """One reader's queue. Stored events that do not fit are read from the outbox later; live ones are dropped."""
+    """The queue of one reader. Of events that do not fit, stored ones are read from the outbox later.
+
+    Live events that do not fit are dropped. `session`: the id of the only session to follow; None: all.
+    """
 
     def __init__(self, session: str | None) -> None:
         self.session = session
         self.queue: deque[Stamped] = deque()
         self.wake = asyncio.Event()
-        self.behind = False
+        self.is_behind = False
+        """Whether stored events must be read from the outbox before the queue goes on."""
 
     def offer(self, event: Stamped) -> None:
-        """Put an event in the queue and wake the reader. In a full queue a stored one replaces all others."""
+        """Put an event in the queue and wake the reader. In a full queue, a stored event replaces all others."""
         if len(self.queue) >= STORE_QUEUE.value:
             if event.seq is None:
                 return
@@ -78,7 +85,7 @@ class Follower:
         self.wake.set()
 
     def is_followed(self, event: Stamped) -> bool:
-        """Return whether the event is of the session that is followed."""
+        """Return whether an event belongs to the followed session, or to none."""
         return self.session is None or session_of(event.event) in {self.session, None}
 
 
@@ -87,42 +94,42 @@ class Followers:
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._all: set[Follower] = set()
+        self._followers: set[Follower] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._quiet = 0
-        """Polls since the last one that had an event for a follower."""
+        self._empty_polls = 0
+        """Polls since the last one that found an event for a follower."""
 
     def publish(self, first_seq: int, events: Iterable[StoredEvent]) -> None:
-        """Hand stored events, numbered from `first_seq`, to every follower."""
-        self._quiet = 0
-        if not self._all:
+        """Offer stored events, numbered from `first_seq`, to every follower."""
+        self._empty_polls = 0
+        if not self._followers:
             return
         for seq, event in enumerate(events, first_seq):
             stamped_event = Stamped(seq, event)
-            for follower in self._all:
+            for follower in self._followers:
                 follower.offer(stamped_event)
 
     def publish_live(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
-        """Hand a live event to every follower."""
-        if not self._all:
+        """Offer a live event to every follower. `directory`: see `Store.publish_live`."""
+        if not self._followers:
             return
         stamped_event = Stamped(None, event, directory)
-        for follower in self._all:
+        for follower in self._followers:
             follower.offer(stamped_event)
 
     async def follow(self, after: int, session: str | None, root: str | None) -> AsyncGenerator[Stamped, None]:
-        """Return stored events after `after` and live ones, in the order in which they came, for ever.
+        """Yield the stored events after the number `after`, then new ones and live ones in their order, for ever.
 
-        `session`: only its own events and those of no session. `root`: of what other processes store, only the events
-        of this session, of its subagents and of no session.
+        `session`: only the events of this session, and of no session. `root`: of the events that other processes store,
+        only those of this session, of its subagents, and of no session. Raises GapError when events were deleted.
         """
         roots = None if root is None and session is None else (root or session or "",)
         follower = Follower(session)
         last = after
-        self._all.add(follower)
+        self._followers.add(follower)
         self._start_timer()
         try:
-            follower.behind = True
+            follower.is_behind = True
             while True:
                 while follower.queue:
                     item = follower.queue.popleft()
@@ -135,26 +142,26 @@ class Followers:
                         last = item.seq
                     if follower.is_followed(item):
                         yield item
-                if follower.behind:
-                    follower.behind = False
-                    # Up to what is stored now: later ones are in the queue, between the live ones.
+                if follower.is_behind:
+                    follower.is_behind = False
+                    # Only up to what is stored now: later events are in the queue, in order with live ones.
                     until = self._log.last_seq() + 1
                     for stamped_event in read_range(self._log, last, until, roots):
                         last = stamped_event.seq or last
                         if follower.is_followed(stamped_event):
-                            self._quiet = 0
+                            self._empty_polls = 0
                             yield stamped_event
                     last = max(last, until - 1)
                     continue
                 follower.wake.clear()
                 await follower.wake.wait()
         finally:
-            self._all.discard(follower)
+            self._followers.discard(follower)
             self._stop_timer()
 
     def close(self) -> None:
         """End all followers: the store is closed."""
-        self._all.clear()
+        self._followers.clear()
         self._stop_timer()
 
     def _start_timer(self) -> None:
@@ -162,21 +169,21 @@ class Followers:
             self._timer = asyncio.get_running_loop().call_later(self._pause(), self._poll)
 
     def _pause(self) -> float:
-        """Return when to look next: after a while in which nothing happened, less often."""
-        return STORE_POLL.seconds if self._quiet < QUIET else STORE_POLL_QUIET.seconds
+        """Return the seconds until the next poll: longer after many polls that found nothing."""
+        return STORE_POLL.seconds if self._empty_polls < MAX_FAST_POLLS else STORE_POLL_QUIET.seconds
 
     def _stop_timer(self) -> None:
-        if not self._all and self._timer is not None:
+        if not self._followers and self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _poll(self) -> None:
         self._timer = None
-        if not self._all:
+        if not self._followers:
             return
-        self._quiet += 1  # a follower that finds something for itself sets it back
+        self._empty_polls += 1  # reset by a follower that then finds an event for itself
         self._start_timer()
         if self._log.has_foreign_changes():
-            for follower in self._all:
-                follower.behind = True
+            for follower in self._followers:
+                follower.is_behind = True
                 follower.wake.set()

@@ -1,4 +1,4 @@
-"""Leases of sessions: one process works on a session at a time; a dead one's lease is taken over."""
+"""Leases of sessions: only one process works on a session at a time. The lease of an ended process is taken over."""
 
 import asyncio
 import os
@@ -14,9 +14,10 @@ from codeloop.store.database import Database
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A process: its id, where that id is valid, and when the process started, since ids are reused.
+    """The process that holds a lease. `started`: when the process started, since process ids are reused.
 
-    `host`: as `pid_scope` names it. `until`: ms since the epoch.
+    `host`: the machine or container in which `pid` is valid, as `pid_scope` names it. `until`: the end of the lease, in
+    ms since the epoch.
     """
 
     host: str
@@ -26,15 +27,15 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Leases:
-    """Leases of sessions. A lease is renewed while a turn runs; it ends with its process, or when it expires."""
+    """The leases of one database. A lease is renewed while a turn runs, and ends with its process, or by expiry."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._host = pid_scope()
-        self._own_start = start_time(os.getpid())
+        self._start_time = start_time(os.getpid())
 
     def check(self, session_id: str) -> None:
-        """Raise OperationError (SessionBusyError), naming the process, when another one works on the session."""
+        """Raise OperationError (SessionBusyError), which names the process, if another process works on a session."""
         holder = self.find_other(session_id)
         if holder is not None:
             raise OperationError(
@@ -44,10 +45,10 @@ class Leases:
             )
 
     def take(self, session_id: str) -> None:
-        """Take or renew a session's lease. Raises as `check` does."""
+        """Take a session's lease, or renew it. Raises as `check` does."""
         with self._db.transaction():
             self.check(session_id)
-            row = (session_id, self._host, os.getpid(), self._own_start, _now() + LEASE.value)
+            row = (session_id, self._host, os.getpid(), self._start_time, _now() + LEASE.value)
             sql = "INSERT OR REPLACE INTO lease (session_id, host, pid, started, until) VALUES (?, ?, ?, ?, ?)"
             self._db.execute(sql, row)
 
@@ -59,39 +60,39 @@ class Leases:
                 self.take(session_id)
 
     def is_held(self, session_id: str) -> bool:
-        """Return whether a living process, this one or another, works on the session."""
+        """Return whether a living process, this one or another, works on a session."""
         sql = "SELECT 1 FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
-        own = self._db.fetch_one(sql, session_id, self._host, os.getpid(), self._own_start)
+        own = self._db.fetch_one(sql, session_id, self._host, os.getpid(), self._start_time)
         return own is not None or self.find_other(session_id) is not None
 
     def drop(self, session_id: str) -> None:
         """Release this process's lease of a session."""
         sql = "DELETE FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
-        self._db.execute(sql, (session_id, self._host, os.getpid(), self._own_start))
+        self._db.execute(sql, (session_id, self._host, os.getpid(), self._start_time))
 
     def find_other(self, session_id: str) -> Holder | None:
-        """Return the living process other than this one that works on the session."""
+        """Return the living process other than this one that works on a session; None: there is none."""
         row = self._db.fetch_one("SELECT host, pid, started, until FROM lease WHERE session_id = ?", session_id)
         if row is None:
             return None
         holder = Holder(*row)
-        if (holder.host, holder.pid, holder.started) == (self._host, os.getpid(), self._own_start):
+        if (holder.host, holder.pid, holder.started) == (self._host, os.getpid(), self._start_time):
             return None
         return holder if self._is_alive(holder) else None
 
     def _is_alive(self, holder: Holder) -> bool:
-        """Return whether a holder is alive. If its process can be looked up, an expired lease still counts."""
+        """Return whether a holder is alive: found out from its process where that is visible, else from the expiry."""
         if is_own_scope(holder.host):
             start = start_time(holder.pid)
             if start != holder.started:
                 return False
             if start != ALIVE:
                 return True
-        return _now() <= holder.until <= _now() + LEASE.value  # a later end means that the clock was set back
+        return _now() <= holder.until <= _now() + LEASE.value  # an end later than that: the clock was set back
 
 
 def _describe_host(host: str) -> str:
-    """Describe the location of a process on another host."""
+    """Return the words that say where a process runs; "": on this machine."""
     if is_own_scope(host):
         return ""
     machine = machine_of(host)

@@ -11,13 +11,15 @@ from codeloop.store.database import Database
 _encode = msgspec.json.Encoder().encode
 _event: msgspec.json.Decoder[StoredEvent] = msgspec.json.Decoder(StoredEvent)
 
-BATCH = 500  # events
+BATCH = 500
+"""Events that are read at once."""
+PRUNE_EVERY = 1_000
+"""Events between two deletions of old ones: deleting costs more than adding."""
 _IN_ORDER = "ORDER BY seq LIMIT ?3"
 _IN_TREES = """AND (session_id IS NULL OR session_id IN (
     WITH RECURSIVE tree (id) AS (
         SELECT value FROM json_each(?4) UNION SELECT session.id FROM session JOIN tree ON parent_id = tree.id)
     SELECT id FROM tree))"""
-PRUNE_EVERY = 1_000  # events, since deleting costs more than adding
 
 
 class Outbox:
@@ -25,18 +27,18 @@ class Outbox:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._version = self._data_version()
+        self._seen_version = self._read_data_version()
 
     def add(self, event: StoredEvent) -> int:
-        """Add an event, inside a transaction; return its number."""
+        """Add an event, within the caller's transaction; return its number."""
         row = (session_of(event), _encode(event))
         return self._db.execute("INSERT INTO event (session_id, data) VALUES (?, ?)", row)
 
     def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
-        """Return the stored events with `after < seq < until`, at most a batch, in order.
+        """Return the stored events with `after < seq < until`, in order, at most a batch of them.
 
-        `roots`: only those of these sessions, of their subagents and of no session. SQLite leaves the others out:
-        hundreds of processes may write into one database, and decoding an event costs far more than skipping it.
+        `roots`: only the events of these sessions, of their subagents, and of no session. SQLite filters out the other
+        ones: hundreds of processes may write to one database, and decoding an event costs far more than skipping it.
         """
         sql = "SELECT seq, data FROM event WHERE seq > ?1 AND (?2 IS NULL OR seq < ?2)"
         if roots is None:
@@ -46,27 +48,27 @@ class Outbox:
         return [Stamped(seq, _event.decode(data)) for seq, data in rows]
 
     def first_seq(self) -> int:
-        """Return the number of the oldest event that is kept, 0 when there is none."""
+        """Return the number of the oldest stored event; 0: there is none."""
         row = self._db.fetch_one("SELECT min(seq) FROM event")
         return (row[0] if row else None) or 0
 
     def last_seq(self) -> int:
-        """Return the highest number ever handed out."""
+        """Return the highest number that was ever given to an event."""
         row = self._db.fetch_one("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
         return row[0] if row else 0
 
     def has_foreign_changes(self) -> bool:
-        """Return whether another process has stored something since the last time this was asked."""
-        version = self._data_version()
-        is_new = version != self._version
-        self._version = version
+        """Return whether another process has stored something since the last call."""
+        version = self._read_data_version()
+        is_new = version != self._seen_version
+        self._seen_version = version
         return is_new
 
     def prune(self, first: int, last: int) -> None:
-        """Drop the oldest events, once in a while as the numbers go on from `first` to `last`."""
+        """Delete the oldest events if a multiple of `PRUNE_EVERY` is among the new numbers, `first` to `last`."""
         if last // PRUNE_EVERY != (first - 1) // PRUNE_EVERY:
             self._db.execute("DELETE FROM event WHERE seq <= ?", (last - STORE_EVENTS.value,))
 
-    def _data_version(self) -> int:
+    def _read_data_version(self) -> int:
         row = self._db.fetch_one("PRAGMA data_version")
         return row[0] if row else 0

@@ -1,4 +1,4 @@
-"""Permissions in the database: what was allowed with "always", and every decision with its reason."""
+"""The grants and decisions in the database: what "always" allows from now on, and the reason of each decision."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,10 +16,11 @@ _texts = msgspec.json.Decoder(list[str]).decode
 _decision = msgspec.json.Decoder(Decision).decode
 
 WORKDIR = "workdir"
-"""The key, in a request's metadata, of the directory in which a command would run, if not the session's."""
+"""The key in a request's metadata for the directory in which a command would run, if not the session's."""
 ADDRESS = "address"
-"""The key, in a request's metadata, of a host's present addresses, and why they are not public."""
+"""The key in a request's metadata for the current addresses of a host, and why they are not public."""
 _PRUNE_EVERY = 100
+"""Decisions between two deletions of old ones."""
 _GRANTS = "SELECT id, session_id, directory, time, permission, patterns, place FROM remembered ORDER BY time, id"
 _GRANTS_OF_SESSION = """
     WITH RECURSIVE line(id) AS (
@@ -30,7 +31,7 @@ _GRANTS_OF_SESSION = """
 
 
 def scope_of(metadata: JSON) -> str:
-    """Return the scope of an "always" besides its patterns: a command's directory, or a host's address."""
+    """Return what limits a grant besides its patterns: a command's directory, or a host's address; "": nothing."""
     location = metadata.get(WORKDIR) or metadata.get(ADDRESS)
     return location if isinstance(location, str) else ""
 
@@ -42,7 +43,7 @@ class PermissionRecords:
         self._db = db
 
     def remember(self, request: PermissionRequest) -> None:
-        """Remember what an "always" allows, for the directory of the session that asked."""
+        """Store what the answer "always" allows, for the directory of the session that asked."""
         values = (request.id, request.session_id, now_ms(), request.permission, _encode(request.always).decode())
         if request.always:
             self._db.execute(
@@ -51,7 +52,7 @@ class PermissionRecords:
             )
 
     def remember_for_session(self, grant: Grant) -> None:
-        """Remember what one answer allows for the rest of its session."""
+        """Store a grant that holds for the rest of its session."""
         values = (grant.id, grant.session_id, grant.time, grant.permission, _encode(grant.patterns).decode())
         self._db.execute("INSERT OR IGNORE INTO remembered VALUES (?1, ?2, '', ?3, ?4, ?5, '')", values)
 
@@ -60,17 +61,17 @@ class PermissionRecords:
         return [_make_grant(row) for row in self._db.fetch_all(_GRANTS_OF_SESSION, session_id)]
 
     def grants(self) -> list[Grant]:
-        """Return everything that is remembered, oldest first."""
+        """Return all grants, oldest first."""
         return [_make_grant(row) for row in self._db.fetch_all(_GRANTS)]
 
     def revoke(self, ids: Sequence[str]) -> None:
-        """Forget what was remembered; from the next call on it is asked again."""
+        """Delete grants by their ids; from the next call on, the user is asked again."""
         with self._db.transaction():
             for each in ids:
                 self._db.execute("DELETE FROM remembered WHERE id = ?", (each,))
 
     def note(self, decision: Decision) -> None:
-        """Store a decision, and drop the oldest once in a while."""
+        """Store a decision; once in `_PRUNE_EVERY` decisions, delete the oldest."""
         number = self._db.execute(
             "INSERT INTO decision (session_id, action, data) VALUES (?, ?, ?)",
             (decision.session_id, decision.action, _encode(decision)),
@@ -82,7 +83,7 @@ class PermissionRecords:
     def decisions(
         self, session_id: str | None = None, *, denied: bool = False, limit: int = STORE_DECISIONS.value
     ) -> list[Decision]:
-        """Return the newest decisions, oldest first: of one session, or only the denials."""
+        """Return the newest decisions, oldest first; if asked for, only those of one session, or only denials."""
         sql = """
             SELECT data FROM decision WHERE (?1 IS NULL OR session_id = ?1) AND (?2 = 0 OR action = 'deny')
             ORDER BY id DESC LIMIT ?3"""

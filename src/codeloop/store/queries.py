@@ -22,12 +22,16 @@ _message: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _part: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
 ALL = 1 << 60
+"""As a limit: all rows. Larger than any number of rows, and than any time in ms."""
 TEXT, TOOL = b'{"type":"text"', b'{"type":"tool"'
-"""How the stored parts of these kinds begin: the tag is written first."""
+"""The first bytes of stored parts of these types: msgspec writes the tag first."""
 
 
 class SessionFilter(Struct, frozen=True, kw_only=True):
-    """Which sessions to list. `below`: at or below this path of the work tree; `start`: changed since, in ms."""
+    """Which sessions to list; None: all. `below`: a path in the work tree, for sessions at or below it.
+
+    `roots`: only those that are no subagents; `start`: only those changed since, in ms; `search`: a part of the title.
+    """
 
     directory: str | None = None
     below: str | None = None
@@ -38,13 +42,13 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """The dollars of an answer: a part of the stored message."""
+    """The cost of an answer in dollars, as the stored message has it."""
 
     cost: float
 
 
 class StepCost(msgspec.Struct, frozen=True):
-    """The summed fields of a stored answer."""
+    """The fields of a stored answer that are summed up."""
 
     cost: float
     tokens: Tokens
@@ -54,9 +58,9 @@ class StepCost(msgspec.Struct, frozen=True):
 
 
 TITLE_USAGE = "title"
-"""The metadata key under which a session stores the usage of the request for its title."""
+"""The key in a session's metadata for the usage of the request for its title."""
 HOOK_USAGE = "judgedUsage"
-"""The metadata key for the usage of the models that its hooks asked."""
+"""The key in a session's metadata for the usage of the models that its hooks asked."""
 
 
 class SideUsage(Wire):
@@ -70,9 +74,9 @@ class SideUsage(Wire):
 
 
 class RequestCount(Struct, frozen=True):
-    """The usage of one request of a session, and its tool calls: a step, or a request outside the conversation.
+    """The usage of one request to a model, and the number of tool calls in its answer.
 
-    `created` in ms since the epoch.
+    `created` in ms since the epoch. `is_step`: False for a request outside the conversation.
     """
 
     session_id: str
@@ -116,7 +120,7 @@ class Queries:
         self._db.close()
 
     def sessions(self, session_filter: SessionFilter) -> list[Session]:
-        """Return sessions, newest change first."""
+        """Return the sessions that a filter accepts, newest change first."""
         sql = """
             SELECT data FROM session
             WHERE (?1 IS NULL OR directory = ?1) AND (?2 = 0 OR parent_id IS NULL) AND (?3 IS NULL OR updated >= ?3)
@@ -133,9 +137,9 @@ class Queries:
             like_pattern(search) if search else None,
             session_filter.below,
         )
-        found = (_session(row[0]) for row in self._db.fetch_all(sql, *values, limit))
+        matches = (_session(row[0]) for row in self._db.fetch_all(sql, *values, limit))
         needle = search.casefold()
-        return list(islice((each for each in found if needle in each.title.casefold()), session_filter.limit))
+        return list(islice((each for each in matches if needle in each.title.casefold()), session_filter.limit))
 
     def list_busy_sessions(self) -> list[str]:
         """Return the sessions that a living process works on."""
@@ -165,12 +169,16 @@ class Queries:
         ]
 
     def titles(self, start: str) -> list[str]:
-        """Return the titles that begin with a text."""
+        """Return the titles of sessions that begin with a text."""
         sql = "SELECT title FROM session WHERE substr(title, 1, ?) = ?"
         return [row[0] for row in self._db.fetch_all(sql, len(start), start)]
 
     def page(self, session_id: str, limit: int | None, before: tuple[int, str] | None) -> tuple[list[Entry], bool]:
-        """Return the newest messages (older than `before`: creation and id), oldest first; and whether older remain."""
+        """Return a page of messages, oldest first, and whether older ones remain.
+
+        The page has the newest messages, at most `limit`; with `before`, the creation (ms) and the id of a message,
+        those older than that.
+        """
         created, message_id = before or (ALL, "")
         sql = """
             SELECT id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
@@ -185,7 +193,7 @@ class Queries:
         return Entry(_message.decode(data), tuple(_part.decode(row[0]) for row in parts))
 
     def are_taken(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
-        """Return whether any of these ids is in use."""
+        """Return whether any of these ids is in use by a session, a message or a part."""
         sql = """
             SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE id IN (SELECT value FROM json_each(?)))
                 OR EXISTS (SELECT 1 FROM message WHERE id IN (SELECT value FROM json_each(?)))
@@ -195,24 +203,27 @@ class Queries:
         )
 
     def texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
-        """Return the first texts of a session that contain a text, ignoring case; not those that the program added."""
+        """Return the first text parts of a session that contain a text, ignoring case, each with its message.
+
+        Texts that the program added are left out.
+        """
         needle = text.casefold()
         sql = """
             SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
             WHERE part.session_id = ? AND substr(part.data, 1, ?) = ? AND CAST(part.data AS TEXT) LIKE ? ESCAPE '!'
             ORDER BY message.created, part.id"""
-        found: list[tuple[Message, TextPart]] = []
+        matches: list[tuple[Message, TextPart]] = []
         pattern = like_pattern(msgspec.json.encode(text).decode()[1:-1])
         for data, info in self._db.fetch_all(sql, session_id, len(TEXT), TEXT, pattern):
             part = _part.decode(data)
             if isinstance(part, TextPart) and not part.synthetic and needle in part.text.casefold():
-                found.append((_message.decode(info), part))
-            if len(found) >= limit:
+                matches.append((_message.decode(info), part))
+            if len(matches) >= limit:
                 break
-        return found
+        return matches
 
     def parts_with(self, session_id: str, word: str) -> Iterator[tuple[Message, Part]]:
-        """Yield the parts of a session, oldest first, whose JSON contains a word, ignoring case; "": all parts."""
+        """Yield the parts of a session whose JSON contains a word, ignoring case, oldest first; "": all parts."""
         sql = """
             SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
             WHERE part.session_id = ?1 AND (?2 = '' OR CAST(part.data AS TEXT) LIKE ?2 ESCAPE '!')
@@ -223,50 +234,50 @@ class Queries:
     def steps(self, since: int) -> list[RequestCount]:
         """Return every step since a time (ms since the epoch), and the requests outside the conversation.
 
-        Copied steps in forks are skipped: they are older than the fork.
+        The steps that a fork copied are skipped: they are older than the fork.
         """
         sql = """
             SELECT part.message_id, count(*) FROM message JOIN part ON part.message_id = message.id
             WHERE message.created >= ? AND substr(part.data, 1, ?) = ? GROUP BY part.message_id"""
         calls: dict[str, int] = dict(self._db.fetch_all(sql, since, len(TOOL), TOOL))
-        found: list[RequestCount] = []
+        requests: list[RequestCount] = []
         for key, session_id, created, data in self._db.fetch_all(ANSWERS_SINCE, since):
             step = _step(data)
             model, tokens = f"{step.provider_id}/{step.model_id}", step.tokens.plus(step.retried)
-            found.append(RequestCount(session_id, created, step.cost, tokens, model, calls.get(key, 0)))
-        return found + self._side_requests_since(since)
+            requests.append(RequestCount(session_id, created, step.cost, tokens, model, calls.get(key, 0)))
+        return requests + self._side_requests_since(since)
 
     def costs(self, since: int) -> list[tuple[str, int, float]]:
-        """Return only session, time (ms) and dollars of what `steps` returns, which is faster."""
-        found = [(name, at, _cost(data).cost) for _, name, at, data in self._db.fetch_all(ANSWERS_SINCE, since)]
-        return found + [(each.session_id, each.created, each.cost) for each in self._side_requests_since(since)]
+        """Return session, time (ms) and dollars of each request that `steps` returns; this is faster."""
+        costs = [(name, at, _cost(data).cost) for _, name, at, data in self._db.fetch_all(ANSWERS_SINCE, since)]
+        return costs + [(each.session_id, each.created, each.cost) for each in self._side_requests_since(since)]
 
     def _side_requests_since(self, since: int) -> list[RequestCount]:
         sql = """
             SELECT id, CAST(json_extract(CAST(data AS TEXT), ?1) AS BLOB) FROM session
             WHERE json_extract(CAST(data AS TEXT), ?1 || '.created') >= max(?2,
                 json_extract(CAST(data AS TEXT), '$.time.created'))"""
-        found: list[RequestCount] = []
+        requests: list[RequestCount] = []
         rows = [row for key in (TITLE_USAGE, HOOK_USAGE) for row in self._db.fetch_all(sql, f"$.metadata.{key}", since)]
         for session_id, data in rows:
             with suppress(msgspec.DecodeError):  # a client may write metadata of its own
                 used = _side_usage(data)
                 model = f"{used.provider_id}/{used.model_id}"
-                found.append(RequestCount(session_id, used.created, used.cost, used.tokens, model, is_step=False))
-        return found
+                requests.append(RequestCount(session_id, used.created, used.cost, used.tokens, model, is_step=False))
+        return requests
 
 
 def like_pattern(text: str) -> str:
-    """Return a pattern for LIKE (escape: `!`) that finds texts which contain this one, ignoring case.
+    """Return a pattern for LIKE (escape: `!`) that matches texts which contain a text, ignoring case.
 
-    LIKE ignores the case of ASCII only, so other characters become wildcards, and the results have to be checked.
+    LIKE ignores the case of ASCII letters only, so other characters become wildcards, and callers must check the rows.
     """
     pattern = "".join(f"!{char}" if char in "!%_" else char if char.isascii() else "%" for char in text)
     return f"%{pattern}%"
 
 
 def open_queries(path: Path) -> Queries:
-    """Open a database for reading only. Raises StoreError: it is missing, damaged, or of another version."""
+    """Open a database for reading only. Raises StoreError if it is missing, damaged, or of another version."""
     db = Database(path, read_only=True)
     try:
         version = (db.fetch_one("PRAGMA user_version") or (0,))[0]

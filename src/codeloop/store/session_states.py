@@ -21,8 +21,8 @@ class _Error(Struct, frozen=True):
     data: dict[str, object] = {}
 
 
-class _Last(Struct, frozen=True):
-    """The used fields of a session's last message."""
+class _LastMessage(Struct, frozen=True):
+    """The fields of a session's last message from which its state is read."""
 
     role: str
     time: _Time = _Time()
@@ -31,7 +31,7 @@ class _Last(Struct, frozen=True):
 
 
 class _Request(Struct, frozen=True):
-    """The used fields of an open permission or question."""
+    """The fields of an open permission or question from which its text is made."""
 
     permission: str = ""
     patterns: list[str] = []
@@ -45,12 +45,15 @@ class _Request(Struct, frozen=True):
         return f"{self.permission} {' '.join(self.patterns)}".strip()
 
 
-_last = msgspec.json.Decoder(_Last).decode
+_last = msgspec.json.Decoder(_LastMessage).decode
 _request = msgspec.json.Decoder(_Request).decode
 
 
 def read_states(db: Database, limit: int) -> list[SessionOverview]:
-    """Return the sessions that are no subagents and not archived, newest change first, and the state of each."""
+    """Return the state of each session that is no subagent and not archived, newest change first.
+
+    `limit`: sessions that are read, the newest.
+    """
     leases = Leases(db)
     running = {row[0] for row in db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])}
     waiting = _read_waiting(db)
@@ -76,13 +79,13 @@ def read_states(db: Database, limit: int) -> list[SessionOverview]:
                 state=state,
                 updated=session.time.updated,
                 cost=session.cost or 0.0,
-                detail=question or (_message(last) if state == "failed" else ""),
+                detail=question or (_error_text(last) if state == "failed" else ""),
             )
         )
     return session_overviews
 
 
-def _read_end(last: _Last | None) -> SessionStanding:
+def _read_end(last: _LastMessage | None) -> SessionStanding:
     """Return the state of an idle session."""
     if last is None:
         return "new"
@@ -91,13 +94,13 @@ def _read_end(last: _Last | None) -> SessionStanding:
     return "interrupted" if last.role == "user" or last.time.completed is None else "finished"
 
 
-def _message(last: _Last | None) -> str:
+def _error_text(last: _LastMessage | None) -> str:
     error = last.error if last is not None else None
     return str(error.data.get("message", error.name)) if error is not None else ""
 
 
 def _read_waiting(db: Database) -> dict[str, str]:
-    """Return the open questions, by the id of the topmost parent of the session that asks."""
+    """Return the texts of open questions, by the id of the topmost parent of the session that asks."""
     rows = db.fetch_all("SELECT session_id, data FROM permission WHERE reply IS NULL")
     rows += db.fetch_all("SELECT session_id, data FROM question WHERE open = 1")
     waiting: dict[str, str] = {}

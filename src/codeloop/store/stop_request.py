@@ -1,4 +1,7 @@
-"""Requests to stop turns: files that every running process watches, one for all sessions and one for each session."""
+"""Requests to stop turns, made by changing a file that running processes watch.
+
+One file stands for all sessions, and one for each session.
+"""
 
 import asyncio
 import os
@@ -20,7 +23,7 @@ def request_stop(file: Path) -> None:
 
 
 async def wait_for_stop(*files: Path) -> None:
-    """Wait until one of these files changes, which asks the turns that run now to stop."""
+    """Return once one of the files changes, which asks the turns that run now to stop."""
     before = [_file_state(file) for file in files]
     while True:
         await asyncio.sleep(STOP_LOOK.seconds)

@@ -1,7 +1,8 @@
-"""The only writer of state and the only publisher of events.
+"""The store of a project's sessions: the only writer of state, and the only publisher of events.
 
-`append` applies events to the state tables and puts them into the outbox in one transaction; then it wakes
-the followers. `publish_live` only wakes them. All calls are made on the loop's thread: a transaction takes some 25 µs.
+`append` applies events to the state tables and adds them to the outbox, in one transaction; then it gives them to the
+followers. `publish_live` only gives an event to the followers. All calls are made on the event loop's thread: a
+transaction takes about 25 µs.
 """
 
 from collections import OrderedDict
@@ -37,18 +38,18 @@ from codeloop.store.tables import apply, read_entries
 
 
 class SessionFacts:
-    """One text for each session; the first one that is stored stays."""
+    """The facts about a session's environment, one JSON text for each session; the first that is stored stays."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def of(self, session_id: str) -> str | None:
-        """Return the stored facts as JSON text; None: there are none yet."""
+        """Return the facts of a session; None: none are stored yet."""
         row = self._db.fetch_one("SELECT data FROM facts WHERE session_id = ?", session_id)
         return row[0] if row else None
 
     def keep(self, session_id: str, facts: str) -> None:
-        """Store the facts of a session that has none yet."""
+        """Store the facts of a session, unless it has some."""
         self._db.execute("INSERT OR IGNORE INTO facts (session_id, data) VALUES (?, ?)", (session_id, facts))
 
 
@@ -57,7 +58,8 @@ _todos = msgspec.json.Decoder(list[Todo]).decode
 _question = msgspec.json.Decoder(QuestionRequest).decode
 _request = msgspec.json.Decoder(PermissionRequest).decode
 
-OPEN_VIEWS = 8
+MAX_VIEWS = 8
+"""Conversations that are kept in memory, those used last."""
 
 
 class Store:
@@ -71,7 +73,7 @@ class Store:
         self.facts = SessionFacts(self._db)
         self.permissions = self.queries.permissions
         self.statuses: dict[str, Status] = {}
-        """The status of each session that is not idle, as it was last published in this process."""
+        """The last status that this process published of each session that is not idle."""
         self._outbox = Outbox(self._db)
         self._followers = Followers(self._outbox)
         self._views: OrderedDict[str, ConversationView] = OrderedDict()
@@ -84,14 +86,13 @@ class Store:
         self._db.close()
 
     def append(self, *events: StoredEvent) -> int:
-        """Store events in ONE transaction and wake the followers; returns the sequence number of the last one."""
+        """Store events in one transaction and wake the followers; return the sequence number of the last event."""
         return self.append_from(lambda: events) if events else self.last_seq()
 
     def update_session(self, session_id: str, change: Callable[[Session], Session], *before: StoredEvent) -> Session:
-        """Change a session in one transaction with reading it, and return it; the events of `before` are stored first.
+        """Read, change and store a session in one transaction, and return it; the events `before` are stored first.
 
-        A `change` that returns the same object changes nothing. Raises OperationError
-        (NotFoundError).
+        If `change` returns the same object, the session is not stored. Raises OperationError (NotFoundError).
         """
         result: list[Session] = []
 
@@ -104,7 +105,7 @@ class Store:
         return result[0]
 
     def append_from(self, make: Callable[[], Sequence[StoredEvent]]) -> int:
-        """Store the events that `make` returns, as `append` does, in one transaction with all that `make` reads."""
+        """Store the events that `make` returns, as `append` does; what `make` reads is read in the same transaction."""
         seq = 0
         with self._db.transaction():
             events = make()
@@ -116,7 +117,7 @@ class Store:
             return self.last_seq()
         first = seq - len(events) + 1
         self._catch_up(first)
-        self._fold(events)
+        self._apply_to_views(events)
         self._last_seen = seq
         self._followers.publish(first, events)
         with suppress(StoreError):  # the events are stored; old ones can be removed next time
@@ -124,9 +125,9 @@ class Store:
         return seq
 
     def publish_live(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
-        """Show an event to followers in this process without storing it: deltas, status, a tool's progress.
+        """Give an event to the followers in this process without storing it, such as deltas, status, and progress.
 
-        `directory`: where it happened (absolute), for an event of no session.
+        `directory`: for an event that belongs to no session, the absolute path of the directory that it is about.
         """
         if isinstance(event, StatusChanged):
             self.statuses.pop(event.properties.session_id, None)
@@ -137,11 +138,11 @@ class Store:
     def follow(
         self, after: int | None = None, *, session: str | None = None, root: str | None = None
     ) -> AsyncGenerator[Stamped, None]:
-        """Return every stored event after `after` (None: from now on), then live ones, gap-free, from all processes.
+        """Yield every stored event after the number `after` (None: from now on), then live ones, without a gap.
 
-        `session`: only its own events and those of no session. `root`: of what other processes store, only the events
-        of this session, of its subagents and of no session. Raises GapError when the events after `after` are no
-        longer kept.
+        Stored events come from all processes, live ones from this one. `session`: only the events of this session, and
+        of no session. `root`: of the events that other processes store, only those of this session, of its subagents,
+        and of no session. Raises GapError when events after `after` were deleted.
         """
         return self._followers.follow(self.last_seq() if after is None else after, session, root)
 
@@ -177,18 +178,18 @@ class Store:
     def context_view(self, session_id: str) -> Conversation:
         """Return a session with the entries that its next request may need (see `context_entries`).
 
-        Kept in memory: asking again costs microseconds. Raises OperationError (NotFoundError).
+        They are kept in memory, so that a second call takes microseconds. Raises OperationError (NotFoundError).
         """
         return self._view(session_id)[0].conversation()
 
     def _view(self, session_id: str) -> tuple[ConversationView, list[Entry]]:
-        """Return a session's view, and all entries when they had to be read for it."""
+        """Return a session's view, and if the view had to be created, all entries, else none."""
         self._catch_up(None)
         view, entries = self._views.get(session_id), list[Entry]()
         if view is None:
             entries = read_entries(self._db, session_id)
             view = self._views[session_id] = ConversationView(self.session(session_id), entries)
-            while len(self._views) > OPEN_VIEWS:
+            while len(self._views) > MAX_VIEWS:
                 self._views.popitem(last=False)
         self._views.move_to_end(session_id)
         return view, entries
@@ -199,7 +200,7 @@ class Store:
         return _todos(row[0]) if row else []
 
     def pending_permissions(self, session_id: str | None = None) -> list[PermissionRequest]:
-        """Return the questions that wait for an answer."""
+        """Return the permission requests that wait for an answer."""
         sql = "SELECT data FROM permission WHERE reply IS NULL AND (? IS NULL OR session_id = ?) ORDER BY id"
         return [_request(row[0]) for row in self._db.fetch_all(sql, session_id, session_id)]
 
@@ -211,24 +212,27 @@ class Store:
     # The outbox
 
     def read_events(self, after: int, until: int | None = None, roots: Collection[str] | None = None) -> list[Stamped]:
-        """Return the stored events with `after < seq < until`, at most a batch, in order.
+        """Return the stored events with `after < seq < until`, in order, at most a batch of them.
 
-        `roots`: only those of these sessions, of their subagents and of no session.
+        `roots`: only the events of these sessions, of their subagents, and of no session.
         """
         return self._outbox.read_events(after, until, roots)
 
     def first_seq(self) -> int:
-        """Return the lowest sequence number that is kept, 0 for none."""
+        """Return the sequence number of the oldest stored event; 0: there is none."""
         return self._outbox.first_seq()
 
     def last_seq(self) -> int:
-        """Return the highest sequence number ever handed out."""
+        """Return the highest sequence number that was ever given to an event."""
         return self._outbox.last_seq()
 
-    # Keeping the views in step
+    # Updating the views
 
     def _catch_up(self, until: int | None) -> None:
-        """Apply the events that other processes have stored since the last time to the open views."""
+        """Apply the events that other processes have stored since the last call to the open views.
+
+        `until`: only events with smaller numbers; None: all.
+        """
         if until is None:
             until = self.last_seq() + 1
         if not self._views:
@@ -238,10 +242,10 @@ class Store:
             batch = self.read_events(self._last_seen, until, self._views)
             if self.first_seq() > self._last_seen + 1:
                 self._views.clear()
-            self._fold(each.event for each in batch)
+            self._apply_to_views(each.event for each in batch)
             self._last_seen = (batch[-1].seq if batch else None) or until - 1
 
-    def _fold(self, events: Iterable[Event]) -> None:
+    def _apply_to_views(self, events: Iterable[Event]) -> None:
         if not self._views:
             return
         for event in events:
@@ -253,6 +257,7 @@ class Store:
                     if view is None:
                         continue
                     if view.is_trimmed and isinstance(event, MessageRemoved):
-                        del self._views[view.session.id]  # its summary may be gone, so older entries are needed
+                        # If that was the summary, older entries are needed again: read the session anew.
+                        del self._views[view.session.id]
                     else:
                         view.apply(event)

@@ -1,4 +1,4 @@
-"""The states of subagents: the stored state, corrected by what is running now."""
+"""The states of subagents: stored in their sessions' metadata, and corrected by what is running now."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -14,14 +14,15 @@ from codeloop.store.store import Store
 
 State = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 _MAX_FILES = 40
+"""Changed files that a report lists by name."""
 KEY = "task"
-"""The metadata key of a subagent's state."""
+"""The key in a session's metadata for the subagent's state."""
 
 
 class SubagentStanding(Wire):
-    """A subagent's state since `time` (ms since the epoch); `reason`: why it failed or was cancelled.
+    """The state that a subagent has since `time` (ms since the epoch); `reason`: why it failed or was cancelled.
 
-    `background`: nobody waits for it.
+    `background`: whether the call that started it does not wait for it.
     """
 
     state: State
@@ -31,7 +32,7 @@ class SubagentStanding(Wire):
 
 
 def walk_ancestors(store: Store, session_id: str) -> Iterator[Session]:
-    """Yield a session and then its parents, the nearest first; each once."""
+    """Yield a session, then its parent, and so on up to the session without one."""
     seen: set[str] = set()
     current: str | None = session_id
     while current is not None and current not in seen and (session := store.find_session(current)) is not None:
@@ -50,9 +51,9 @@ def note(store: Store, session_id: str, state: State, *, background: bool, reaso
 
 
 def standing_of(store: Store, session: Session) -> SubagentStanding | None:
-    """Return the state of a subagent; None: its session has no record of it.
+    """Return the state of a subagent; None: none is stored in its session.
 
-    If its process ended while it worked, it is cancelled; with an open question it is waiting.
+    If its process ended while it worked, the state is cancelled; if it has an open question, waiting.
     """
     try:
         standing = msgspec.convert((session.metadata or {}).get(KEY), SubagentStanding)
@@ -81,7 +82,7 @@ def report_of(store: Store, session_id: str) -> str:
 
 
 def _find_changed_files(conversation: Conversation) -> Iterator[str]:
-    """Yield the changed files of recorded steps, and those that edits name where no steps are recorded."""
+    """Yield the files changed since the last prompt: those of recorded patches, and those named in results of edits."""
     for entry in reversed(conversation.entries):
         for part in entry.parts:
             match part:

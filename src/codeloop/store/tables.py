@@ -1,4 +1,4 @@
-"""The state tables: how an event changes them, and how a session's messages are read."""
+"""The state tables of the database: applies events to them, and reads a session's messages from them."""
 
 import msgspec
 
@@ -42,7 +42,7 @@ DELETE_SESSION = (
 
 
 def apply(db: Database, event: StoredEvent) -> None:
-    """Put an event into the state tables: an upsert by id, so that doing it again changes nothing."""
+    """Apply an event to the state tables. Rows are inserted or replaced by id, so applying it again changes nothing."""
     match event:
         case SessionCreated(properties=p) | SessionUpdated(properties=p):
             _put_session(db, p.info)

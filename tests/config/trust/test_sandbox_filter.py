@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.config.trust.filter import _sandbox
+from codeloop.config.trust.filter import _filter_sandbox
 from codeloop.schema.wire import JSON
 
 
@@ -29,4 +29,4 @@ from codeloop.schema.wire import JSON
     ],
 )
 def test_only_what_tightens_is_kept(before: JSON, wanted: object, kept: JSON | None) -> None:
-    assert _sandbox(wanted, {"sandbox": before}) == kept
+    assert _filter_sandbox(wanted, {"sandbox": before}) == kept

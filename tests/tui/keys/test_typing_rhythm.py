@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.tui.keys.typing_rhythm import AT_REST, LEAST, MOST, TypingRhythm
+from codeloop.tui.keys.typing_rhythm import IDLE_PAUSE, MAX_PAUSE, MIN_PAUSE, TypingRhythm
 
 
 def typing(*, every: float, keys: int = 20) -> tuple[TypingRhythm, float]:
@@ -10,30 +10,30 @@ def typing(*, every: float, keys: int = 20) -> tuple[TypingRhythm, float]:
     rhythm, now = TypingRhythm(), 100.0
     for _ in range(keys):
         now += every
-        rhythm.note_key(now)
+        rhythm.add_key(now)
     return rhythm, now
 
 
 def test_who_types_fast_pauses_for_a_second() -> None:
     rhythm, now = typing(every=0.1)
-    assert rhythm.silence_before_answer(now + 0.05, has_draft=True) == LEAST
+    assert rhythm.silence_before_answer(now + 0.05, has_draft=True) == MIN_PAUSE
 
 
 def test_who_types_slowly_pauses_for_three_of_their_own_pauses() -> None:
     rhythm, now = typing(every=0.7)
     assert rhythm.silence_before_answer(now, has_draft=False) == pytest.approx(2.1)
     rhythm, now = typing(every=2.0)
-    assert rhythm.silence_before_answer(now, has_draft=False) == MOST
+    assert rhythm.silence_before_answer(now, has_draft=False) == MAX_PAUSE
 
 
 def test_a_pause_to_think_is_no_end_of_typing_while_text_stands_in_the_prompt() -> None:
     rhythm, now = typing(every=0.1)
-    assert rhythm.silence_before_answer(now + 60, has_draft=True) == LEAST
-    assert rhythm.silence_before_answer(now + 3, has_draft=False) == LEAST
-    assert rhythm.silence_before_answer(now + 60, has_draft=False) == AT_REST
+    assert rhythm.silence_before_answer(now + 60, has_draft=True) == MIN_PAUSE
+    assert rhythm.silence_before_answer(now + 3, has_draft=False) == MIN_PAUSE
+    assert rhythm.silence_before_answer(now + 60, has_draft=False) == IDLE_PAUSE
 
 
 def test_pauses_between_prompts_do_not_count() -> None:
     rhythm, now = typing(every=0.1)
-    rhythm.note_key(now + 600)
-    assert rhythm.silence_before_answer(now + 601, has_draft=False) == LEAST
+    rhythm.add_key(now + 600)
+    assert rhythm.silence_before_answer(now + 601, has_draft=False) == MIN_PAUSE

@@ -100,7 +100,7 @@ async def test_a_turn_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         await album.take("retry", "retry 2 in 12 s")
         it.ui.choices.problem = "http://127.0.0.1:4096 can't be reached; trying again"
         await album.take("lost", "can't be reached")
-        monkeypatch.setattr("codeloop.tui.keys.repeated_key.AGAIN", 600.0)
+        monkeypatch.setattr("codeloop.tui.keys.repeated_key.CONFIRM_SECONDS", 600.0)
         await it.pilot.press("escape")
         await album.take("stopping", "again to stop")
     assert not album.wrong, "\n".join(album.wrong)

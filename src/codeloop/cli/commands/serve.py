@@ -16,7 +16,7 @@ from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import OFFLINE, PROFILE
 from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.config.files import reason
-from codeloop.config.server_credential import PASSWORDS, first_set, publish, username_of, withdraw
+from codeloop.config.server_credential import PASSWORDS, find_set_variable, publish, username_of, withdraw
 from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -159,7 +159,7 @@ def _find_secret(serve_options: ServeOptions) -> Secret:
         return Secret(serve_options.password, "--password")
     if serve_options.no_password:
         return Secret(None, "--no-password")
-    name = first_set(os.environ, PASSWORDS)
+    name = find_set_variable(os.environ, PASSWORDS)
     return Secret(os.environ[name], name) if name else Secret(secrets.token_urlsafe(32))
 
 

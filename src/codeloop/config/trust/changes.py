@@ -1,4 +1,4 @@
-"""How a project differs from what was trusted, with patches to show."""
+"""Lists how a project's files differ from those that the user trusted, with patches to be shown."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from codeloop.schema.errors import CodeloopError
 
 
 def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
-    """Return how a project differs from what was trusted, with patches; empty if it was never trusted. Blocks.
+    """Return the changes of a project since it was trusted, with patches; empty if it was never trusted.
 
-    Raises CodeloopError when there is too much to compare.
+    Blocks while it reads the files. Raises CodeloopError when there are too many of them to compare.
     """
     record = record_of(paths, root)
     try:
@@ -24,12 +24,12 @@ def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChang
     if record is None or record.files is None:
         return ()
     return tuple(
-        TrustChange(change.path, change.what, _patch(paths, record, trusted_contents, change.path))
+        TrustChange(change.path, change.what, _make_patch(paths, record, trusted_contents, change.path))
         for change in compare_files(record, trusted_contents, root, directory)
     )
 
 
-def _patch(paths: Paths, record: TrustedDirectory, trusted_contents: TrustedContents, path: str) -> str:
+def _make_patch(paths: Paths, record: TrustedDirectory, trusted_contents: TrustedContents, path: str) -> str:
     digest = (record.files or {}).get(path)
     before = copy_of(paths, digest) if digest is not None else ""
     try:

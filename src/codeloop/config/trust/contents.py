@@ -1,4 +1,4 @@
-"""The files of a project that take effect once it is trusted: trust is bound to their contents."""
+"""Reads the files of a project that take effect once it is trusted: trust holds only for their present contents."""
 
 import os
 import re
@@ -12,11 +12,12 @@ from msgspec import field as struct_field
 
 from codeloop.config.paths import Paths, plugin_name, plugin_path
 from codeloop.config.sources import FOLDERS, PROJECT_FILES
-from codeloop.config.substitute import REFERENCE, variable
+from codeloop.config.substitute import REFERENCE, read_variable
 from codeloop.kit.jsonc import JsoncError, is_list, is_object, iterate_texts, parse
 from codeloop.kit.small_files import open_regular, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 
+# The names of folders and files below a project that take effect.
 PAGES = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
 SKILLS = frozenset(("skill", "skills"))
 OWN_HOMES = (".opencode", ".codeloop")
@@ -27,27 +28,28 @@ PROGRAMS = frozenset(("plugin", "plugins", "tool", "tools"))
 _HOMES = frozenset((*OWN_HOMES, *SKILL_HOMES))
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 _COMMAND_SECTIONS = ("mcp", "lsp", "formatter")
-"""Sections of the configuration whose `command` codeloop starts."""
-_PROJECT = re.compile(r"""["']?\$\{?(?:CLAUDE|CODELOOP)_PROJECT_DIR\}?["']?""")
+"""Sections of the configuration whose `command` codeloop starts without asking."""
+_PROJECT_VARIABLE = re.compile(r"""["']?\$\{?(?:CLAUDE|CODELOOP)_PROJECT_DIR\}?["']?""")
 _WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
 _QUOTED_TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
 _FOLDER = re.compile(r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)""")
 _MAGIC = frozenset("*?[")
 _UNREADABLE = b"\0unreadable"
-_MAX_HASHED_SIZE = 256 * 1024 * 1024  # bytes, a tenth of a second of hashing
+_MAX_HASHED_SIZE = 256 * 1024 * 1024
+"""Bytes of a program up to which its content is hashed, which takes a tenth of a second."""
 
 
 class TooManyFiles(Exception):
-    """A project has more or larger files than can be compared; the message is the path where that was noticed."""
+    """A project has too many or too large files to be compared; the message is the path that exceeded the limit."""
 
 
 class TrustedContents(Struct, frozen=True):
     """The contents of the files, by path relative to the work tree's top.
 
-    `files`: configuration, agents, commands, skills, plugins, tools, and what the configuration names: instructions,
-    programs that we start.
-    `hidden`: what may be a secret and is never shown: what `{file:..}` names, and whatever links lead out to.
-    `named`: the paths that each configuration file names.
+    `files`: configuration, agents, commands, skills, plugins and tools, and files that the configuration names:
+    instructions, and programs that codeloop starts.
+    `hidden`: files that may hold secrets, and are never shown: those that `{file:..}` names, or links lead out to.
+    `named`: the paths that a configuration file names, by the path of that file.
     """
 
     files: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
@@ -55,23 +57,23 @@ class TrustedContents(Struct, frozen=True):
     named: dict[str, set[str]] = struct_field(default_factory=dict[str, set[str]])
 
     def digests(self) -> dict[str, str]:
-        """Return the SHA-256 of what each file held."""
+        """Return the SHA-256 of each file's content, by path."""
         from hashlib import sha256
 
         return {path: sha256(data).hexdigest() for path, data in sorted((self.files | self.hidden).items())}
 
 
 def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
-    """Read what counts from a work tree's top down to a directory in it. Both are resolved. Blocks.
+    """Read the files that take effect in a directory: those of the work tree's folders from `root` down to it.
 
-    Raises TooManyFiles.
+    Both paths are resolved. Blocks while it reads. Raises TooManyFiles.
     """
     reading = _Reading(root)
-    for step in _steps(root, directory):
+    for step in _list_folders(root, directory):
         for file in _list_config_files(step):
             if (data := reading.add(file)) is not None:
                 _read_named_files(reading, paths, directory, file, data)
-        for file in _extensions(step):
+        for file in _list_extension_files(step):
             reading.add(file)
         for name in _INSTRUCTIONS:  # the text of instructions is only data, but a link may lead anywhere
             if (step / name).is_symlink() and not reading.is_inside(step / name):
@@ -80,10 +82,10 @@ def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
 
 
 def is_in_view(path: str, root: Path, directory: Path) -> bool:
-    """Return whether a stored path would be read again from a directory if it still existed."""
+    """Return whether `read_contents` would read a stored path for a directory, if the file still existed."""
     folders = Path(path).parent.parts
     at = next((at for at, part in enumerate(folders) if part in _HOMES), len(folders))
-    return root.joinpath(*folders[:at]) in _steps(root, directory)
+    return root.joinpath(*folders[:at]) in _list_folders(root, directory)
 
 
 def encode_path(root: Path, file: Path) -> str:
@@ -91,7 +93,7 @@ def encode_path(root: Path, file: Path) -> str:
     return str(file.relative_to(root)).encode("utf-8", "backslashreplace").decode()
 
 
-def _steps(root: Path, directory: Path) -> list[Path]:
+def _list_folders(root: Path, directory: Path) -> list[Path]:
     steps = [root]
     for part in directory.relative_to(root).parts:
         steps.append(steps[-1] / part)
@@ -104,7 +106,7 @@ class _Reading:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.contents = TrustedContents()
-        self._room = TRUST_BYTES.value
+        self._remaining_bytes = TRUST_BYTES.value
 
     def add(self, file: Path, *, is_hidden: bool = False) -> bytes | None:
         """Add a file of the work tree; return its content, or None when it does not exist."""
@@ -115,14 +117,14 @@ class _Reading:
             return None
         except (OSError, ValueError):
             data = _UNREADABLE
-        self._room -= len(data) + len(key)
-        if self._room < 0 or len(data) > CONFIG_BYTES.value or len(self.contents.files) >= TRUST_FILES.value:
+        self._remaining_bytes -= len(data) + len(key)
+        if self._remaining_bytes < 0 or len(data) > CONFIG_BYTES.value or len(self.contents.files) >= TRUST_FILES.value:
             raise TooManyFiles(key)
         (self.contents.hidden if is_hidden or not self.is_inside(file) else self.contents.files)[key] = data
         return data
 
     def add_program(self, file: Path) -> None:
-        """Add a program; of a large one the digest, or, if that takes too long, what changes with the file."""
+        """Add a program; of a large one, its digest; of a very large one, the size and times that change with it."""
         try:
             is_large = file.stat().st_size > CONFIG_BYTES.value
         except (OSError, ValueError):
@@ -155,7 +157,7 @@ def _list_config_files(step: Path) -> Iterator[Path]:
     yield from (step / folder / name for folder, names in FOLDERS for name in names)
 
 
-def _extensions(step: Path) -> Iterator[Path]:
+def _list_extension_files(step: Path) -> Iterator[Path]:
     for home in (*SKILL_HOMES, *OWN_HOMES):
         try:
             present = {each.name for each in (step / home).iterdir()}
@@ -180,7 +182,7 @@ def _list_files(folder: Path) -> Iterator[Path]:
 def _read_named_files(reading: _Reading, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
     """Add the files of the work tree that a configuration file names: references, instructions, programs.
 
-    Files elsewhere are the user's own: the project can't change them.
+    Files outside the work tree are left out: they are the user's, and the project can't change them.
     """
     try:
         values = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
@@ -192,7 +194,7 @@ def _read_named_files(reading: _Reading, paths: Paths, directory: Path, file: Pa
     texts = [
         each for each in iterate_texts([each for each in entries if is_list(each)]) if not _MAGIC.intersection(each)
     ]
-    steps = _steps(reading.root, directory)
+    steps = _list_folders(reading.root, directory)
     targets = [(step / paths.expand(text), False) for text in texts for step in steps]
     targets += [
         (file.parent / paths.expand(match[2].strip()), True)
@@ -207,7 +209,7 @@ def _read_named_files(reading: _Reading, paths: Paths, directory: Path, file: Pa
             names.add(encode_path(reading.root, plain))
             reading.add(plain, is_hidden=is_hidden)
     for form in forms:
-        _take_plugins(reading, paths, file, form)
+        _add_plugins(reading, paths, file, form)
         for word in (*_list_command_words(form), *_read_hook_commands(reading, paths, file, form)):
             for step in steps:
                 plain = Path(os.path.normpath(step / paths.expand(word)))
@@ -216,12 +218,12 @@ def _read_named_files(reading: _Reading, paths: Paths, directory: Path, file: Pa
 
 
 def _substitute(value: Any, base: Path, paths: Paths) -> Any:
-    """Return values with their references replaced, since they may be part of a program's name."""
+    """Return values with their references replaced, since a reference may be part of a program's name."""
 
     def content(match: re.Match[str]) -> str:
         name = match[2].strip()
         if match[1] == "env":
-            return variable(name, os.environ)
+            return read_variable(name, os.environ)
         try:
             return read_start(base / paths.expand(name), CONFIG_BYTES.value).decode("utf-8-sig", "replace").strip()
         except (OSError, ValueError):
@@ -234,8 +236,8 @@ def _substitute(value: Any, base: Path, paths: Paths) -> Any:
     return [_substitute(each, base, paths) for each in value] if is_list(value) else value
 
 
-def _take_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> None:
-    """Add the plugins that are named by a path: files, and folders with all that is in them."""
+def _add_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> None:
+    """Add the plugins that are named by a path: a file, or a folder with all its files."""
     entries = values.get("plugin") if is_object(values) else None
     for entry in entries if is_list(entries) else ():
         path = plugin_path(plugin_name(entry) or "", file.parent, paths)
@@ -249,7 +251,7 @@ def _take_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> N
 
 
 def _list_command_words(values: Any) -> Iterator[str]:
-    """Yield the words of commands that start without a question; each word may be a file of the project."""
+    """Yield the words of commands that codeloop starts without asking: each may be a path of the project."""
     for section in _COMMAND_SECTIONS:
         rows = values.get(section) if is_object(values) else None
         for row in rows.values() if is_object(rows) else ():
@@ -262,7 +264,7 @@ def _list_command_words(values: Any) -> Iterator[str]:
 
 
 def _read_hook_commands(reading: _Reading, paths: Paths, file: Path, values: Any) -> Iterator[str]:
-    """Yield the words of the commands of `hooks`, and add the file that it names."""
+    """Yield the words of the commands in `hooks`; if `hooks` names a file, add that file and read it."""
     hooks = values.get("hooks") if is_object(values) else None
     if isinstance(hooks, str):
         path = Path(os.path.normpath(file.parent / paths.expand(hooks)))
@@ -271,7 +273,7 @@ def _read_hook_commands(reading: _Reading, paths: Paths, file: Path, values: Any
             with suppress(JsoncError, UnicodeDecodeError):
                 hooks = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     for text in iterate_texts(hooks):
-        line = _PROJECT.sub(str(reading.root), text)
+        line = _PROJECT_VARIABLE.sub(str(reading.root), text)
         words = [*_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED_TEXT.findall(line))]
         for folder in ("", *(f"{folder}/" for folder in _FOLDER.findall(line))):
             for word in words:

@@ -1,4 +1,4 @@
-"""Copies of trusted files, stored by SHA-256, so that later changes can be shown."""
+"""Stores copies of trusted files, named by their SHA-256, so that later changes of the files can be shown."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +22,7 @@ def keep_copies(paths: Paths, contents: TrustedContents) -> None:
 
 
 def copy_of(paths: Paths, digest: str) -> str | None:
-    """Return the stored copy of a file with this digest; None when there is none, or it was changed."""
+    """Return the stored copy of a file by its digest; None: there is none, or the copy was changed."""
     from hashlib import sha256
 
     try:
@@ -33,7 +33,7 @@ def copy_of(paths: Paths, digest: str) -> str | None:
 
 
 def forget_copies(paths: Paths, digests: set[str]) -> None:
-    """Remove the copies whose digests no trusted directory has."""
+    """Remove all copies but those of `digests`, the digests that trusted directories have."""
     with suppress(OSError):
         for copy in _folder(paths).iterdir():
             if copy.name not in digests:

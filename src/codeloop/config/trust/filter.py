@@ -1,4 +1,4 @@
-"""Filters an untrusted project's configuration: only settings that restrict codeloop are kept."""
+"""Filters the configuration of an untrusted project: keeps only settings that restrict what codeloop does."""
 
 import re
 from collections.abc import Callable
@@ -13,19 +13,22 @@ from codeloop.schema.limits import CONFIG_PATTERNS, CONFIG_RULES, TOOL_OUTPUT_BY
 from codeloop.schema.wire import JSON
 
 _MODEL = re.compile(r"[\w.-]+/[\w.:@/+-]+")
-_SINGLE = 19
-"""The extra cost of a `?` in characters, since a part with wildcards takes longer to search for."""
-_SHARE = {"auto": 0, "manual": 1, "disabled": 2}
-_STRICTER = {"yolo": ("auto", "ask", "plan"), "auto": ("ask", "plan")}
-# How strict the values of the sandbox's keys are; the first is the default.
+_QUESTION_MARK_COST = 19
+"""Characters that a `?` counts for in addition: a pattern with wildcards takes longer to search for."""
+_SHARE_RANKS = {"auto": 0, "manual": 1, "disabled": 2}
+"""How strict the values of `share` are."""
+_STRICTER_PROFILES = {"yolo": ("auto", "ask", "plan"), "auto": ("ask", "plan")}
+# How strict the values of the sandbox's keys are; the first value is the default.
 _SANDBOX_RANKS = {"mode": {"auto": 1, "off": 0, "required": 2}, "network": {"hosts": 1, "on": 0, "off": 2}}
-_SMALLEST = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
+_OUTPUT_LIMITS = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
+"""The default limits of `tool_output`."""
 
 
 def filter_layer(values: Values, base: JSON) -> tuple[Values, list[str]]:
-    """Return the settings that an untrusted project's layer may set over `base`, and the names of the others.
+    """Return the settings by which the layer of an untrusted project may change `base`, and the names of the others.
 
-    Its rules become `restrictions` (see `config.trust.restrict`). Raises CodeloopError when there are too many of them.
+    `base`: the values of the layers before it. The layer's permission rules become `restrictions` (see
+    `config.trust.restrict`). Raises CodeloopError when there are too many of these.
     """
     result = Values(values.layer, {}, dict(values.source_keys))
     ignored_names: list[str] = []
@@ -34,10 +37,10 @@ def filter_layer(values: Values, base: JSON) -> tuple[Values, list[str]]:
             _restrict(result, result.values, value, (), ignored_names)
         elif key == "agent":
             for name, agent in value.items():
-                _agent(result, name, agent, base, ignored_names)
+                _filter_agent(result, name, agent, base, ignored_names)
         else:
             allowed = _FILTERS[key](value, base) if key in _FILTERS else None
-            if allowed is None or _is_less(allowed, value):
+            if allowed is None or _lacks_part(allowed, value):
                 ignored_names.append(format_keys(result.origin((key,))))
             if allowed is not None:
                 result.values[key] = allowed
@@ -47,18 +50,19 @@ def filter_layer(values: Values, base: JSON) -> tuple[Values, list[str]]:
     return result, ignored_names
 
 
-def _is_less(allowed: Any, value: Any) -> bool:
+def _lacks_part(allowed: Any, value: Any) -> bool:
+    """Return whether a filter has dropped a part of a value."""
     return any(each not in allowed for each in value) if is_list(value) else allowed != value
 
 
-def _agent(values: Values, name: str, agent: JSON, base: JSON, ignored_names: list[str]) -> None:
-    """Keep an agent's rules as restrictions, and its limit of steps if it is lower than the present one."""
+def _filter_agent(values: Values, name: str, agent: JSON, base: JSON, ignored_names: list[str]) -> None:
+    """Keep an agent's rules as restrictions, and its limit of steps if that is not higher than the present limit."""
     narrow: JSON = {}
     for key, value in agent.items():
         keys = ("agent", name, key)
         if key == "permission":
             _restrict(values, narrow, value, ("agent", name), ignored_names)
-        elif key == "steps" and _is_count(value) and value <= _present(base, "agent", name, "steps", value):
+        elif key == "steps" and _is_count(value) and value <= _read_count(base, "agent", name, "steps", value):
             narrow["steps"] = value
         elif key != "mode" or keys in values.source_keys:
             ignored_names.append(format_keys(values.origin(keys)))
@@ -74,7 +78,7 @@ def _restrict(values: Values, section: JSON, rules: list[JSON], keys: Keys, igno
             "Look at them, then trust it with `codeloop trust`, or remove some."
         )
     source_keys = "".join(rule["permission"] + rule["pattern"] for rule in rules)
-    if len(source_keys) + _SINGLE * source_keys.count("?") > CONFIG_PATTERNS.value:
+    if len(source_keys) + _QUESTION_MARK_COST * source_keys.count("?") > CONFIG_PATTERNS.value:
         raise CodeloopError(
             f"{values.layer.place(values.origin((*keys, 'permission')))}: "
             "the permission rules of a project that is not "
@@ -89,8 +93,8 @@ def _restrict(values: Values, section: JSON, rules: list[JSON], keys: Keys, igno
             ignored_names.append(f"{format_keys(at)} (allow)")
 
 
-def _instructions(value: Any, _base: JSON) -> Any:
-    """Keep paths inside the work tree; links are checked when the files are read."""
+def _filter_instructions(value: Any, _base: JSON) -> Any:
+    """Keep paths inside the work tree. Links are checked when the files are read."""
     inside = [each for each in value if isinstance(each, str) and _is_inside(each)] if is_list(value) else []
     return inside or None
 
@@ -100,8 +104,11 @@ def _is_inside(path: str) -> bool:
     return not (is_reference or path.startswith(("/", "~", "$")) or ".." in PurePosixPath(path).parts)
 
 
-def _model(key: str) -> Callable[[Any, JSON], Any]:
-    """Let a project choose a model if the user did not. It can't be its own, since its providers are ignored."""
+def _make_model_filter(key: str) -> Callable[[Any, JSON], Any]:
+    """Return the filter of a key that names a model: a project may choose one if the user did not.
+
+    The model can't be one of a provider that the project defines, since its providers are ignored.
+    """
 
     def accept(value: Any, base: JSON) -> Any:
         is_plain = isinstance(value, str) and _MODEL.fullmatch(value) is not None
@@ -118,32 +125,32 @@ def _filter_disabled(value: Any, base: JSON) -> Any:
     return [*present, *(each for each in value if isinstance(each, str) and each not in present)]
 
 
-def _share(value: Any, base: JSON) -> Any:
+def _filter_share(value: Any, base: JSON) -> Any:
     present = base.get("share")
-    least = _SHARE.get(present, 1) if isinstance(present, str) else 1
-    return value if isinstance(value, str) and _SHARE.get(value, -1) >= least else None
+    least = _SHARE_RANKS.get(present, 1) if isinstance(present, str) else 1
+    return value if isinstance(value, str) and _SHARE_RANKS.get(value, -1) >= least else None
 
 
-def _profile(value: Any, base: JSON) -> Any:
+def _filter_profile(value: Any, base: JSON) -> Any:
     present = base.get("profile", "auto")
-    return value if value == present or value in _STRICTER.get(present, ()) else None
+    return value if value == present or value in _STRICTER_PROFILES.get(present, ()) else None
 
 
-def _output(value: Any, base: JSON) -> Any:
+def _filter_output(value: Any, base: JSON) -> Any:
     if not is_object(value):
         return None
     smaller = {
         key: value[key]
-        for key, most in _SMALLEST.items()
-        if _is_count(value.get(key)) and value[key] <= _present(base, "tool_output", key, most)
+        for key, most in _OUTPUT_LIMITS.items()
+        if _is_count(value.get(key)) and value[key] <= _read_count(base, "tool_output", key, most)
     }
     return smaller or None
 
 
-def _sandbox(value: Any, base: JSON) -> Any:
-    """Keep what makes the sandbox stricter: mode, network, fewer hosts, more hidden paths.
+def _filter_sandbox(value: Any, base: JSON) -> Any:
+    """Keep settings that make the sandbox stricter: a stricter mode or network, fewer hosts, more hidden paths.
 
-    What it opens for writing or reading is dropped.
+    Settings that open paths for writing or reading are dropped.
     """
     before = base.get("sandbox")
     present: JSON = before if is_object(before) else {}
@@ -165,8 +172,8 @@ def _sandbox(value: Any, base: JSON) -> Any:
     return data or None
 
 
-def _present(base: Any, *keys: Any) -> int:
-    """Return the number at `keys[:-1]`, else `keys[-1]`, the default."""
+def _read_count(base: Any, *keys: Any) -> int:
+    """Return the number in `base` at the path of all keys but the last; the last one is the default."""
     *path, default = keys
     for key in path:
         base = base.get(key) if is_object(base) else None
@@ -178,14 +185,14 @@ def _is_count(value: Any) -> bool:
 
 
 _FILTERS: dict[str, Callable[[Any, JSON], Any]] = {
-    "instructions": _instructions,
-    "model": _model("model"),
-    "small_model": _model("small_model"),
+    "instructions": _filter_instructions,
+    "model": _make_model_filter("model"),
+    "small_model": _make_model_filter("small_model"),
     "disabled_providers": _filter_disabled,
-    "profile": _profile,
-    "share": _share,
-    "tool_output": _output,
-    "sandbox": _sandbox,
+    "profile": _filter_profile,
+    "share": _filter_share,
+    "tool_output": _filter_output,
+    "sandbox": _filter_sandbox,
     "compaction": lambda value, _base: value,
     "snapshot": lambda value, _base: True if value is True else None,
 }

@@ -1,7 +1,7 @@
-"""Combines an untrusted project's rules with all others, so that they can only make a verdict stricter.
+"""Combines the permission rules of an untrusted project with all others, so that they can only make a verdict stricter.
 
-The last matching rule wins, so appending a project's `ask` would lift an earlier `deny`. What is appended instead is,
-for each rule of the project, the part of every earlier rule that overlaps it, at the stricter action of the two.
+The last matching rule wins, so appending a project's `ask` would lift an earlier `deny`. Instead, for each rule of the
+project, the overlap with every earlier rule is appended, with the stricter action of the two.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,18 @@ from codeloop.schema.limits import CONFIG_OVERLAPS
 from codeloop.schema.permission import Action, PermissionRule, Ruleset, is_named
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
-_WORK = 40_000  # steps of about a microsecond, for all agents of a project together
-_RULE = 4  # steps for each rule that is added
+_MAX_STEPS = 40_000
+"""Steps, of about a microsecond each, for all agents of a project together."""
+_STEPS_OF_RULE = 4
+"""Steps that each added rule counts for."""
 
 
 class Overlaps:
-    """The computed overlaps, and the remaining budget of steps."""
+    """Computes overlaps of wildcards, and caches them, within a budget of steps."""
 
     def __init__(self) -> None:
         self._cache: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._budget = _WORK
+        self._budget = _MAX_STEPS
 
     def find(self, one: str, other: str) -> tuple[str, ...]:
         """Return the overlap of two wildcards (see `overlap`). Raises TooManyOverlaps."""
@@ -51,15 +53,15 @@ def restrict(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps: Ov
         if rule.action == "deny":
             rules.append(rule)
         elif rule.action == "ask" or (is_narrowed and not is_named(rule.pattern)):
-            rules.extend(_stricter(base, rule, overlaps))
+            rules.extend(_overlap_with_base(base, rule, overlaps))
         is_narrowed = is_narrowed or rule.action != "allow"
     return tuple(rules)
 
 
 def _widen(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
-    """Widen an `ask` rule for a trait or kind of file to everything, since it comes after the other rules.
+    """Widen an `ask` rule about a trait or a kind of file to all patterns, since it comes after the other rules.
 
-    Where it would lift a stricter rule of the project it is a denial.
+    After a stricter rule of the project, which it would lift, it becomes a denial.
     """
     if not is_named(rule.pattern) or rule.action != "ask":
         return rule
@@ -70,14 +72,14 @@ def _widen(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
     )
 
 
-def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[PermissionRule]:
-    """Return the part of `base` that the rule matches, at the stricter action of both; what `base` lacks is asked."""
+def _overlap_with_base(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[PermissionRule]:
+    """Return the overlaps of a rule with `base`, each with the stricter action; the rest of the rule is asked about."""
     rules = [change_rule(rule, rule.permission, rule.pattern, "ask")]
     try:
         for other in base:
             permissions = overlaps.find(rule.permission, other.permission)
             patterns = _intersect(rule.pattern, other, overlaps) if permissions else ()
-            overlaps.spend(1 + _RULE * len(permissions) * len(patterns))
+            overlaps.spend(1 + _STEPS_OF_RULE * len(permissions) * len(patterns))
             action = max(rule.action, other.action, key=_STRICTNESS.__getitem__)
             parts = [
                 change_rule(rule, permission, pattern, action) for permission in permissions for pattern in patterns
@@ -90,9 +92,10 @@ def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[P
 
 
 def _intersect(pattern: str, other: PermissionRule, overlaps: Overlaps) -> tuple[str, ...]:
-    """Return patterns that match what both rules match. No pattern can express "those of these with the trait".
+    """Return patterns that match what both `pattern` and the other rule's pattern match.
 
-    So a rule about such a kind that asks or denies is taken to be about all of them, and one that allows about none.
+    No pattern can express "those of these that have the trait". So a rule about a trait that asks or denies is taken
+    to be about all of them, and a rule that allows about none.
     """
     if is_named(other.pattern) and pattern not in {"*", other.pattern}:
         return () if other.action == "allow" else (expand_home(pattern),)
@@ -100,7 +103,7 @@ def _intersect(pattern: str, other: PermissionRule, overlaps: Overlaps) -> tuple
 
 
 def change_rule(rule: PermissionRule, permission: str, pattern: str, action: Action) -> PermissionRule:
-    """Return a rule with other fields; the rule itself where they are the same."""
+    """Return a copy of a rule with other fields; the rule itself if they are the same."""
     if (permission, pattern, action) == (rule.permission, rule.pattern, rule.action):
         return rule
     return PermissionRule(permission=permission, pattern=pattern, action=action)

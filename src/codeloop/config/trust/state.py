@@ -1,4 +1,4 @@
-"""Whether a project is trusted: the user trusted it, and its files are unchanged since."""
+"""Finds out whether a project is trusted: the user trusted it, and its files have not changed since."""
 
 from pathlib import Path
 from typing import Literal
@@ -11,6 +11,7 @@ from codeloop.config.trust.store import TrustedDirectory, adopt, record_of
 from codeloop.schema.errors import CodeloopError
 
 _MAX_NAMES = 5
+"""Changed files that a warning lists by name."""
 
 
 class TrustChange(Struct, frozen=True):
@@ -22,7 +23,7 @@ class TrustChange(Struct, frozen=True):
 
 
 class TrustState(Struct, frozen=True):
-    """Whether a project is trusted. `why`: why it is not any more; `note`: a line to show once.
+    """Whether a project is trusted. `why`: why it is no longer trusted; `note`: a line to be shown once.
 
     `files`: the files that the answer depends on.
     """
@@ -34,9 +35,9 @@ class TrustState(Struct, frozen=True):
 
 
 def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
-    """Compare a project with what was trusted. Blocks; both paths are resolved.
+    """Return whether a project is trusted. Both paths are resolved. Blocks while it reads the files.
 
-    A project that was trusted before contents were recorded is recorded as it is now, once.
+    A project that was trusted by a version that did not record contents is recorded as it is now, once.
     """
     record = record_of(paths, root)
     if record is None:
@@ -62,7 +63,7 @@ def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
 def compare_files(
     record: TrustedDirectory, trusted_contents: TrustedContents, root: Path, directory: Path
 ) -> list[TrustChange]:
-    """Return the files that differ from a record, by path, without patches."""
+    """Return the files that differ from a record, sorted by path, without patches."""
     before, now = record.files or {}, trusted_contents.digests()
     missing = [path for path in before if path not in now and is_in_view(path, root, directory)]
     changes = [TrustChange(path, "removed") for path in missing]

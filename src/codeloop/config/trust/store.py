@@ -1,4 +1,4 @@
-"""The directories that the user trusts: only their projects may loosen rules or have code executed."""
+"""Stores which directories the user trusts: only their projects may loosen rules or have code executed."""
 
 import time
 from collections.abc import Generator
@@ -19,9 +19,9 @@ _DECODE_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class TrustedDirectory(msgspec.Struct, frozen=True):
-    """When a directory was trusted (ms since the epoch), and the digests of its files then, by path.
+    """When a directory was trusted (ms since the epoch), and the digests of its files at that time, by path.
 
-    `files` None: it was trusted before digests were recorded.
+    `files` is None if it was trusted by a version that did not record digests.
     """
 
     time: int
@@ -33,7 +33,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class TrustList(Struct, frozen=True):
-    """The trusted directories by their resolved path. `warning`: what is wrong with the file, if anything."""
+    """The trusted directories by their resolved path. `warning`: why the list could not be read."""
 
     directories: dict[str, TrustedDirectory]
     warning: str | None = None
@@ -56,9 +56,9 @@ def _directories(paths: Paths) -> dict[str, TrustedDirectory]:
 
 
 def record_of(paths: Paths, root: Path) -> TrustedDirectory | None:
-    """Return the trust record of a work tree; it holds for exactly this root, not for folders around or below.
+    """Return the trust record of a work tree, which holds for this root only, not for folders around it or below.
 
-    Nothing is written: a damaged file trusts nothing, and stays until `read_trust` can say so.
+    None: it is not trusted, or the file is damaged, which `read_trust` reports.
     """
     try:
         return _directories(paths).get(str(root.resolve()))
@@ -69,8 +69,8 @@ def record_of(paths: Paths, root: Path) -> TrustedDirectory | None:
 def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
     """Trust a work tree with the present contents of its files.
 
-    `directory`: the folder in it that configuration is read from; records for other folders stay as they are.
-    Raises CodeloopError when that can't be stored, or there is too much of it.
+    `directory`: the folder in it from which configuration is read; the records of other folders stay as they are.
+    Raises CodeloopError when the trust can't be stored, or there are too many files.
     """
     top = _resolve(root)
     trusted_contents = _read_contents(paths, top, directory)
@@ -87,7 +87,7 @@ def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
 
 
 def adopt(paths: Paths, root: Path, directory: Path) -> None:
-    """Record the contents of a work tree that was trusted before they were recorded. Raises as `trust` does."""
+    """Record the contents of a work tree that was trusted by a version that did not. Raises as `trust` does."""
     path = _resolve(root)
     trusted_contents = _read_contents(paths, path, directory)
     with _edit_directories(paths) as directories:
@@ -98,7 +98,7 @@ def adopt(paths: Paths, root: Path, directory: Path) -> None:
 
 
 def amend(paths: Paths, root: Path, directory: Path, file: Path) -> None:
-    """Trust a user's change to one file of a trusted work tree, and the files that it names.
+    """Trust the change that the user has just made to one file of a trusted work tree, and the files that it names.
 
     Raises as `trust` does.
     """
@@ -125,7 +125,7 @@ def _read_contents(paths: Paths, root: Path, directory: Path | None) -> TrustedC
 
 
 def distrust(paths: Paths, root: Path) -> bool:
-    """Stop trusting a work tree; return whether it was trusted. It need not exist any more. Raises CodeloopError."""
+    """Stop trusting a work tree, which need not exist any more; return whether it was trusted. Raises CodeloopError."""
     with _edit_directories(paths) as directories:
         return directories.pop(str(root.resolve()), None) is not None
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.config.files import read_text
-from codeloop.config.hook_rows import EVENTS, fields_of, find_mistake
+from codeloop.config.hook_rows import EVENTS, find_mistake, list_fields
 from codeloop.config.sources import Layer
 from codeloop.extend.mcp.cache.importing import convert_entry
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST
@@ -104,7 +104,7 @@ class ClaudePlugin:
     def _row(self, row: Any) -> JSON | None:
         """Return a row with the supported fields; None: none is."""
         kind = row.get("type", "command") if is_object(row) else None
-        known_keys = fields_of(str(kind))
+        known_keys = list_fields(str(kind))
         if (
             not is_object(row)
             or not known_keys

@@ -92,7 +92,7 @@ async def _use_profile(ui: Ui, name: str) -> None:
     if tab.session is not None:
         session = await set_profile(ui.client, tab.session.id, name)
         if tab.view is not None:
-            tab.view.learn(session)  # before its event arrives: the key may be pressed again at once
+            tab.view.update_session(session)  # before its event arrives: the key may be pressed again at once
     ui.draw()
 
 

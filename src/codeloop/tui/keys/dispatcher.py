@@ -17,17 +17,17 @@ from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
 from codeloop.tui.widgets.prompt.prompt import PromptInput
 
 INTERRUPT = "ctrl+c"
-"""Also copies and clears, as in other programs, so it leaves the program only when it is pressed twice."""
+"""This key also copies and clears, as in other programs, so it quits only when it is pressed twice."""
 FOCUS_KEYS = frozenset({"enter", "escape"})
-"""Keys of the prompt that may move the focus, and with it where later keys go."""
+"""Keys of the prompt that may move the focus, so that later keys go to another widget."""
 MENU_DELAY = 0.7
-"""Seconds after which the keys that can follow the leader are shown."""
+"""Seconds after the leader key until the keys that can follow it are shown."""
 
 
 class KeyDispatcher:
-    """Runs the commands of keys, and forwards all others in the order of typing.
+    """Runs the commands of keys, and forwards other keys to the focused widget, in the order of typing.
 
-    `forward`: Textual's own handling, which reaches the focused widget.
+    `forward`: Textual's own event handling, which does the forwarding.
     """
 
     def __init__(self, ui: Ui, forward: Callable[[Event], Awaitable[None]]) -> None:
@@ -38,14 +38,14 @@ class KeyDispatcher:
         """Keys typed before the prompt existed."""
 
     async def dispatch(self, event: Event) -> None:
-        """Handle a key or a paste in its turn; forward any other event at once."""
+        """Handle a key or a paste after those typed before; forward any other event at once."""
         ui = self._ui
         if isinstance(event, events.Key) and not ui.screen_stack:  # the program is ending
             return
         if ui.project_task is None and isinstance(event, events.Key | events.Paste):
             self._early_events.append(event)
         elif isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            ui.keys.rhythm.note_key(event.time)
+            ui.keys.rhythm.add_key(event.time)
             await self.order.feed(event)
         else:
             await self._forward(event)
@@ -88,7 +88,7 @@ class KeyDispatcher:
         return isinstance(line, Input) and not line.selection.is_empty
 
     def _handle_early(self, key: str) -> bool:
-        """Handle the leader, its sequences, and early keys; return whether it was one."""
+        """Handle the leader key, a key after it, or a key of an early command; return whether the key was one."""
         ui = self._ui
         was_waiting = ui.keys.is_waiting
         press = ui.keys.press(key)
@@ -103,7 +103,7 @@ class KeyDispatcher:
         return True
 
     def _is_settled(self) -> bool:
-        """Return whether no earlier key is still opening or closing something."""
+        """Return whether no earlier key can still open or close a dialog, so that the next key's target is known."""
         ui, now = self._ui, time.monotonic()
         screen = ui.screen_stack[-1] if ui.screen_stack else None
         if isinstance(screen, Dialog):
@@ -113,7 +113,7 @@ class KeyDispatcher:
         return all(now - since >= GRACE for since in ui.tasks.values() if since is not None)
 
     def _handle_leader(self, rows: Sequence[UiCommand]) -> None:
-        """Run the command of a leader sequence, or show that the leader waits, and after a pause its menu."""
+        """Run the command of a leader sequence; after the leader key alone, show that it waits, and later its menu."""
         ui = self._ui
         if rows:
             ui.run_command(rows[0])

@@ -1,4 +1,4 @@
-"""Delivers keys in the order of typing: each goes to what the ones before it have opened."""
+"""Delivers keys in the order of typing: a key waits until those before it have opened or closed their dialogs."""
 
 import asyncio
 import time
@@ -8,31 +8,31 @@ from textual.dom import DOMNode
 from textual.events import Event
 
 GRACE = 1.0
-"""Seconds that keys wait for an earlier command to open or close something; then they are handled all the same."""
-_POLL = 0.005
-"""Seconds between two looks whether the screen accepts typing again; a shorter wait is not noticed."""
+"""Seconds that keys wait at most for an earlier command to open or close a dialog."""
+_POLL_SECONDS = 0.005
+"""Between two checks whether the screen accepts keys again; a wait this short is not noticed."""
 
 
 class KeyOrder:
-    """Holds keys and pastes back while their target is undecided.
+    """Holds keys and pastes back while it is undecided which widget they are for.
 
-    `take` handles a key; `is_settled` tells whether the screen accepts typing.
+    `handle` handles a key or a paste; `is_settled` returns whether the screen accepts keys.
     """
 
-    def __init__(self, take: Callable[[Event], Awaitable[None]], is_settled: Callable[[], bool]) -> None:
-        self._take = take
+    def __init__(self, handle: Callable[[Event], Awaitable[None]], is_settled: Callable[[], bool]) -> None:
+        self._handle = handle
         self._is_settled = is_settled
         self._queue: list[Event] = []
-        """The keys that wait; the first one may be in handling."""
-        self._release: asyncio.Task[None] | None = None
-        """Handles them, one after the other."""
+        """The keys that wait; the first one may be being handled."""
+        self._delivery: asyncio.Task[None] | None = None
+        """Handles the keys that wait, one after the other."""
         self._settled_event: asyncio.Event | None = None
-        """Set once the last key that may change the focus is handled."""
+        """Set once the last key that may change the focus is handled; None: there was none."""
 
     async def wait(self) -> None:
         """Wait until no key is held back."""
-        if self._queue and self._release is not None:
-            await asyncio.wait({self._release})
+        if self._queue and self._delivery is not None:
+            await asyncio.wait({self._delivery})
 
     def drop(self) -> None:
         """Drop the held keys, except one being handled."""
@@ -43,9 +43,9 @@ class KeyOrder:
         if self._queue or not self._is_free():
             self._queue.append(event)
             if len(self._queue) == 1:
-                self._release = asyncio.create_task(self._deliver())
+                self._delivery = asyncio.create_task(self._deliver())
         else:
-            await self._take(event)
+            await self._handle(event)
 
     def follow(self, target: DOMNode) -> None:
         """Hold the next key until `target` and its ancestors have handled their messages."""
@@ -62,7 +62,7 @@ class KeyOrder:
     async def _deliver(self) -> None:
         while self._queue:
             await self._wait_until_free()
-            await self._take(self._queue[0])
+            await self._handle(self._queue[0])
             del self._queue[0]
 
     async def _wait_until_free(self) -> None:
@@ -71,7 +71,7 @@ class KeyOrder:
             if self._is_free() or time.monotonic() >= until:
                 self._settled_event = None
                 return
-            await asyncio.sleep(_POLL)
+            await asyncio.sleep(_POLL_SECONDS)
 
     def _is_free(self) -> bool:
         return (self._settled_event is None or self._settled_event.is_set()) and self._is_settled()

@@ -1,4 +1,4 @@
-"""Finds what is wrong in the user's `keybinds`: names of no command, keys that no keyboard has."""
+"""Finds mistakes in the user's `keybinds`: names that are no command's, and keys that do not exist."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,11 +14,14 @@ _FOREIGN = (
     "session_queued_prompts", "session_share", "session_toggle_", "session_unshare", "stash_delete",
     "terminal_title_toggle", "theme_mode_lock", "tips_toggle", "which_key_", "workspace_set",
 )  # fmt: skip
-"""The start of names that `keybinds` of the reference has and codeloop does not: they are no mistakes."""
+"""Prefixes of names that OpenCode's `keybinds` have and codeloop's do not: a shared file may set them."""
 
 
 def find_problems(custom: Mapping[str, object]) -> list[str]:
-    """Return the problems of key settings: unknown names, and keys of the prompt's actions."""
+    """Return the problems of `keybinds`: unknown names, and unknown keys of the prompt's actions.
+
+    Unknown keys of commands are found by `Keymap`.
+    """
     prompt = {row.id for row in BINDINGS} - {*BY_ID}
     names = {*BY_ID, *prompt, "leader"}
     problems = [

@@ -1,4 +1,4 @@
-"""Which keys run which command: single keys, and keys after the leader key."""
+"""The keymap: which command a key runs, or a key pressed after the leader key."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ ALIASES = {
     "command": "super",
     "win": "super",
 }
-"""Other names of keys and modifiers that users may write."""
+"""Other names of keys and modifiers that users may write in `keybinds`."""
 NAMES = {
     "/": "slash",
     "\\": "backslash",
@@ -43,7 +43,7 @@ NAMES = {
 }
 """Textual's names of keys that users write as the character."""
 _MODIFIER_ORDER = ("ctrl", "alt", "shift", "super")
-"""The usual order of modifiers."""
+"""The order in which modifiers are displayed."""
 _NAMED_KEYS = [
     "backspace",
     "down",
@@ -64,15 +64,15 @@ _NAMED_KEYS = [
 _NAMES = frozenset({*NAMES.values(), *_NAMED_KEYS, *(f"f{number}" for number in range(1, 25))})
 """All names of more than one character that a key may have."""
 DISPLAY_NAMES = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
-"""How keys are shown, where that differs from Textual's name."""
+"""The displayed names of keys, where they differ from Textual's."""
 
 
 class UiCommand(Struct, frozen=True):
-    """A command. `keys`: its default keys, under the names of the reference's `keybinds`; `slash`: its name after `/`.
+    """A command of the UI. `id`: its name in `keybinds`; `keys`: its default keys; `slash`: its name after `/`.
 
-    `run`: where the function is that is called with the app and the words after the name;
-    it is loaded when it is first called. `also`: other names after `/`, from other programs.
-    `early`: its keys precede the focused widget.
+    `run`: `module:function` below `codeloop.tui`, loaded at the first call; the function is called with the app and the
+    words typed after the name. `also`: other names after `/`. `early`: its keys are handled before the focused widget
+    gets them.
     """
 
     id: str
@@ -87,56 +87,56 @@ class UiCommand(Struct, frozen=True):
 
 
 class Press(Struct, frozen=True):
-    """What a key means: commands by id, of which the first possible one runs; `waits`: another key follows."""
+    """The meaning of a key: the ids of commands, of which the first that exists runs; `waits`: another key follows."""
 
     commands: tuple[str, ...] = ()
     waits: bool = False
 
 
 class Keymap:
-    """The keys of every command. `problems`: errors in the user's table."""
+    """The keys of every command. `problems`: errors in the user's `keybinds`."""
 
-    def __init__(self, defaults: Mapping[str, str], own: Mapping[str, object], patience: float = 2.0) -> None:
-        """Take the default keys of each command, and the user's; the leader waits `patience` seconds."""
+    def __init__(self, defaults: Mapping[str, str], custom: Mapping[str, object], leader_timeout: float = 2.0) -> None:
+        """Take the default keys of commands, and the user's `keybinds`; the leader waits `leader_timeout` seconds."""
         self.problems: list[str] = []
         self.keys: dict[str, tuple[str, ...]] = {}
         """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
-        leader_key = own.get("leader")
+        leader_key = custom.get("leader")
         self.leader = _normalise(leader_key if isinstance(leader_key, str) and leader_key else DEFAULT_LEADER)
-        for name, keys in own.items():
+        for name, keys in custom.items():
             if name not in defaults and name != "leader":
                 continue
             if not isinstance(keys, str) and keys is not False:
                 self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
             self.problems += [f"keybinds.{name}: there is no key {key}." for key in find_wrong_keys(keys)]
         self.rhythm = TypingRhythm()
-        self._patience, self._until = patience, 0.0
+        self._leader_timeout, self._waits_until = leader_timeout, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():
-            custom = own.get(name, keys)
-            custom = "none" if custom is False else custom if isinstance(custom, str) else keys
-            self.keys[name] = tuple(_parse(custom))
+            choice = custom.get(name, keys)
+            choice = "none" if choice is False else choice if isinstance(choice, str) else keys
+            self.keys[name] = tuple(_parse(choice))
             for key in self.keys[name]:
                 self._commands[key] = (*self._commands.get(key, ()), name)
 
     @property
     def is_waiting(self) -> bool:
         """Whether the leader key was pressed and a sequence may follow."""
-        return time.monotonic() < self._until
+        return time.monotonic() < self._waits_until
 
     def press(self, key: str) -> Press:
         """Return the meaning of a key, by its name in Textual; after the leader, of the sequence that it completes."""
         if self.is_waiting:
-            self._until = 0.0
+            self._waits_until = 0.0
             return Press(self._commands.get(LEADER + key, ()))
         if key == self.leader:
-            self._until = time.monotonic() + self._patience
+            self._waits_until = time.monotonic() + self._leader_timeout
             return Press(waits=True)
         return Press(self._commands.get(key, ()))
 
     def wait(self, seconds: float) -> None:
-        """Let the leader wait for so many seconds from now on."""
-        self._until = time.monotonic() + seconds
+        """Let the leader wait for another `seconds` from now on."""
+        self._waits_until = time.monotonic() + seconds
 
     def list_leader_keys(self) -> list[tuple[str, str]]:
         """Return the keys that follow the leader as displayed, each with its command."""
@@ -164,7 +164,7 @@ def _display_key(key: str) -> str:
 
 
 def find_wrong_keys(keys: object) -> list[str]:
-    """Return the invalid ones of comma-separated keys."""
+    """Return those of comma-separated keys that do not exist."""
     if not isinstance(keys, str) or keys == ",":
         return []
     names = [each.strip() for each in keys.split(",")]
@@ -179,6 +179,7 @@ def _is_key(name: str) -> bool:
 
 
 def _parse(keys: str) -> Iterable[str]:
+    """Yield comma-separated keys under their names in Textual, those after the leader with the prefix `<leader>`."""
     for each in keys.split(",") if keys != "," else [","]:
         name = each.strip()
         if name and name != "none":
@@ -186,6 +187,7 @@ def _parse(keys: str) -> Iterable[str]:
 
 
 def _normalise(name: str) -> str:
+    """Return a key's name in Textual, such as `alt+ctrl+full_stop` for `Ctrl+Option+.`."""
     *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
     if len(key) != 1 or key.isascii():
         modifiers = [ALIASES.get(each.lower(), each.lower()) for each in modifiers if each]

@@ -12,14 +12,14 @@ from codeloop.tui.themes.styles import Styles
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.base import CachedWidget, app_of
 
-_COLUMN = 36
-"""Cells of one entry."""
+_COLUMN_WIDTH = 36
+"""Cells of a column of the menu, at least."""
 READING_SECONDS = 15.0
-"""Seconds that the leader waits for a key while the menu is shown, which takes time to read."""
+"""How long the leader waits for a key while the menu is shown: reading it takes time."""
 
 
 class LeaderMenu(CachedWidget):
-    """The keys and their commands, filled in column by column."""
+    """The menu: keys and their commands, filled in column by column."""
 
     DEFAULT_CSS = """
     LeaderMenu { layer: keys; dock: bottom; width: 1fr; margin-bottom: 1; background: $background-panel; }
@@ -52,15 +52,18 @@ class LeaderMenu(CachedWidget):
         if self._colours is None or not self._keys:
             return
         styles, width = self._colours(), app_of(self).size.width
-        columns = max(min(width // _COLUMN, len(self._keys)), 1)
+        columns = max(min(width // _COLUMN_WIDTH, len(self._keys)), 1)
         height = -(-len(self._keys) // columns)
-        room, wide = width // columns, max(cell_len(key) for key, _ in self._keys)
+        column_width, key_width = width // columns, max(cell_len(key) for key, _ in self._keys)
         key_style, style = styles.of("primary", "bold"), styles.of("text")
         self._rows = [[] for _ in range(height)]
         for at, (key, title) in enumerate(self._keys):
             self._rows[at % height] += [
-                Segment(f" {key:>{wide}}  ", key_style),
-                Segment(f"{cut_text(title, max(room - wide - 4, 1)):<{max(room - wide - 3, 0)}}", style),
+                Segment(f" {key:>{key_width}}  ", key_style),
+                Segment(
+                    f"{cut_text(title, max(column_width - key_width - 4, 1)):<{max(column_width - key_width - 3, 0)}}",
+                    style,
+                ),
             ]
 
     def render_line(self, y: int) -> Strip:
@@ -72,7 +75,7 @@ class LeaderMenu(CachedWidget):
 
 
 async def show_menu(ui: Ui) -> float:
-    """Show the menu, and return how many seconds it stays."""
+    """Show the menu, and return for how many seconds."""
     ui.keys.wait(READING_SECONDS)
     menu = next(iter(ui.query(LeaderMenu)), None)
     if menu is None:

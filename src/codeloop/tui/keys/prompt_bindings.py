@@ -1,4 +1,4 @@
-"""The key bindings of the prompt: rows that the user's `keybinds` replace by their id."""
+"""The key bindings of the prompt: a table whose keys the user's `keybinds` can replace, by the row's id."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from codeloop.tui.keys.keymap import Keymap
 
 
 class PromptBinding(Struct, frozen=True):
-    """An action, its default keys with commas between them, and what it does, for the help."""
+    """An action: its id, its default keys separated by commas, and its description for the help."""
 
     id: str
     keys: str
@@ -72,7 +72,7 @@ BINDINGS: tuple[PromptBinding, ...] = (
     PromptBinding("input_delete_word_forward", "alt+d,alt+delete,ctrl+delete", "Cut the word to the right"),
     PromptBinding("input_delete_word_backward", "ctrl+w,ctrl+backspace,alt+backspace", "Cut the word to the left"),
 )
-"""Of several actions on one key, the first applicable one runs."""
+"""The bindings, in order: of several actions on one key, the first that has an effect is used."""
 
 _LETTER = re.compile(r"(.+\+)?([A-Z])\Z")
 
@@ -80,7 +80,7 @@ _LETTER = re.compile(r"(.+\+)?([A-Z])\Z")
 def build_keymap(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     """Return the actions of each key; `custom`: the user's `keybinds`.
 
-    Keys after the leader are excluded: the dispatcher runs those.
+    Keys after the leader are in it under names that no key event has: the dispatcher handles those.
     """
     keys = Keymap({row.id: row.keys for row in BINDINGS}, custom).keys
     bindings: dict[str, tuple[str, ...]] = {}

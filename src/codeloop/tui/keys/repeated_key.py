@@ -1,18 +1,21 @@
-"""Keys that must be pressed twice, because they end something."""
+"""Confirmation by a second press: for keys that stop a turn or quit, so that one press by mistake does nothing."""
 
 import time
 from collections.abc import Callable
 
-AGAIN = 5.0
-"""Seconds within which a key must be pressed again."""
+CONFIRM_SECONDS = 5.0
+"""Within which a key must be pressed again."""
 
 
 class RepeatedKey:
-    """The key that waits to be pressed again. `draw` redraws the hint; `later` calls a function after some seconds."""
+    """The key that waits to be pressed again.
 
-    def __init__(self, draw: Callable[[], object], later: Callable[[float, Callable[[], object]], object]) -> None:
+    `draw` redraws the hint; `call_later` calls a function after a number of seconds.
+    """
+
+    def __init__(self, draw: Callable[[], object], call_later: Callable[[float, Callable[[], object]], object]) -> None:
         self._draw = draw
-        self._later = later
+        self._call_later = call_later
         self._hint, self._until = "", 0.0
 
     @property
@@ -20,15 +23,15 @@ class RepeatedKey:
         """The hint shown while the second press is awaited, else ""."""
         return self._hint if time.monotonic() < self._until else ""
 
-    def confirm(self, what: str, also: str = "") -> bool:
-        """Return whether a key was pressed for the second time; the first time, show `what` as the hint.
+    def confirm(self, hint: str, other_hint: str = "") -> bool:
+        """Return whether a key was pressed for the second time; after the first press, show the hint and return False.
 
-        `also`: another hint of the same action, after which this press counts as the second one.
+        `other_hint`: another hint of the same action; after it, too, this press counts as the second one.
         """
-        if self._hint in {what, also} and time.monotonic() < self._until:
+        if self._hint in {hint, other_hint} and time.monotonic() < self._until:
             self._hint, self._until = "", 0.0
             return True
-        self._hint, self._until = what, time.monotonic() + AGAIN
-        self._later(AGAIN, self._draw)
+        self._hint, self._until = hint, time.monotonic() + CONFIRM_SECONDS
+        self._call_later(CONFIRM_SECONDS, self._draw)
         self._draw()
         return False

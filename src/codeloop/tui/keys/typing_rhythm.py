@@ -1,16 +1,22 @@
-"""Estimates from the user's typing how long they must pause before a key counts as answering a new question."""
+"""Estimates, from how fast the user types, how long a pause must be before a key counts as answering a new question.
+
+Without such a pause, a user who is typing a prompt would answer a question that they have not read.
+"""
 
 from collections import deque
 
-LEAST = 1.0
+MIN_PAUSE = 1.0
 """Seconds without a key after which a typing user has stopped, and can have read a question."""
-MOST = 3.0
-"""The longest required pause, however slowly the user types."""
-AT_REST = 0.5
-"""The required pause for a user who was not typing: too short to read a question."""
-_IDLE = 5.0  # seconds after the last key in which a pausing user may go on typing
-_SAMPLES = 32  # pauses that are kept: about the last sentence
-_SLOWER = 3  # multiples of a usual pause: a longer one means that typing has stopped
+MAX_PAUSE = 3.0
+"""Seconds of the longest pause that is required, however slowly the user types."""
+IDLE_PAUSE = 0.5
+"""Seconds of the pause that is required of a user who was not typing: nobody reads a question faster."""
+_IDLE_AFTER = 5.0
+"""Seconds after the last key from which the user counts as not typing."""
+_SAMPLES = 32
+"""Pauses that are kept: about those of the last sentence."""
+_STOPPED_FACTOR = 3
+"""A pause so many times longer than a usual one means that typing has stopped."""
 
 
 class TypingRhythm:
@@ -20,9 +26,9 @@ class TypingRhythm:
         self._last = float("-inf")
         self._pauses: deque[float] = deque(maxlen=_SAMPLES)
 
-    def note_key(self, at: float) -> None:
-        """Note that a key was pressed."""
-        if 0 < (pause := at - self._last) < _IDLE:
+    def add_key(self, at: float) -> None:
+        """Record that a key was pressed."""
+        if 0 < (pause := at - self._last) < _IDLE_AFTER:
             self._pauses.append(pause)
         self._last = at
 
@@ -31,7 +37,7 @@ class TypingRhythm:
 
         `has_draft`: the prompt holds text.
         """
-        if not has_draft and now - self._last > _IDLE:
-            return AT_REST
+        if not has_draft and now - self._last > _IDLE_AFTER:
+            return IDLE_PAUSE
         usual = sorted(self._pauses)[len(self._pauses) * 3 // 4] if self._pauses else 0.0
-        return min(max(LEAST, usual * _SLOWER), MOST)
+        return min(max(MIN_PAUSE, usual * _STOPPED_FACTOR), MAX_PAUSE)

@@ -1,4 +1,4 @@
-"""The appearance: the theme, and display options."""
+"""The appearance of the UI: the theme that is in use, and the display options."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,15 +16,15 @@ from codeloop.tui.themes import themes
 from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles
 
-WIDE = 120
-"""The screen width, in cells, from which the sidebar is shown automatically."""
+SIDEBAR_MIN_WIDTH = 120
+"""Cells of the screen from which the sidebar is shown automatically."""
 
 
 class Appearance:
-    """The current theme and display options. `problem`: why the wanted theme is not used."""
+    """The current theme and display options. `problem`: why the configured theme is not used."""
 
     pictures: PictureStore | None = None
-    """Draws pictures within the conversation; None: the terminal can't, or has not been asked."""
+    """Draws pictures within the conversation; None: the terminal can't show any, or was not queried yet."""
 
     child_key = ""
     """The key that shows a subagent."""
@@ -107,11 +107,11 @@ class Appearance:
         return themes.list_themes(self._folders)
 
     def has_sidebar(self, width: int) -> bool:
-        """Return whether the sidebar is shown: as the user wants it, else where there is room for it."""
-        return self.sidebar == "show" or (self.sidebar == "auto" and width >= WIDE)
+        """Return whether the sidebar is shown: as the user chose, or if they did not, on screens at least so wide."""
+        return self.sidebar == "show" or (self.sidebar == "auto" and width >= SIDEBAR_MIN_WIDTH)
 
     def create_canvas(self, directory: str) -> Canvas:
-        """Return the canvas of a transcript, which sets the width itself."""
+        """Return a canvas for a transcript, which replaces the width by its own."""
         return Canvas(
             width=80,
             styles=self.styles,

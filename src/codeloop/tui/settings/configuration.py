@@ -7,7 +7,7 @@ from codeloop.schema.wire import JSON
 
 
 async def read_configuration(client: Client) -> JSON:
-    """Return the merged configuration; a server of the reference lacks codeloop's own keys."""
+    """Return the merged configuration; a server of OpenCode has none of codeloop's own keys."""
     try:
         return await client.call(CONFIG_SETTINGS, NoArguments())
     except OperationError:

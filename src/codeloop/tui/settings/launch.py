@@ -20,21 +20,22 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     """The start parameters.
 
     `open_project` opens the project or the connection, asking for trust if that is needed; it raises CodeloopError.
-    `choose_session` returns the session to resume, None for a new one; `create_session` makes a new session. `prompt`
-    is typed in and sent. `command`: what resumes a session from the command line, without its id; empty: nothing can.
+    `choose_session` returns the session to resume, or None for a new one; `create_session` creates a session.
+    `prompt`: the first prompt to send. `command`: the command line that resumes a session, but for the session's id;
+    "": there is none.
     """
 
     open_project: Callable[[AskTrust], AbstractAsyncContextManager[Target]]
     choose_session: Callable[[Target], Awaitable[Session | None]]
     create_session: Callable[[Client], Awaitable[Session]]
     directory: str
-    """What the first screen shows before the project is open."""
+    """The directory that the UI shows before the project is open."""
     state_folder: Path
     """The folder of the user's choices; the project's drafts and history are in `prompt_folder` below it."""
     settings_files: tuple[Path, ...] = ()
-    """Settings of the UI; a later one takes precedence."""
+    """The files of the UI's settings; a later one takes precedence."""
     own_settings: Path | None = None
-    """The one of them that the UI writes to."""
+    """The one of `settings_files` that the UI writes to; None: settings can't be changed."""
     theme_folders: tuple[Path, ...] = ()
     prompt: str = ""
     agent: str | None = None

@@ -1,4 +1,4 @@
-"""The user's settings of the terminal UI: `tui.json`, read from our folders and the reference's."""
+"""The user's settings of the terminal UI: reads and writes `tui.json`. OpenCode's file of that name is read too."""
 
 import re
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ ALIASES = {
     "prompt_stash_pop": "stash_pop",
     "prompt_stash_list": "stash_list",
 }
-"""The reference's other names for one command here."""
+"""OpenCode's names of commands that have another name in codeloop."""
 
 
 class UiSettings(Struct, frozen=True, kw_only=True):
-    """The keys of `tui.json`; further keys of the reference are ignored."""
+    """The keys of `tui.json`; other keys are ignored, since OpenCode has some more."""
 
     theme: str = "codeloop"
     mode: Literal["auto", "dark", "light"] = "auto"
@@ -58,12 +58,12 @@ class UiSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def diff_view(self) -> DiffView:
-        """How diffs are drawn; `stacked` is the reference's word for unified."""
+        """How diffs are drawn; OpenCode writes `stacked` for `unified`."""
         return "unified" if self.diff_style == "stacked" else self.diff_style
 
 
 class SettingsSources(Struct, frozen=True):
-    """The settings, the file that each was set in, and what could not be read."""
+    """The merged settings, the file that set each of them, and the problems that were found in the files."""
 
     settings: UiSettings
     origins: dict[str, Path] = {}
@@ -71,7 +71,7 @@ class SettingsSources(Struct, frozen=True):
 
 
 def read_settings(files: Sequence[Path]) -> SettingsSources:
-    """Read files of settings; a later one takes precedence, key by key. A wrong value is reported and skipped."""
+    """Read files of settings; a later one takes precedence, key by key. A wrong value is skipped, and is a problem."""
     values: dict[str, Any] = {}
     origins: dict[str, Path] = {}
     problems: list[str] = []

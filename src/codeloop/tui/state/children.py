@@ -1,4 +1,4 @@
-"""The subagents of a session, as shown in its calls."""
+"""The subagents of a session, with the state that the calls that started them show."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -10,29 +10,29 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tui.state.items import Child
 from codeloop.tui.state.message_log import MessageLog
 
-MOST_CALLS = 4
-"""How many of a subagent's calls are shown."""
+MAX_CALLS = 4
+"""Calls of a subagent that are shown, the latest."""
 STATE_KEY = "task"
-"""Metadata key of a subagent's state."""
+"""The key in a session's metadata for the subagent's state."""
 
 
 class Children:
-    """The subagents of one session, and theirs. `sessions`: their sessions by id."""
+    """The subagents of one session, and the subagents of those. `sessions`: their sessions by id."""
 
     def __init__(self, session_id: str) -> None:
         self.sessions: dict[str, Session] = {}
         self._session_id = session_id
         self._visible: dict[str, Child] = {}
         self._message_ids: dict[str, str] = {}
-        """The messages whose calls started them, by the id of the subagent's session."""
+        """The id of the message whose call started a subagent, by the id of the subagent's session."""
 
     @property
     def visible(self) -> Mapping[str, Child]:
-        """The state of each as the screen shows it, by the id of its session."""
+        """The displayed state of each subagent, by the id of its session."""
         return self._visible
 
     def update(self, session: Session) -> bool:
-        """Update from a session; return whether it is one of these subagents."""
+        """Update a subagent from its session; return whether the session is a subagent's of this session."""
         if session.parent_id != self._session_id and session.parent_id not in self.sessions:
             return False
         self.sessions[session.id] = session
@@ -43,7 +43,7 @@ class Children:
         return True
 
     def take(self, event: Event, session_id: str) -> bool:
-        """Apply an event of a subagent's session; return whether what is shown of it changed."""
+        """Apply an event of a subagent's session; return whether the displayed state has changed."""
         child = self._visible[session_id]
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
@@ -52,7 +52,7 @@ class Children:
                 calls = [call for call in child.calls if call.id != p.part.id]
                 index = next((at for at, call in enumerate(child.calls) if call.id == p.part.id), len(calls))
                 calls.insert(index, p.part)
-                self._visible[session_id] = replace(child, calls=tuple(calls[-MOST_CALLS:]))
+                self._visible[session_id] = replace(child, calls=tuple(calls[-MAX_CALLS:]))
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.time.completed:
                 self._visible[session_id] = replace(child, steps=child.steps + 1)
             case _:
@@ -60,7 +60,10 @@ class Children:
         return True
 
     def message_of(self, session_id: str, log: MessageLog) -> str | None:
-        """Return the id of the message whose call started a subagent, or its parent; None: not loaded."""
+        """Return the id of the message of this session whose call started a subagent, or the subagent's own parent.
+
+        None: the message is not loaded.
+        """
         while (session := self.sessions.get(session_id)) is not None and session.parent_id != self._session_id:
             session_id = session.parent_id or ""
         starter_id = self._message_ids.get(session_id)
@@ -83,6 +86,6 @@ def title_of(session: Session) -> str:
 
 
 def child_of(part: ToolPart) -> str:
-    """Return the id of the session that a call has started; "" if none."""
+    """Return the id of the session that a call has started; "": it has started none."""
     metadata: JSON | None = None if isinstance(part.state, ToolStatePending) else part.state.metadata
     return str((metadata or {}).get("sessionId", ""))

@@ -1,4 +1,4 @@
-"""Limits how often work is done that many events request: drawing a frame, refreshing a list."""
+"""Limits how often work is done that many events request, such as drawing a frame or reloading a list."""
 
 import asyncio
 import time
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 FRAME = 1 / 30
-"""Seconds between two drawings while something changes."""
+"""Seconds between two frames while something changes."""
 SCROLL = 1 / 15
-"""Seconds until the next drawing after one that moved every row, which costs ten times as much."""
+"""Seconds until the next frame after one that moved every row: such a frame costs ten times as much."""
 
 
 class Frames:
-    """Draws soon after a change, at a bounded rate. `draw` returns whether every row has moved."""
+    """Draws a frame soon after a request, at a limited rate. `draw` returns whether every row has moved."""
 
     def __init__(self, draw: Callable[[], bool]) -> None:
         self._draw = draw
         self._next = 0.0
-        """The earliest time of the next drawing."""
+        """The earliest time of the next frame (monotonic seconds)."""
         self._due: asyncio.TimerHandle | None = None
 
     def request(self) -> None:
@@ -32,7 +32,7 @@ class Frames:
 
 
 class Debounce:
-    """Starts some work once for many requests, shortly after the first, and never concurrently."""
+    """Starts a task once for many requests, `seconds` after the first, and never while the previous one still runs."""
 
     def __init__(self, begin: Callable[[], asyncio.Task[Any]], seconds: float) -> None:
         self._begin = begin
@@ -41,7 +41,7 @@ class Debounce:
         self._work: asyncio.Task[Any] | None = None
 
     def request(self) -> None:
-        """Have the work started soon, if it is not due already."""
+        """Have the task started soon, unless that is already scheduled."""
         if self._due is None:
             self._due = asyncio.get_running_loop().call_later(self._seconds, self._run_now)
 

@@ -1,4 +1,4 @@
-"""The items of a conversation on the screen. A changed item is a new object with the same key."""
+"""The items that the screen shows of a conversation. A changed item is a new object with the same key."""
 
 from typing import Literal
 
@@ -24,7 +24,7 @@ class PromptItem(Struct, frozen=True):
 
 
 class TextItem(Struct, frozen=True):
-    """Text of an answer; `key` is the part's id. `is_live`: it still grows."""
+    """A text of an answer; `key` is the part's id. `is_live`: the model is still writing it."""
 
     key: str
     part: TextPart
@@ -32,7 +32,7 @@ class TextItem(Struct, frozen=True):
 
 
 class ReasoningItem(Struct, frozen=True):
-    """The model's thinking; `is_open`: all of it is shown."""
+    """The model's thinking; `key` is the part's id. `is_live`: the model is still thinking; `is_open`: all is shown."""
 
     key: str
     part: ReasoningPart
@@ -52,9 +52,9 @@ class Child(Struct, frozen=True):
 
 
 class ToolItem(Struct, frozen=True):
-    """A tool call; `key` is the part's id. `is_open`: all of its output is shown. `is_asking`: the user is asked.
+    """A tool call; `key` is the part's id. `child`: the subagent that it started. `is_open`: all its output is shown.
 
-    `resumed_at`: when the user answered, in ms since the epoch.
+    `is_asking`: it waits for the user's answer; `resumed_at`: when the user answered, in ms since the epoch.
     """
 
     key: str
@@ -66,7 +66,7 @@ class ToolItem(Struct, frozen=True):
 
 
 class SummaryItem(Struct, frozen=True):
-    """Where the conversation was compacted; `text`: the summary, which is shown when `is_open`."""
+    """The point at which the conversation was compacted; `text`: the summary, which is shown if `is_open`."""
 
     key: str
     text: str
@@ -93,7 +93,7 @@ class EndItem(Struct, frozen=True):
 
 
 class NoticeItem(Struct, frozen=True):
-    """A notice of the program."""
+    """A notice of the program, which is no part of the conversation."""
 
     key: str
     text: str

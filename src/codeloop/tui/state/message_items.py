@@ -1,4 +1,4 @@
-"""Derives the items of a message. Pure."""
+"""Derives the items that the screen shows of a message. Without side effects."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -22,19 +22,19 @@ from codeloop.tui.state.items import (
 )
 from codeloop.tui.state.message_log import LoggedMessage, MessageLog
 
-_MOST_FILES = 12
-"""How many of the files that an undo restored are named."""
+_MAX_FILES = 12
+"""Files that an undo restored, which are listed by name."""
 INTERMEDIATE = {None, "tool-calls", "cut"}
 """Finish reasons after which another step follows."""
 
 
 class Showing(Struct, frozen=True):
-    """What the items of a message depend on besides the message.
+    """The state that the items of a message depend on, besides the message.
 
-    `open_keys`: keys of items that the user has opened. `queued_ids`: ids of prompts that wait. `undone_from`: the id
-    of the first undone message, "" if none is; `undone_files`: the files that this restored. `asking`: ids of calls
-    that wait for the user; `resume_times`: when the user answered, by the call's id (ms since the epoch). `children`:
-    subagents by the id of their session.
+    `open_keys`: the keys of items that the user has opened. `queued_ids`: the ids of prompts that wait. `undone_from`:
+    the id of the first undone message, "" if none is; `undone_files`: the files that the undo restored. `asking`: the
+    ids of calls that wait for the user; `resume_times`: when the user answered, by the call's id (ms since the epoch).
+    `children`: the subagents by the id of their session.
     """
 
     open_keys: Collection[str] = ()
@@ -47,7 +47,7 @@ class Showing(Struct, frozen=True):
 
 
 def items_of(log: MessageLog, message_id: str, showing: Showing) -> list[Item]:
-    """Return the items of a message, top to bottom; none if it is not known."""
+    """Return the items of a message, top to bottom; none if it is not loaded."""
     message = log.messages.get(message_id)
     if message is None:
         return []
@@ -80,8 +80,8 @@ def _prompt_items(info: UserMessage, message: LoggedMessage, showing: Showing, *
 
 def _describe_undone(files: Sequence[str]) -> str:
     """Return the text above the undone messages: how to redo them, and the files that were restored."""
-    more = [f"and {len(files) - _MOST_FILES} more"] if len(files) > _MOST_FILES else []
-    names = (f"  {name}" for name in [*files[:_MOST_FILES], *more])
+    more = [f"and {len(files) - _MAX_FILES} more"] if len(files) > _MAX_FILES else []
+    names = (f"  {name}" for name in [*files[:_MAX_FILES], *more])
     return "\n".join(["Undone from here on; /redo brings it back.", *names])
 
 

@@ -1,4 +1,4 @@
-"""The loaded messages of one session: applies events, and tracks changed messages."""
+"""The loaded messages of one session: applies events to them, and keeps the ids of changed messages."""
 
 from bisect import insort
 
@@ -23,7 +23,7 @@ class LoggedMessage(Struct):
 
 
 class MessageLog:
-    """Messages in order. `changed_ids`: the ids changed since it was last cleared."""
+    """The messages in order. `changed_ids`: the ids of messages that have changed since this set was last cleared."""
 
     def __init__(self) -> None:
         self.messages: dict[str, LoggedMessage] = {}
@@ -31,8 +31,11 @@ class MessageLog:
         self._order: list[SortKey] = []
         self._turns: dict[str, list[str]] = {}
         """The answers to a prompt, by the prompt's id."""
-        self._growing: dict[str, list[str]] = {}
-        """The pieces of growing texts that are not in their parts yet, by part id: joined once a frame, in `settle`."""
+        self._pending_deltas: dict[str, list[str]] = {}
+        """The deltas that are not in the texts of their parts yet, by part id.
+
+        They are joined only once a frame, in `settle`: joining each as it comes would copy a long text too often.
+        """
 
     @property
     def ids(self) -> list[str]:
@@ -47,7 +50,7 @@ class MessageLog:
 
     @property
     def context_used(self) -> int:
-        """The tokens of the newest answer with a count; the user's shell commands are skipped."""
+        """The tokens of the context: those of the newest answer that has a count, which shell commands have not."""
         infos = (self.messages[message_id].info for _, message_id in reversed(self._order))
         return next((used for info in infos if isinstance(info, AssistantMessage) and (used := info.tokens.all)), 0)
 
@@ -67,13 +70,13 @@ class MessageLog:
             self._put(message.info)
             self.messages[message.info.id].parts = {part.id: part for part in message.parts}
             for part in message.parts:
-                self._growing.pop(part.id, None)
+                self._pending_deltas.pop(part.id, None)
 
     def renew(self, newest: list[MessageWithParts], *, is_all: bool) -> bool:
-        """Replace the newest messages by the stored ones; return whether they are contiguous with the known ones.
+        """Replace the newest messages by the stored ones; return whether older loaded messages adjoin them.
 
-        Known messages missing among them are removed, and those before a gap are dropped, to be read again.
-        `is_all`: there are no older ones.
+        Loaded messages that are missing among the stored ones are removed. If there is a gap between both, all older
+        messages are removed, to be read again. `is_all`: `newest` are all messages of the session.
         """
         ids = {message.info.id for message in newest}
         is_joined = not is_all and bool(newest) and newest[0].info.id in self.messages
@@ -85,30 +88,30 @@ class MessageLog:
         return is_joined
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all messages."""
         self.changed_ids.update(self.messages)
         self.messages.clear()
         self._order.clear()
         self._turns.clear()
-        self._growing.clear()
+        self._pending_deltas.clear()
 
     def take(self, event: Event) -> None:
-        """Apply an event of the session. Events of unknown messages are ignored."""
+        """Apply an event of the session. Events of messages that are not loaded are ignored."""
         match event:
             case MessageUpdated(properties=p):
                 self._put(p.info)
             case MessageRemoved(properties=p):
                 self._remove(p.message_id)
             case PartUpdated(properties=p) if (message := self.messages.get(p.part.message_id)) is not None:
-                self._growing.pop(p.part.id, None)
+                self._pending_deltas.pop(p.part.id, None)
                 message.parts[p.part.id] = p.part
                 self.changed_ids.add(p.part.message_id)
             case PartRemoved(properties=p) if (message := self.messages.get(p.message_id)) is not None:
-                self._growing.pop(p.part_id, None)
+                self._pending_deltas.pop(p.part_id, None)
                 message.parts.pop(p.part_id, None)
                 self.changed_ids.add(p.message_id)
             case PartDelta(properties=p) if p.message_id in self.messages:
-                self._growing.setdefault(p.part_id, []).append(p.delta)
+                self._pending_deltas.setdefault(p.part_id, []).append(p.delta)
                 self.changed_ids.add(p.message_id)
             case _:
                 pass
@@ -116,8 +119,8 @@ class MessageLog:
     def settle(self) -> None:
         """Apply the pending deltas to their parts, once a frame."""
         for message in (self.messages[message_id] for message_id in self.changed_ids if message_id in self.messages):
-            for part_id in self._growing.keys() & message.parts.keys():
-                part, deltas = message.parts[part_id], self._growing.pop(part_id)
+            for part_id in self._pending_deltas.keys() & message.parts.keys():
+                part, deltas = message.parts[part_id], self._pending_deltas.pop(part_id)
                 if isinstance(part, TextPart | ReasoningPart):
                     message.parts[part_id] = replace(part, text=part.text + "".join(deltas))
 

@@ -23,14 +23,15 @@ from codeloop.schema.operation import (
 )
 from codeloop.tui.state.session_view import SessionView
 
-PAGE = 40
-"""Messages in a page."""
+PAGE_SIZE = 40
+"""Messages that are read at once."""
 
 
 class OpenSessions:
-    """The sessions of one target. `on_event` gets every applied event, `on_failure` the error that ended the stream.
+    """The open sessions of one target.
 
-    `views`: the open sessions by id. `changed_ids`: the ids to be redrawn.
+    `on_event` is called with every event after it was applied, `on_failure` with the error that ended the stream.
+    `views`: the open sessions by id. `changed_ids`: the ids of sessions to be redrawn.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class OpenSessions:
         self.changed_ids: set[str] = set()
         self._on_event = on_event
         self._on_failure = on_failure
-        self._following: asyncio.Task[None] | None = None
+        self._follow_task: asyncio.Task[None] | None = None
         """Follows the events of the target."""
         self._tasks: set[asyncio.Task[None]] = set()
         """Read sessions again after events were missed."""
@@ -54,17 +55,17 @@ class OpenSessions:
         return self.target.client
 
     def client_of(self, session: Session) -> Client:
-        """Return the client of a session's directory. Raises CodeloopError for an unreachable one."""
+        """Return the client of a session's directory. Raises CodeloopError if it can't be reached."""
         return self.target.client_of(session)
 
     async def start(self) -> None:
         """Start following events."""
-        self._following = asyncio.create_task(self._follow())
+        self._follow_task = asyncio.create_task(self._follow())
         await asyncio.sleep(0)  # let the task begin, so that no event is missed
 
     async def stop(self) -> None:
         """Stop following."""
-        tasks = [task for task in (self._following, *self._tasks) if task is not None]
+        tasks = [task for task in (self._follow_task, *self._tasks) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -73,7 +74,7 @@ class OpenSessions:
         """Return a session's view, read from the store if it is not open yet. Raises CodeloopError."""
         view = self.views.get(session.id)
         if view is None:
-            view = self.views[session.id] = SessionView(session)  # before it is read: no event is missed
+            view = self.views[session.id] = SessionView(session)  # added before it is read, so that no event is missed
             is_read = False
             try:
                 await self._read(view)
@@ -89,13 +90,13 @@ class OpenSessions:
         self.changed_ids.discard(session_id)
 
     async def load_older(self, view: SessionView) -> None:
-        """Read the page of messages before the oldest known one."""
+        """Read the page of messages before the oldest loaded one. Raises CodeloopError."""
         if (cursor := view.cursor) is not None:
             view.cursor = None
             await self._load_page(view, cursor)
 
     async def read_first(self, view: SessionView) -> None:
-        """Read the session's first page; `load_older` then fills the gap to the loaded messages.
+        """Read the session's first page. `load_older` then fills the gap between it and the loaded messages.
 
         Raises CodeloopError.
         """
@@ -103,14 +104,14 @@ class OpenSessions:
             return
         client = self.client_of(view.session)
         empty, full = 0, view.log.messages[view.log.ids[0]].info.time.created
-        # Pages can only be requested by their end, so the first one is searched for by halving the time: it is the one
-        # that is neither empty nor full.
+        # A page can only be requested by its end. So the end of the first page is found by halving the time: the first
+        # page is the one that is neither empty nor full.
         while True:
             middle = (empty + full) // 2
             before = cursor_before(middle if full - empty > 1 else full)
-            query = ListMessages(session_id=view.session.id, limit=PAGE, before=before)
+            query = ListMessages(session_id=view.session.id, limit=PAGE_SIZE, before=before)
             page = await client.call(SESSION_MESSAGES, query)
-            if 0 < len(page) < PAGE or full - empty <= 1:
+            if 0 < len(page) < PAGE_SIZE or full - empty <= 1:
                 break
             empty, full = (empty, min(page[0].info.time.created, middle)) if page else (middle, full)
         view.log.add(page)
@@ -122,7 +123,7 @@ class OpenSessions:
         statuses = await client.call(SESSION_STATUS, NoArguments())
         view.set_status(statuses.get(view.session.id, Idle()))
         for child in await client.call(SESSION_CHILDREN, session):
-            view.learn(child)
+            view.update_session(child)
         view.todos = await client.call(SESSION_TODO, session)
         view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))  # of other terminals, too
         view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
@@ -130,14 +131,14 @@ class OpenSessions:
 
     async def _load_page(self, view: SessionView, cursor: str | None) -> None:
         client, since = self.client_of(view.session), list[Event]()
-        query = ListMessages(session_id=view.session.id, limit=PAGE, before=cursor)
+        query = ListMessages(session_id=view.session.id, limit=PAGE_SIZE, before=cursor)
         self._reading.append((view, since))
         try:
             page = await client.call(SESSION_MESSAGES, query)
         finally:
             self._reading = [each for each in self._reading if each[1] is not since]
         is_joined = cursor is not None and any(each.info.id in view.log.messages for each in page)
-        older = cursor_to(page[0].info) if len(page) == PAGE and not is_joined else None
+        older = cursor_to(page[0].info) if len(page) == PAGE_SIZE and not is_joined else None
         if cursor is None:
             view.load(page, older, since)
         else:

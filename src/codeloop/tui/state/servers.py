@@ -1,4 +1,4 @@
-"""The displayed state of MCP and language servers: its words, its health, and the reason. Pure."""
+"""The displayed state of MCP servers and language servers: a text, how healthy that is, and the reason."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ _WORDS = {
     "needs_auth": "wants you to sign in",
     "needs_client_registration": "wants a registered client",
 }
-"""What users read for some of the states that servers report."""
+"""The texts of reported states, where they differ from the state's name."""
 _HEALTH: dict[str, Health] = {
     "connected": "good",
     "known": "good",
@@ -29,7 +29,7 @@ HEALTH: dict[Health, str] = {"good": "success", "resting": "text_muted", "wantin
 
 
 class ServerState(Struct, frozen=True):
-    """A server's state in words, how well that is, and if it is bad the reason."""
+    """A server's state: as text, its health, and if it is bad, the reason."""
 
     words: str
     health: Health = "resting"
@@ -37,7 +37,7 @@ class ServerState(Struct, frozen=True):
 
 
 def describe_mcp(status: MCPStatus) -> ServerState:
-    """Return the state of an MCP server: our own word where it is more precise than the reference's."""
+    """Return the state of an MCP server, from `state`, or if a server of OpenCode lacks that, the coarser `status`."""
     name = status.state or status.status
     words = _WORDS.get(name, name)
     if status.sandbox is False:

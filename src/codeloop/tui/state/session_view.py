@@ -1,4 +1,4 @@
-"""The state of one shown session, from its stored messages and the events that follow."""
+"""The state of a session in a tab, made from its stored messages and kept up to date by events."""
 
 import math
 import re
@@ -30,9 +30,9 @@ from codeloop.tui.state.message_items import INTERMEDIATE, Showing, items_of
 from codeloop.tui.state.message_log import MessageLog
 
 _FILE = re.compile(r"^Index: (.+)$", re.MULTILINE)
-"""The line of a diff that names a file."""
+"""Matches the line of a diff that names a file."""
 Request = PermissionRequest | QuestionRequest
-"""What the user is asked by a tool, or by the model."""
+"""A question to the user, of a tool or of the model."""
 
 
 class SessionView:
@@ -44,14 +44,14 @@ class SessionView:
         self.children = Children(session.id)
         self.status: Status = Idle()
         self.since = -math.inf
-        """When the running turn started, or the last one ended, as seen here (monotonic clock)."""
+        """When this process saw the running turn start, or the last one end (monotonic seconds)."""
         self.todos: list[Todo] = []
         self.requests: dict[str, Request] = {}
         """Requests waiting for the user, of this session and its subagents, oldest first."""
         self.open_keys: set[str] = set()
         """The keys of items that the user has opened."""
         self.resume_times: dict[str, int] = {}
-        """When calls resumed after the user's answer, by call (ms since the epoch)."""
+        """When calls resumed after the user's answer, by the call's id (ms since the epoch)."""
         self.cursor: str | None = None
         """The cursor of the next page of older messages; None: there are none."""
         self._queued_ids: frozenset[str] = frozenset()
@@ -70,7 +70,7 @@ class SessionView:
 
     @property
     def showing(self) -> Showing:
-        """What the items of a message depend on besides the message."""
+        """The state that the items of a message depend on, besides the message."""
         tools = (request.tool for request in self.requests.values())
         return Showing(
             open_keys=self.open_keys,
@@ -87,7 +87,7 @@ class SessionView:
         return items_of(self.log, message_id, self.showing)
 
     def load(self, page: list[MessageWithParts], cursor: str | None, since: Iterable[Event] = ()) -> None:
-        """Load the newest messages. `since`: the events that arrived while they were read."""
+        """Load a page of the newest messages. `cursor`: of the page before it; `since`: events during the reading."""
         if not self.log.renew(page, is_all=cursor is None):
             self.cursor = cursor
         ids = {message.info.id for message in page}
@@ -97,25 +97,25 @@ class SessionView:
         self._update_queue()
 
     def load_older(self, page: list[MessageWithParts], cursor: str | None) -> None:
-        """Load the messages before the oldest known one."""
+        """Load the page of messages before the oldest loaded one. `cursor`: of the page before that."""
         self.log.add(page)
         self.cursor = cursor
         self._update_queue()
 
     def add_requests(self, requests: Iterable[Request]) -> None:
-        """Add requests waiting for the user."""
+        """Add those of the requests that this session, or a subagent of it, makes."""
         for request in requests:
             if self.owns(request.session_id):
                 self._add_request(request)
 
     def owns(self, session_id: str | None) -> bool:
-        """Return whether a session is this one or a subagent of it."""
+        """Return whether a session is this one, or that of a subagent of it."""
         return session_id == self.session.id or (session_id or "") in self.children.sessions
 
     def take(self, event: Event) -> bool:
-        """Apply an event; return whether it is about this session or a subagent of it."""
+        """Apply an event; return whether it belongs to this session or a subagent of it."""
         if isinstance(event, SessionCreated | SessionUpdated):
-            self.learn(event.properties.info)
+            self.update_session(event.properties.info)
         session_id = session_of(event)
         if not self.owns(session_id):
             return False
@@ -149,18 +149,18 @@ class SessionView:
         self.open_keys ^= {key}
         self.log.changed_ids.add(message_id)
 
-    def learn(self, info: Session) -> None:
-        """Update from this session's info, or a subagent's."""
+    def update_session(self, info: Session) -> None:
+        """Update this session, or a subagent of it, from its stored data; other sessions are ignored."""
         if info.id == self.session.id:
             if info.revert != self.session.revert:
                 self.log.changed_ids.update(self.log.messages)
                 self._undone_files = _list_undone_files(info)
             self.session = info
         elif self.children.update(info):
-            self._touch_child(info.id)
+            self._mark_child_changed(info.id)
 
     def set_status(self, status: Status) -> None:
-        """Set whether a turn runs."""
+        """Set the status: whether a turn runs, or waits to retry."""
         was_busy, self.status = self.is_busy, status
         if was_busy != self.is_busy:
             self.since = time.monotonic()
@@ -168,23 +168,23 @@ class SessionView:
 
     def _take_child_event(self, event: Event, session_id: str) -> None:
         if self.children.take(event, session_id):
-            self._touch_child(session_id)
+            self._mark_child_changed(session_id)
 
-    def _touch_child(self, session_id: str) -> None:
+    def _mark_child_changed(self, session_id: str) -> None:
         if (message_id := self.children.message_of(session_id, self.log)) is not None:
             self.log.changed_ids.add(message_id)
 
     def _add_request(self, request: Request) -> None:
         self.requests[request.id] = request
-        self._touch_request(request)
+        self._mark_request_changed(request)
 
     def _remove_request(self, request_id: str) -> None:
         if (request := self.requests.pop(request_id, None)) is not None:
             if request.tool is not None:
                 self.resume_times[request.tool.call_id] = round(time.time() * 1000)
-            self._touch_request(request)
+            self._mark_request_changed(request)
 
-    def _touch_request(self, request: Request) -> None:
+    def _mark_request_changed(self, request: Request) -> None:
         if request.tool is not None and request.tool.message_id in self.log.messages:
             self.log.changed_ids.add(request.tool.message_id)
 

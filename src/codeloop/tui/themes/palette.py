@@ -1,4 +1,4 @@
-"""Fits a theme to 256 colours, keeping colours distinct."""
+"""Fits a theme to terminals with 256 colours, keeping those colours distinct that have different meanings."""
 
 from colorsys import rgb_to_hls
 from functools import cache
@@ -12,17 +12,17 @@ _TINTS = {
     "red": (("#5f0000", "#870000"), ("#ffd7d7", "#ffafaf")),
     "blue": (("#00005f", "#0000af"), ("#d7d7ff", "#afafff")),
 }
-"""Diff backgrounds, and those of changed words, in dark and light mode.
+"""The backgrounds of lines and of changed words in diffs, in dark and in light mode.
 
-The nearest palette colour of a theme's faint tints is a grey, the same for added and removed lines.
+They replace a theme's faint tints, whose nearest palette colour would be the same grey for added and removed lines.
 """
 _DIFF = {"added": "green", "removed": "red"}
-_BLUE, _CLEAR = (0.55, 0.72), 0.25
-"""The hues of themes that mark additions in blue, and their saturation."""
+_BLUE_HUES, _BLUE_MIN_SATURATION = (0.55, 0.72), 0.25
+"""The range of hues, and the saturation from which a theme's background of additions counts as blue; both 0 to 1."""
 _FAINT = ("text_muted", "diff_line_number", "diff_context", "syntax_comment", "markdown_block_quote")
-"""Other colours used on diff backgrounds, which are stronger here than in a theme."""
-_LEAST = 168
-"""The RGB value of the darkest grey on them in dark mode."""
+"""Muted text colours that are used on diff backgrounds, which are stronger in this palette than in the theme."""
+_MIN_FAINT_LEVEL = 168
+"""The level (0 to 255) of the grey that replaces darker ones of `_FAINT` in dark mode, so that they stay readable."""
 _STEPS = (0, 95, 135, 175, 215, 255)
 """The levels of red, green and blue in the palette's cube of 216 colours; 24 greys follow them."""
 RGB = tuple[int, int, int]
@@ -37,8 +37,8 @@ def fit_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
         if not str(value).startswith("#"):
             continue
         colour = _parse_rgb(value)
-        if is_dark and name in _FAINT and sum(colour) < 3 * _LEAST:
-            colour = (_LEAST, _LEAST, _LEAST)
+        if is_dark and name in _FAINT and sum(colour) < 3 * _MIN_FAINT_LEVEL:
+            colour = (_MIN_FAINT_LEVEL, _MIN_FAINT_LEVEL, _MIN_FAINT_LEVEL)
         side = next((side for side in _DIFF if side in name), "")
         if side and (name.endswith("_bg") or "highlight" in name):
             colours[name] = _choose_tint(colour, side, is_dark=is_dark, is_word="highlight" in name)
@@ -65,5 +65,5 @@ def _find_nearest(colour: RGB) -> RGB:
 
 def _choose_tint(colour: RGB, side: str, *, is_dark: bool, is_word: bool) -> str:
     hue, _, saturation = rgb_to_hls(*(part / 255 for part in colour))
-    is_blue = _BLUE[0] <= hue <= _BLUE[1] and saturation >= _CLEAR and side == "added"
+    is_blue = _BLUE_HUES[0] <= hue <= _BLUE_HUES[1] and saturation >= _BLUE_MIN_SATURATION and side == "added"
     return _TINTS["blue" if is_blue else _DIFF[side]][0 if is_dark else 1][is_word]

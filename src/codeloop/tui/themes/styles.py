@@ -1,4 +1,4 @@
-"""The styles of a theme, by the name of a colour."""
+"""The Rich styles of a theme, made from the names of its colours."""
 
 from rich.style import Style
 
@@ -7,18 +7,21 @@ from codeloop.tui.themes.theme import ColourTheme
 _FAINT = frozenset(
     {"text_muted", "border", "border_subtle", "diff_line_number", "markdown_block_quote", "syntax_comment"}
 )
-"""Muted colours, dimmed where a theme has none for them."""
+"""Muted colours: where a theme leaves one to the terminal, the terminal's text colour is dimmed instead."""
 
 
 class Styles:
-    """The styles of a theme; each is made once."""
+    """The styles of a theme; each is created once."""
 
     def __init__(self, theme: ColourTheme) -> None:
         self.theme = theme
         self._cache: dict[tuple[str, str, str], Style] = {}
 
     def of(self, colour: str, look: str = "", on: str = "") -> Style:
-        """Return the style of a colour's name (`text_muted`) on that of another; `look`: `bold italic` and the like."""
+        """Return the style of a text in a colour of the theme, such as `text_muted`, on another colour of it.
+
+        `look`: attributes as Rich writes them, such as `bold italic`.
+        """
         key = (colour, look, on)
         style = self._cache.get(key)
         if style is None:

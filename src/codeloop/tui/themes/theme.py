@@ -1,4 +1,4 @@
-"""A theme: a colour for each purpose, named as in the reference's theme files."""
+"""The type of a theme: a colour for each purpose, with the names of OpenCode's theme files."""
 
 from msgspec import Struct
 

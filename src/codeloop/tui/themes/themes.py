@@ -1,4 +1,4 @@
-"""Loads themes by name: built-in ones, and files of the user or a project, in the reference's format."""
+"""Loads themes by name: built-in ones, and files of the user or a project, in the format of OpenCode's themes."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ COLOURLESS = "monochrome"
 BUILT_IN = Path(__file__).with_name("data")
 _ANSI = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
-_SHORT = re.compile(r"#[0-9a-fA-F]{3}")
+_SHORT_HEX = re.compile(r"#[0-9a-fA-F]{3}")
 _MANDATORY = frozenset({"primary", "secondary", "accent", "text", "textMuted", "background"})
 _FALLBACKS = {
     "error": "accent",
@@ -70,7 +70,7 @@ _FALLBACKS = {
     "syntaxOperator": "text",
     "syntaxPunctuation": "text",
 }
-"""Fallbacks for colours that a file does not define."""
+"""The colour that is used instead of one that a file does not define."""
 
 
 class ThemeError(CodeloopError):
@@ -78,14 +78,14 @@ class ThemeError(CodeloopError):
 
 
 def list_themes(folders: Iterable[Path] = ()) -> list[str]:
-    """Return the names of all themes, in order; `folders`: where themes of the user and the project are."""
+    """Return the names of all themes, sorted; `folders`: the folders with themes of the user and the project."""
     return sorted({file.stem for folder in (BUILT_IN, *folders) for file in folder.glob("*.json")})
 
 
 def load(name: str, mode: Mode, folders: Iterable[Path] = ()) -> ColourTheme:
-    """Return a theme for a dark or a light terminal; a file of a later folder hides one of the same name before it.
+    """Return a theme in its colours for a dark or a light terminal. Of several files of a name, the last one counts.
 
-    Raises ThemeError when there is none of that name, or it is invalid.
+    Raises ThemeError when there is no theme of that name, or it is invalid.
     """
     paths = [file for folder in (BUILT_IN, *folders) if (file := folder / f"{name}.json").is_file()]
     if not paths or Path(name).name != name:
@@ -137,7 +137,7 @@ class _Resolver:
                 return ""
             case str() if _HEX.fullmatch(value):
                 return value.lower()
-            case str() if _SHORT.fullmatch(value):
+            case str() if _SHORT_HEX.fullmatch(value):
                 return "#" + "".join(2 * digit for digit in value[1:].lower())
             case str():
                 return self._reference(value, key, names_before)
@@ -162,7 +162,7 @@ class _Resolver:
 
 
 def name_colour(number: int) -> str:
-    """Return a colour of the terminal by its number, 0 to 255: the first 16 by name, as they are the terminal's own."""
+    """Return a colour of the 256-colour palette by its number; the first 16 as names, as the terminal defines them."""
     if number < 16:
         return f"ansi_{'bright_' if number > 7 else ''}{_ANSI[number % 8]}"
     if number > 231:
@@ -172,13 +172,13 @@ def name_colour(number: int) -> str:
 
 
 def make_textual_theme(theme: ColourTheme, name: str) -> Theme:
-    """Return the theme for widgets: each colour is a variable (`$text-muted`, `$background-panel`)."""
+    """Return a theme for Textual's widgets: each colour is a CSS variable (`$text-muted`, `$background-panel`)."""
     variables = {
         key.replace("_", "-"): value or "ansi_default"
         for key, value in cast("dict[str, str]", msgspec.structs.asdict(theme)).items()
     }
     is_ansi = any(not value or value.startswith("ansi_") for value in (theme.background, theme.text, theme.primary))
-    own = {
+    widget_variables = {
         "ansi-background": variables["background"],
         "ansi-foreground": variables["text"],
         "border": variables["border"],
@@ -208,13 +208,13 @@ def make_textual_theme(theme: ColourTheme, name: str) -> Theme:
         surface=variables["background"],
         panel=variables["background-panel"],
         dark=is_dark(theme),
-        variables={**variables, **own, **(reversed_cursor if is_ansi else {})},
+        variables={**variables, **widget_variables, **(reversed_cursor if is_ansi else {})},
         ansi=is_ansi,
     )
 
 
 def is_dark(theme: ColourTheme) -> bool:
-    """Return whether a theme is light text on a dark background; True where the terminal decides."""
+    """Return whether a theme has light text on a dark background; True if the background is the terminal's."""
     if not _HEX.fullmatch(theme.background):
         return True
     return measure_luminance(theme.background) < 0.18

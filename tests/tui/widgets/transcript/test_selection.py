@@ -79,7 +79,8 @@ class Page(Stage):
 
 
 async def test_what_is_selected_is_seen_and_handed_over_without_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codeloop.tui.widgets.transcript.selection.DOUBLE_CLICK_SECONDS", 60.0)  # a busy machine clicks slowly
+    # A busy machine clicks slowly.
+    monkeypatch.setattr("codeloop.tui.widgets.transcript.selection.DOUBLE_CLICK_SECONDS", 60.0)
     page = Page(prompt(text("one\ntwo")), answer(ANSWER))
     async with staged(page) as pilot:
         page.show()
