@@ -49,6 +49,10 @@ class Merging(Struct, frozen=True):
         files = await self.trees.list_changed(tree)
         if not files:
             return []
+        if not is_rescue and (conflicted := await _list_conflicted(tree)):
+            raise WorktreeRefused(
+                f"{', '.join(conflicted[:3])} in {tree.root} is in conflict. Have that solved there, and commit."
+            )
         if not self.trees.is_trusted and not is_rescue and (filtered := await _list_filtered(tree, files)):
             raise WorktreeRefused(
                 f"{', '.join(filtered[:3])} in {tree.root} would be committed by a filter, which is run only for a "
@@ -103,9 +107,7 @@ class Merging(Struct, frozen=True):
         output = await self.trees.run(tree, *await find_identity(tree), *words)
         if output.code == 0:
             return MergeResult(await tree.commit("HEAD"))
-        conflict_output = await tree.ask("diff", "--name-only", "--diff-filter=U", "-z")
-        conflict_names = [name for name in os.fsdecode(conflict_output.data).split("\0") if name]
-        conflicts = tuple(MarkedFile(name, _read_text(tree.root / name)) for name in conflict_names)
+        conflicts = tuple(MarkedFile(name, _read_text(tree.root / name)) for name in await _list_conflicted(tree))
         await self.trees.run(tree, "rebase", "--abort")
         if not conflicts:
             raise WorktreeRefused(f"git can't rebase {tree.root}: {describe_failure(output)}")
@@ -175,6 +177,12 @@ async def find_identity(git: Git) -> list[str]:
         output = await git.setting("--get", name)
         words += ("-c", f"{name}={''.join(output.lines[:1]) or default}")
     return words
+
+
+async def _list_conflicted(git: Git) -> list[str]:
+    """Return the files of a work tree whose conflicts nobody has solved yet. Raises GitFailed."""
+    output = await git.ask("diff", "--name-only", "--diff-filter=U", "-z")
+    return [name for name in os.fsdecode(output.data).split("\0") if name]
 
 
 async def _list_filtered(git: Git, files: Sequence[str]) -> list[str]:

@@ -110,6 +110,32 @@ async def test_conflicts_are_shown_and_change_nothing(tmp_path: Path) -> None:
         assert "one" not in git(root, "branch", "--list")
 
 
+async def test_a_conflict_that_is_under_way_in_the_tree_is_never_committed(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        commit(root, {"a.txt": "1\nours\n3\n"})
+        tip = commit(folder, {"a.txt": "1\ntheirs\n3\n"})
+        for verb, why in (("merge", "a.txt in"), ("rebase", "No branch is checked out")):
+            with pytest.raises(subprocess.CalledProcessError):
+                git(folder, verb, "main")
+            refused = await it.post("/worktree/one/merge", {}, 400)
+            assert why in refused["data"]["message"]
+            assert git(folder, "diff", "--name-only", "--diff-filter=U") == "a.txt\n"
+            git(folder, verb, "--abort")
+        assert git(folder, "rev-parse", "HEAD").strip() == tip
+
+
+async def test_the_branch_that_is_checked_out_in_the_tree_is_merged(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        git(folder, "switch", "-q", "-c", "topic")
+        commit(folder, {"mine.txt": "m\n"})
+        merged = await it.post("/worktree/one/merge", {})
+        assert (merged["into"], (root / "mine.txt").read_text()) == ("main", "m\n")
+
+
 async def test_a_merge_into_a_branch_that_is_nowhere_checked_out(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:

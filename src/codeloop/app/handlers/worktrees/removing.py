@@ -75,12 +75,19 @@ async def merge(project: Project, args: MergeWorktree) -> WorktreeMerge:
         raise OperationError(
             "BadRequest", f"{record.name} was made from a commit, not from a branch. Name the branch to merge into."
         )
+    branch = await tree.branch()  # the one that its sessions made, if they did
+    if branch is None:
+        raise OperationError(
+            "BadRequest",
+            f"No branch is checked out in {tree.root}. Finish or abort what is under way there (`git status`), or "
+            f"`git switch {record.branch}`.",
+        )
     merging = Merging(trees_of(project, "WorktreeNotGitError"))
     message = args.message or f"Changes of {record.name}"
     try:
         committed = await merging.commit_all(tree, message)
         what = message if args.files is None else f"{message}: {', '.join(args.files)}"[:200]
-        merged = await merging.merge(record.branch, into, what, args.files)
+        merged = await merging.merge(branch, into, what, args.files)
     except (WorktreeRefused, GitFailed) as error:
         raise OperationError("BadRequest", str(error)) from error
     return _describe(into, merged, committed)
