@@ -118,6 +118,15 @@ async def test_a_secret_of_the_project_is_hidden_unless_it_was_granted(it: Attac
     assert granted.output == SECRET
 
 
+async def test_a_secret_in_a_protected_folder_opens_none_of_it(it: Attacked) -> None:
+    folder = it.root / ".codeloop/plugins"
+    folder.mkdir(parents=True)
+    (folder / ".env").write_text(SECRET)
+    (folder / "program.py").write_text("kept")
+    await it.run("cd .codeloop/plugins; echo x > program.py; echo x > new; rm -f program.py; cat .env > out")
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {".env": SECRET, "program.py": "kept"}
+
+
 @pytest.mark.parametrize("name", [".git/config", ".env"])
 async def test_what_a_person_replaces_meanwhile_is_kept_all_the_same(it: Attacked, name: str) -> None:
     path = it.root / name

@@ -126,14 +126,18 @@ def _bind_descriptors(descriptors: dict[str, int], writable: Collection[str], re
 def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
     """Return the folders between what is writable and what is protected or hidden in it.
 
-    With one of them renamed, the next sandbox would not know it at its new path.
+    With one of them renamed, the next sandbox would not know it at its new path. What lies in a guarded folder is not
+    pinned: it can't be renamed, and a mount of its own would stay writable when the folder's turns read-only.
     """
-    pinned: set[str] = set()
+    guarded, pinned = set(guarded), set[str]()
     for path in guarded:
+        between: list[str] = []
         above = os.path.dirname(path)
-        while above not in writable and is_below(above, writable):
-            pinned.add(above)
+        while above not in writable and above not in guarded and is_below(above, writable):
+            between.append(above)
             above = os.path.dirname(above)
+        if above not in guarded:
+            pinned.update(between)
     return sorted(pinned)
 
 
