@@ -100,6 +100,7 @@ def test_what_is_open_is_settled_first_wherever_it_stands_in_the_turn() -> None:
     [
         (Policy(steps=2), "The limit of 2 steps is reached."),
         (Policy(cost=0.5, cost_before=9.0), "The limit of $0.50 is reached: $0.60 spent."),
+        (Policy(cost=0, cost_before=9.0), "Nothing is left of the limit of cost, so no request was made."),
         (Policy(cost=1e-05, cost_before=9.0), "The limit of $0.00001 is reached: $0.60 spent."),
         (Policy(steps=1), "The limit of 1 step is reached."),
         (Policy(tokens=0), "The limit of 0 tokens is reached: 0 used."),

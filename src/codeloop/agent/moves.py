@@ -300,6 +300,8 @@ def _check_limits(view: Conversation, policy: Policy) -> Stop | None:
     steps = list_turn_steps(view)
     if policy.steps is not None and len(steps) >= policy.steps:
         return Stop("limit", f"The limit of {_format_count(policy.steps, 'step')} is reached.")
+    if policy.cost == 0:
+        return Stop("limit", "Nothing is left of the limit of cost, so no request was made.")
     if policy.cost is not None and (cost := _sum_cost(view, policy)) >= policy.cost:
         return Stop("limit", f"The limit of {dollars(policy.cost)} is reached: {dollars(cost)} spent.")
     if policy.tokens is not None and (used := count_used_tokens(view.session) - policy.tokens_before) >= policy.tokens:
