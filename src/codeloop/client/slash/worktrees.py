@@ -26,7 +26,7 @@ from codeloop.schema.server_operation import (
     WORKTREE_REMOVE,
 )
 
-USAGE = "[NAME | list | diff NAME | merge NAME | rebase NAME | remove NAME | copy NAME FILE...]"
+USAGE = "[NAME | list | diff NAME | merge NAME [--into BRANCH] | rebase NAME | remove NAME | copy NAME FILE...]"
 _VERBS = ("list", "diff", "merge", "rebase", "remove", "copy")
 _MOST = 5
 _BROKEN = {
@@ -75,13 +75,16 @@ async def run_worktree(client: Client, words: str) -> list[str]:
         return overview_lines(await client.call(WORKTREE_OVERVIEW, NoArguments()))
     is_forced = verb == "remove" and "--force" in names
     names = [name for name in names if name != "--force"]
+    into = None
+    if verb == "merge" and len(names) == 3 and names[1] == "--into":
+        names, into = names[:1], names[2]
     if not names or (len(names) > 1 and verb != "copy"):
         raise UsageProblem(f"Usage: /worktree {USAGE}")
     match verb:
         case "diff":
             return diff_text(await client.call(WORKTREE_DIFF, WorktreeName(name=names[0]))).split("\n")
         case "merge":
-            return merge_lines(await client.call(WORKTREE_MERGE, MergeWorktree(name=names[0])))
+            return merge_lines(await client.call(WORKTREE_MERGE, MergeWorktree(name=names[0], into=into)))
         case "rebase":
             return rebase_lines(names[0], await client.call(WORKTREE_REBASE, WorktreeName(name=names[0])))
         case "copy":

@@ -73,7 +73,8 @@ async def merge(project: Project, args: MergeWorktree) -> WorktreeMerge:
     into = args.into or (record.base if record.is_branch else None)
     if into is None or record.branch is None:
         raise OperationError(
-            "BadRequest", f"{record.name} was made from a commit, not from a branch. Name the branch to merge into."
+            "BadRequest",
+            f"{record.name} was made from a commit, not from a branch. Name the branch to merge into, with --into.",
         )
     branch = await tree.branch()  # the one that its sessions made, if they did
     if branch is None:
