@@ -74,6 +74,16 @@ def git_call(
     )
 
 
+def make_git_settings(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that add settings to those which the environment holds for git, with the new count."""
+    text = environment.get("GIT_CONFIG_COUNT", "")
+    first = int(text) if text.isascii() and text.isdecimal() else 0
+    variables = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), first):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
 def git_folder(top: Path) -> Path | None:
     """Return the git directory of the work tree with its top here; None when there is none."""
     entry = top / ".git"

@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.planted.layout import GIT_NAMES, git_folders, list_foreign_state
+from codeloop.workspace.git.planted.layout import GIT_LISTS, GIT_NAMES, git_folders, list_foreign_state
 from codeloop.workspace.sandbox.locations import OWN_NAMES, VCS_NAMES
 from codeloop.workspace.sandbox.secrets import ProjectSecrets
 from codeloop.workspace.sandbox.surroundings import (
@@ -44,6 +44,7 @@ class SandboxPolicy(Struct, frozen=True):
     - `network`: that of the machine, none, or only `hosts`, through the proxy
     - `foreign`: what other work trees have in the git directory: read-only where mounts can do that, but never
       restored, since those work trees change it at any time
+    - `git_lists`: files that git replaces in any work tree, put back when git can't read what a command left there
     - `replica`: a folder that is mounted in place of the project's root, where mounts are available. What is visible
       below the root is mounted into it, and changes of that stay apart as well
     """
@@ -63,6 +64,7 @@ class SandboxPolicy(Struct, frozen=True):
     private: Path | None = None
     holds_home: bool = False
     foreign: tuple[Path, ...] = ()
+    git_lists: tuple[Path, ...] = ()
     replica: Path | None = None
 
     @property
@@ -161,12 +163,14 @@ class Policies:
         guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
         guarded = list(dict.fromkeys([*guarded, *more, *grants.kept]))
         folders = {parent for path in guarded for parent in path.parents if is_below_any(parent, (*self._roots, *git))}
-        modules = [folder / "modules" for folder in git]
+        watched = [folder / name for folder in git for name in ("modules", "worktrees", "objects/pack")]
         foreign = list_foreign_state(self._source.root)
-        states = PathStates(map(str, {*self._roots, *git, *modules, *folders, *guarded, *foreign}))
+        states = PathStates(map(str, {*self._roots, *git, *watched, *folders, *guarded, *foreign}))
+        writable_git = [folder for folder in git if not is_below_any(folder, foreign)]
         policy = replace(
-            self._make(grants, guarded, git, around, secrets.union(grants.unseen)),
+            self._make(grants, guarded, writable_git, around, secrets.union(grants.unseen)),
             foreign=tuple(_keep_existing(foreign)),
+            git_lists=tuple(git[1] / name for name in GIT_LISTS) if foreign else (),
         )
         if is_usual:
             self._last_policy = _LastPolicy(made_from, states, policy)

@@ -2,11 +2,13 @@
 
 import itertools
 import os
+import re
 import shutil
 import stat
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -17,6 +19,13 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 _LARGEST = 1024 * 1024  # bytes
 _MOST = 500  # files
 _SHOWN = 3
+_LARGEST_LIST = 64 * 1024 * 1024  # bytes
+_LISTS = {
+    "packed-refs": rb"(?:# pack-refs with:[^\n]*\n)?(?:[0-9a-f]{%d} refs/[^\0- \x7f]+\n(?:\^[0-9a-f]{%d}\n)?)*",
+    "shallow": rb"(?:[0-9a-f]{%d}\n)*",
+}
+"""By name, what git reads in a file: with hashes of so many digits."""
+_DIGITS = (40, 64)
 
 
 class SetAside(Struct, frozen=True):
@@ -34,6 +43,13 @@ class SetAside(Struct, frozen=True):
             with suppress(OSError):
                 shutil.move(self.moved, self.path)
         return not os.path.lexists(self.moved)
+
+
+class _GitList(NamedTuple):
+    """A list of git's: its change time, inode and size, and its content; None: there is none, or it is too large."""
+
+    state: tuple[int, int, int] | None
+    data: bytes | None
 
 
 class ProtectedFiles:
@@ -56,12 +72,14 @@ class ProtectedFiles:
         self._free = tuple(path for path in policy.writable if any(map(path.is_relative_to, policy.protected)))
         self._before = self._read_contents(policy.protected) if keep else {}
         self._protected = policy.protected if keep else ()
+        self._lists = {path: _read_list(path) for path in policy.git_lists}
 
     def is_little(self) -> bool:
         """Return whether `restore` will be quick: no change in the repositories, for example."""
         if self._repositories is not None and self._repositories.count_at_once(-1):
             self._repositories = None
-        return self._repositories is None and not self._protected and not self._granted
+        has_same_lists = all(_read_state(path) == before.state for path, before in self._lists.items())
+        return self._repositories is None and not self._protected and not self._granted and has_same_lists
 
     def restore(self) -> list[str]:
         """Restore changed files and move away new ones; return what was done, for the model."""
@@ -70,6 +88,7 @@ class ProtectedFiles:
             warning, self._repositories = self._repositories.end(), None
             self.warnings += [warning] if warning else []
         self.set_aside += [SetAside(path, moved_to) for path in self._list_new() if (moved_to := self._move(path))]
+        notes += [note for path, before in self._lists.items() for note in self._restore_list(path, before)]
         if not self._protected:
             return notes
         now = self._read_contents(self._protected)
@@ -97,6 +116,18 @@ class ProtectedFiles:
         below = [Path(top, name) for path in open_ for top, _, names in os.walk(path) for name in names]
         rest = [path for path in below if not any(map(path.is_relative_to, self._granted))]
         return [*(path for path in paths if path not in open_), *rest]
+
+    def _restore_list(self, path: Path, before: _GitList) -> list[str]:
+        """Put a list of git's back, or move it away where there was none, if git can't read it any more."""
+        if _read_state(path) == before.state or _is_list(path.name, before.data, _read_list(path).data):
+            return []
+        if before.data is None:
+            is_done = self._move(path) is not None
+        else:
+            is_done = (not path.is_dir() or self._move(path) is not None) and _put_list_back(path, before.data)
+        if not is_done:
+            return [f"git can't read {path} any more, and it could not be put back: look at it first."]
+        return [f"blocked: change of {path}, which git could not read any more; it is as it was before."]
 
     def _read_contents(self, paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
         """Return the files at or below the paths but those that may be written this time."""
@@ -148,6 +179,46 @@ def _read_contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
             except OSError:
                 continue
     return contents
+
+
+def _read_state(path: Path) -> tuple[int, int, int] | None:
+    """Return a file's change time, inode and size; None: there is none."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_ctime_ns, status.st_ino, status.st_size
+
+
+def _read_list(path: Path) -> _GitList:
+    state = _read_state(path)
+    with suppress(OSError):
+        if state is not None and state[2] <= _LARGEST_LIST and not path.is_symlink():
+            return _GitList(state, read_bounded(path, _LARGEST_LIST))
+    return _GitList(state, None)
+
+
+def _is_list(name: str, before: bytes | None, now: bytes | None) -> bool:
+    """Return whether git can read a list as it is now, with the hashes that it had before."""
+    if now is None:
+        return before is None  # git itself removes none
+    if not now and before:
+        return False
+    patterns = [re.compile(_LISTS[name].replace(b"%d", b"%d" % digits)) for digits in _DIGITS]
+    readable = [pattern for pattern in patterns if not before or pattern.fullmatch(before)]
+    return b"/.." not in now and (not readable or any(pattern.fullmatch(now) for pattern in readable))
+
+
+def _put_list_back(path: Path, data: bytes) -> bool:
+    """Write a list of git's as git does, while it has the list's lock."""
+    lock = path.with_name(f"{path.name}.lock")
+    try:
+        with lock.open("xb") as file:
+            file.write(data)
+        lock.rename(path)
+    except OSError:
+        return False
+    return True
 
 
 def _put_back(path: Path, before: tuple[int, bytes]) -> bool:

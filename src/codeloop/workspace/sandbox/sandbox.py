@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from codeloop.kit.git import make_git_settings
 from codeloop.kit.small_files import remove_tree
 from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_MEMORY, SANDBOX_PROCESSES
 from codeloop.schema.wire import replace
@@ -36,6 +37,8 @@ _CONTAINER_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.
 _CONTAINER_PROCESSES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 _LINKS = 40
 """How many consecutive links the system follows."""
+_NO_UPKEEP = {"gc.auto": "0", "maintenance.auto": "false"}
+"""Settings of git where packs are read-only: its upkeep would fail, and leave that in the repository's `gc.log`."""
 Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
 _OF_SYSTEMS: dict[str, tuple[Backend, ...]] = {
     "linux": ("namespaces", "bubblewrap", "landlock"),
@@ -225,7 +228,8 @@ class Sandboxes:
         if sandbox.backend == "landlock":
             return variables
         hosts = await self._allow_hosts(sandbox, environment)
-        return variables if hosts is None else {**variables, **await hosts.environment(session)}
+        variables |= {} if hosts is None else await hosts.environment(session)
+        return variables | (make_git_settings(_NO_UPKEEP, variables) if sandbox.policy.foreign else {})
 
     def own_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of our own program in a sandbox: without variables that point to a network."""

@@ -12,6 +12,17 @@ GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir
 """Entries of a git directory that decide which programs git runs and which paths it follows."""
 WORK_TREE_NAMES = ("commondir", "gitdir", "config.worktree")
 """The same of the folder that a further work tree has in a git directory."""
+GIT_LISTS = ("packed-refs", "shallow")
+"""The files of a git directory without which git reads nothing in it, and which git in any work tree may replace."""
+_SHARED_NAMES = ("shallow", "info", "modules")
+"""Of a git directory: what all work trees read, and what none of them but the main one writes in everyday work."""
+_MAIN_NAMES = (
+    *("HEAD", "index", "logs/HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE"),
+    *("CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "rebase-merge", "rebase-apply", "sequencer"),
+    *("BISECT_LOG", "BISECT_START", "refs/bisect", "refs/rewritten", "refs/worktree"),
+)
+"""The state of the main work tree in a git directory."""
+_MOST_PACKS = 200
 _POINTER = 4096
 
 
@@ -45,21 +56,26 @@ def git_folders(root: Path) -> Iterator[Path]:
 def list_foreign_state(root: Path) -> list[Path]:
     """Return the files in a linked work tree's repository that belong to its other work trees; none for the main one.
 
-    These are the HEAD, index and log of each, and the branches checked out there.
+    These are the state of each, with the branches checked out there and their logs, what all work trees read, and the
+    packs of objects. Makes the files of packed branches, and the folder `info`, which must not appear with others.
     """
     own, shared, *_ = (*git_folders(root), root, root)
     if shared == root or own.parent != shared / "worktrees":
         return []
     others = [each for each in list_work_trees(shared) if each != own]
     heads = {read_reference(each / "HEAD") for each in (shared, *others)} - {read_reference(own / "HEAD")}
-    branches = [shared / head for head in sorted(heads) if head.startswith("refs/heads/") and ".." not in head]
-    for branch in branches:
+    heads = {head for head in heads if head.startswith("refs/heads/") and ".." not in head}
+    with suppress(OSError):
+        (shared / "info").mkdir(exist_ok=True)
+    for branch in (shared / head for head in heads):
         if not os.path.lexists(branch):  # after `git gc`: what has no file can't be protected
             _unpack_branch(shared, branch)
+    files = [shared / name for head in sorted(heads) for name in (head, f"logs/{head}")]
     return [
         *others,
-        *(shared / name for name in ("HEAD", "index", "logs/HEAD")),
-        *(branch for branch in branches if branch.is_file()),
+        *(shared / name for name in (*_MAIN_NAMES, *_SHARED_NAMES)),
+        *(file for file in files if file.is_file()),
+        *_list_packs(shared / "objects/pack"),
     ]
 
 
@@ -79,6 +95,17 @@ def _unpack_branch(shared: Path, branch: Path) -> None:
                     lock.rename(branch)
             finally:
                 lock.unlink(missing_ok=True)
+
+
+def _list_packs(folder: Path) -> list[Path]:
+    """Return the packs of objects in a folder and their indexes: the largest ones where there are very many."""
+    try:
+        with os.scandir(folder) as entries:
+            packs = [(entry.stat().st_size, entry.path) for entry in entries if entry.name.endswith(".pack")]
+    except OSError:
+        return []
+    largest = sorted(packs, reverse=True)[:_MOST_PACKS]
+    return [Path(path).with_suffix(suffix) for _, path in largest for suffix in (".pack", ".idx")]
 
 
 def read_reference(head: Path) -> str:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
+from codeloop.kit.git import make_git_settings
 from codeloop.workspace.sandbox.network.hosts import Hosts
 from codeloop.workspace.sandbox.network.outgoing import OutgoingConnections
 from codeloop.workspace.sandbox.network.proxy import HostProxy
@@ -34,10 +35,7 @@ def make_proxy_environment(port: int, environment: Mapping[str, str]) -> dict[st
     variables = {name: value.format(port=port) for value, names in _SPELLINGS.items() for name in names}
     java = _JAVA.format(port=port)
     variables |= {name: f"{environment.get(name, '')} {java}".strip() for name in _JAVA_OPTIONS}
-    config = environment.get("GIT_CONFIG_COUNT", "")
-    count = int(config) if config.isascii() and config.isdecimal() else 0
-    git = {f"GIT_CONFIG_KEY_{count}": "http.proxy", f"GIT_CONFIG_VALUE_{count}": variables["HTTP_PROXY"]}
-    return variables | git | {"GIT_CONFIG_COUNT": str(count + 1)}
+    return variables | make_git_settings({"http.proxy": variables["HTTP_PROXY"]}, environment)
 
 
 Listen = Callable[[int], Awaitable[socket.socket]]
