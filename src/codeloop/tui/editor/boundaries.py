@@ -1,20 +1,20 @@
-"""Where the graphemes (user-perceived characters) of an edited text begin and end."""
+"""Finds where the graphemes of an edited text begin and end: the characters that a user perceives."""
 
 from codeloop.tui.render.clusters import split_clusters
 
 _WINDOW = 96
-"""Code points that are examined on either side: no typed grapheme is longer."""
+"""Code points on either side of an offset that are examined: no typed grapheme is longer."""
 
 
 def split_graphemes(text: str) -> list[tuple[int, int]]:
-    """Return where each character of a text begins and ends."""
+    """Return the start and end of each grapheme of a text."""
     if text.isascii():
         return [(at, at + 1) for at in range(len(text))]
     return [piece for start, end, _ in split_clusters(text) for piece in _split_blanks(text, start, end)]
 
 
 def _split_blanks(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Split off line feeds and tabs, which would be joined to what is before them, as they have no cells."""
+    """Split line feeds and tabs off a grapheme: having no cells, they are joined to the character before them."""
     pieces: list[tuple[int, int]] = []
     for at in range(start, end):
         if text[at] in "\n\t" or (pieces and text[at - 1] in "\n\t"):

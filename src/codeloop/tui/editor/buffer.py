@@ -5,12 +5,12 @@ from msgspec import Struct
 from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge, snap_to_edge
 from codeloop.tui.editor.chips import Chip, Chips, add_chip, escape_chips
 
-_MOST_GROUPS = 1_000
-"""The most groups of changes that can be undone."""
+_MAX_UNDO_GROUPS = 1_000
+"""Groups of changes that can be undone."""
 
 
 class Change(Struct, frozen=True):
-    """One change: the offset, the old and new text, and the cursor before and after."""
+    """A change of the text: its offset, the old and the new text, and the cursor before and after it."""
 
     start: int
     old: str
@@ -27,30 +27,30 @@ class Buffer:
         self.text = text
         self.cursor = len(text)
         self.anchor: int | None = None
-        """Where the selection began."""
+        """The offset at which the selection began; None: nothing is selected."""
         self.cut_text = ""
         """The text that was cut last, which yank inserts."""
         self.column: int | None = None
         """The column (cells) that the cursor keeps when it moves up and down."""
         self.put_back: str | None = None
-        """The text of an undone prompt that was put here: while it is unchanged, a typed command replaces it."""
+        """The text of an undone prompt that was put into the buffer: while it is unchanged, a typed `/` replaces it."""
         self._undo: list[list[Change]] = []
         self._redo: list[list[Change]] = []
         self._joins = False
-        """Whether the next typed letter belongs to the last undo group."""
+        """Whether the next typed letter is added to the last undo group."""
         self._depth = 0
-        """How many groups of `begin` are open."""
+        """How many calls of `begin` were not ended yet."""
         self._is_open = False
-        """Whether the open group has changes."""
+        """Whether the group of `begin` has changes."""
 
     @property
     def selection(self) -> tuple[int, int]:
-        """The start and end of the selection; both the cursor if nothing is selected."""
+        """The start and the end of the selection; if nothing is selected, the cursor twice."""
         anchor = self.cursor if self.anchor is None else self.anchor
         return min(anchor, self.cursor), max(anchor, self.cursor)
 
     def move(self, to: int, *, select: bool = False) -> None:
-        """Move the cursor; later typing becomes a separate undo group."""
+        """Move the cursor; `select`: extend the selection to it. Later typing begins a new undo group."""
         if select and self.anchor is None:
             self.anchor = self.cursor
         elif not select:
@@ -68,16 +68,16 @@ class Buffer:
         return find_next_edge(self.text, self.cursor)
 
     def line_start(self, at: int | None = None) -> int:
-        """Return where the line begins."""
+        """Return the start of the line around an offset, by default the cursor."""
         return self.text.rfind("\n", 0, self.cursor if at is None else at) + 1
 
     def line_end(self, at: int | None = None) -> int:
-        """Return where the line ends, before its line feed."""
+        """Return the end of the line around an offset, by default the cursor: before its line feed."""
         end = self.text.find("\n", self.cursor if at is None else at)
         return len(self.text) if end < 0 else end
 
     def type(self, text: str) -> None:
-        """Replace the selection by typed text; letters of a word are undone together."""
+        """Replace the selection by typed text; the letters of a word are undone together."""
         start, end = self.selection
         if text == "/" and self.text == self.put_back and start == len(self.text):
             start, self.put_back = 0, None
@@ -94,14 +94,17 @@ class Buffer:
         self.replace(*self.selection, add_chip(self.chips, chip, self.text))
 
     def delete(self, start: int, end: int, *, kill: bool = False) -> None:
-        """Delete between two offsets; `kill`: yank inserts it again."""
+        """Delete the text between two offsets; `kill`: it becomes the text that yank inserts."""
         if start < end:
             if kill:
                 self.cut_text = self.text[start:end]
             self.replace(start, end, "")
 
     def replace(self, start: int, end: int, text: str, *, joins: bool = False) -> None:
-        """Replace a range; the cursor goes behind the new text. Its chips belong to this buffer."""
+        """Replace a range; the cursor goes behind the new text, whose chips must be in `chips`.
+
+        `joins`: the change is added to the last undo group.
+        """
         start, end = max(min(start, end), 0), min(max(start, end), len(self.text))
         old = self.text[start:end]
         if old == text:
@@ -115,7 +118,7 @@ class Buffer:
             self._undo[-1].append(change)
         else:
             self._undo.append([change])
-            del self._undo[:-_MOST_GROUPS]
+            del self._undo[:-_MAX_UNDO_GROUPS]
             self._is_open = self._depth > 0
         self._joins = False
 
@@ -137,7 +140,7 @@ class Buffer:
         group = self._undo.pop()
         for change in reversed(group):
             self.text = self.text[: change.start] + change.old + self.text[change.start + len(change.new) :]
-        self._settle(group[0].before)
+        self._restore_cursor(group[0].before)
         self._redo.append(group)
         return True
 
@@ -148,11 +151,11 @@ class Buffer:
         group = self._redo.pop()
         for change in group:
             self.text = self.text[: change.start] + change.new + self.text[change.start + len(change.old) :]
-        self._settle(group[-1].after)
+        self._restore_cursor(group[-1].after)
         self._undo.append(group)
         return True
 
-    def _settle(self, cursor: int) -> None:
+    def _restore_cursor(self, cursor: int) -> None:
         self.cursor, self.anchor, self.column = min(cursor, len(self.text)), None, None
         self._joins = self._is_open = False
 

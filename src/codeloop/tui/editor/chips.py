@@ -1,4 +1,4 @@
-"""Chips: a large pasted text or an image, represented by one character and shown as a label."""
+"""Chips: large pasted texts and images, each of which is one character of the buffer and shown as a label."""
 
 import re
 
@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 _FIRST, _LAST = 0x100000, 0x10FFFD
 _RANGE = f"[{chr(_FIRST)}-{chr(_LAST)}]"
-"""Private-use code points, which represent chips."""
+"""The private-use code points that represent chips."""
 
 
 class Chip(Struct, frozen=True, omit_defaults=True):
-    """The content of a chip. `label`: how it is shown, unique in its text; `text`: what is sent instead.
+    """The content of a chip. `label`: its displayed text, unique in the buffer; `text`: the pasted text.
 
-    An image has a `url` (`data:`) and a `mime`, and is sent as an attachment; its label is part of the text.
-    `file`: where its content is stored.
+    An image has a `url` (`data:`) and a `mime` instead, and is sent as an attachment. `file`: the name of the file that
+    holds the content of a stored chip.
     """
 
     label: str
@@ -26,7 +26,7 @@ class Chip(Struct, frozen=True, omit_defaults=True):
 
     @property
     def replacement(self) -> str:
-        """What stands for it in the text that is sent: an image's label, or the pasted text."""
+        """The text that is sent for the chip: the label of an image, or the pasted text."""
         return self.label if self.url else self.text
 
 
@@ -34,12 +34,12 @@ Chips = dict[str, Chip]
 
 
 def is_chip(char: str) -> bool:
-    """Return whether a character is a chip."""
+    """Return whether a character represents a chip."""
     return len(char) == 1 and _FIRST <= ord(char) <= _LAST
 
 
 def add_chip(chips: Chips, chip: Chip, text: str = "") -> str:
-    """Add a chip under a label that is unique in the text, and return its character."""
+    """Add a chip, with a label that is unique in a text, and return the character that represents it."""
     char = chr(max((ord(each) for each in chips), default=_FIRST - 1) + 1)
     labels = {each.label for each in chips_in(chips, text).values()}
     label, number = chip.label, 2
@@ -50,28 +50,28 @@ def add_chip(chips: Chips, chip: Chip, text: str = "") -> str:
 
 
 def escape_chips(chips: Chips, text: str) -> str:
-    """Escape a text from outside: private-use characters in it become chips that show their code point."""
+    """Return a pasted or typed text, with its private-use characters replaced by chips that show their code point."""
     if text.isascii() or re.search(_RANGE, text) is None:
         return text
     return re.sub(_RANGE, lambda match: add_chip(chips, Chip(f"[U+{ord(match[0]):X}]", match[0])), text)
 
 
 def expand_chips(chips: Chips, text: str) -> str:
-    """Return the text as it is sent."""
+    """Return a text as it is sent: each chip is replaced by its text or label."""
     if text.isascii() or not chips:
         return text
     return re.sub(_RANGE, lambda match: chips[match[0]].replacement if match[0] in chips else match[0], text)
 
 
 def chips_in(chips: Chips, text: str) -> Chips:
-    """Return the chips in a text, in order."""
+    """Return the chips that occur in a text, in order."""
     if text.isascii() or not chips:
         return {}
     return {char: chips[char] for char in dict.fromkeys(re.findall(_RANGE, text)) if char in chips}
 
 
 def adopt_chips(chips: Chips, text: str, other_chips: Chips) -> str:
-    """Add the chips of another text to ours, and return that text with their new characters."""
+    """Add the chips of another text to `chips`; return that text with the characters that its chips now have."""
     new_characters: dict[int, str] = {}
     for char, chip in other_chips.items():
         if char not in chips:
@@ -84,7 +84,7 @@ def adopt_chips(chips: Chips, text: str, other_chips: Chips) -> str:
 
 
 def collapse_chips(chips: Chips, text: str) -> str:
-    """Collapse the chips whose content occurs once and unchanged in an expanded text."""
+    """Return an expanded and edited text, in which the chip again replaces its content if that occurs exactly once."""
     once = {
         chip.replacement: char for char, chip in chips.items() if chip.replacement and text.count(chip.replacement) == 1
     }

@@ -1,4 +1,4 @@
-"""The editing actions of the binding table."""
+"""The editing actions that the prompt's key bindings name, such as moving by words, deleting and undoing."""
 
 from collections.abc import Callable
 
@@ -46,7 +46,7 @@ def _find_row_end(buffer: Buffer, layout: Layout) -> int:
 
 
 def _find_line_start(buffer: Buffer, _layout: Layout) -> int:
-    """Return the start of the line; at the start, the line feed before it goes too."""
+    """Return the start of the line; if the cursor is there, the offset before it, so that the lines are joined."""
     start = buffer.line_start()
     return start if start < buffer.cursor else buffer.previous_offset()
 
@@ -99,4 +99,4 @@ EDITS: dict[str, Action] = {
     "input_undo": lambda buffer, _: buffer.undo(),
     "input_redo": lambda buffer, _: buffer.redo(),
 }
-"""Editing actions by id; the other actions are the prompt's own."""
+"""The editing actions by their id in `keys/prompt_bindings.py`; the prompt has the other actions."""

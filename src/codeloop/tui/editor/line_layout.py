@@ -1,4 +1,4 @@
-"""Wraps a text into screen rows, incrementally when a line changes."""
+"""Wraps the text of an editor into rows; after a change, only the changed lines are wrapped again."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from codeloop.tui.editor.boundaries import split_graphemes
 from codeloop.tui.editor.chips import Chips
 
 _TAB = " " * 4
-"""What is shown for a tab."""
+"""The displayed text of a tab."""
 
 
 class Glyph(Struct, frozen=True):
-    """A character of a line: its start and end in that, what is shown for it, and how many cells that takes."""
+    """A grapheme of a line: its start and end in the line, its displayed text, and the cells of that."""
 
     start: int
     end: int
@@ -25,27 +25,27 @@ class Glyph(Struct, frozen=True):
 
 
 class Layout:
-    """The rows of a text at a width. One cell of each row is kept for the cursor behind its last character."""
+    """The rows of a text in a width. One cell of each row is kept free for a cursor behind the last character."""
 
     def __init__(self, chips: Callable[[], Chips]) -> None:
         self._chips = chips
         self._width = 1
-        # An empty text until the first update: the terminal may ask for the cursor's cell before anything is laid out.
+        # An empty text until the first update: the cursor's cell may be needed before there is a width.
         self._lines = [""]
         self._breaks: list[tuple[int, ...]] = [()]
-        """Of each line: where its second and further rows begin."""
+        """The offsets in each line at which its second and further rows begin."""
         self._starts = [0, 1]
-        """Offsets of the lines in the text, and one behind the last."""
+        """The offset of each line in the text, and one past the last line."""
         self._tops = [0, 1]
-        """First row of each line, and one behind the last."""
+        """The first row of each line, and one past the last line."""
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self._tops[-1]
 
     def update(self, text: str, cells: int) -> None:
-        """Lay out a text at a width in cells; what did not change is not wrapped again."""
+        """Lay out a text in a width of `cells`; unchanged lines are not wrapped again."""
         lines = text.split("\n")
         cells = max(cells - 1, 2)
         same, old = 0, self._lines
@@ -62,7 +62,7 @@ class Layout:
         self._tops = list(accumulate(map(len, self._breaks), lambda at, more: at + more + 1, initial=0))
 
     def locate(self, at: int) -> tuple[int, int]:
-        """Return the row and the cell in it of an offset in the text."""
+        """Return the row of an offset in the text, and the cell within that row."""
         line = max(bisect_right(self._starts, at, hi=len(self._lines)) - 1, 0)
         within = at - self._starts[line]
         section = bisect_right(self._breaks[line], within)
@@ -71,7 +71,7 @@ class Layout:
         return self._tops[line] + section, column
 
     def offset(self, row: int, column: int) -> int:
-        """Return the offset in the text of the character in a cell, or the end of its row."""
+        """Return the offset in the text of the character at a cell, or if the row is shorter, of its end."""
         row = min(max(row, 0), self.rows - 1)
         line, start, end = self._find_section(row)
         glyphs = self.glyphs(self._lines[line][start:end])
@@ -85,12 +85,12 @@ class Layout:
         return self._starts[line] + last
 
     def row(self, row: int) -> tuple[int, str]:
-        """Return the offset in the text and the characters of a row."""
+        """Return the offset of a row in the text, and its characters."""
         line, start, end = self._find_section(row)
         return self._starts[line] + start, self._lines[line][start:end]
 
     def glyphs(self, text: str) -> list[Glyph]:
-        """Return the characters of a piece of a line as they are shown."""
+        """Return the graphemes of a piece of a line, as they are displayed."""
         chips = self._chips()
         if text.isascii() and text.isprintable():
             return [Glyph(at, at + 1, char, 1) for at, char in enumerate(text)]
@@ -115,8 +115,8 @@ class Layout:
         if len(line) <= cells and line.isascii() and line.isprintable():
             return ()
         breaks: list[int] = []
-        row = word = 0  # where the row and the word in it begin
-        used = since = 0  # cells of the row, and of its last word
+        row = word = 0  # the start of the row, and of its last word
+        used = since = 0  # the cells of the row, and of its last word
         for glyph in self.glyphs(line):
             while glyph.start > row and used + glyph.cells > cells and not (glyph.label == " " and used == cells):
                 used, row = (since, word) if word > row else (0, glyph.start)

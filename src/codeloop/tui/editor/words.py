@@ -1,4 +1,4 @@
-"""Word boundaries in a text, by the rules of readline and of vi."""
+"""Finds the boundaries of words in a text, by the rules of readline and of vi."""
 
 import re
 from typing import Literal
@@ -9,7 +9,7 @@ Class = Literal["blank", "word", "mark", "chip"]
 
 
 def classify(char: str, *, big: bool = False) -> Class:
-    """Return a character's class; `big`: words are separated by blanks only. A chip is a word."""
+    """Return a character's class; `big`: words are separated by blanks only. A chip is a class of its own."""
     if char.isspace():
         return "blank"
     if is_chip(char):
@@ -27,7 +27,7 @@ def _is_same_class(text: str, first: int, second: int, *, big: bool) -> bool:
 
 
 def next_word(text: str, at: int, *, big: bool = False) -> int:
-    """Return where the next word begins; an empty line is a word."""
+    """Return the start of the next word, as vi's `w` does; an empty line is a word."""
     end = len(text)
     if at >= end:
         return end
@@ -43,7 +43,7 @@ def next_word(text: str, at: int, *, big: bool = False) -> int:
 
 
 def word_end(text: str, at: int, *, big: bool = False) -> int:
-    """Return the last character of this word, or of the next one if this is its end."""
+    """Return the offset of the last character of this word, or at its end, of the next one, as vi's `e` does."""
     end = len(text)
     index = at + 1
     while index < end and text[index].isspace():
@@ -56,7 +56,7 @@ def word_end(text: str, at: int, *, big: bool = False) -> int:
 
 
 def previous_word(text: str, at: int, *, big: bool = False) -> int:
-    """Return where this word begins, or the one before if this is its beginning."""
+    """Return the start of this word, or at its start, of the previous one, as vi's `b` does."""
     index = at
     while index > 0 and text[index - 1].isspace():
         index -= 1
@@ -72,7 +72,7 @@ def previous_word(text: str, at: int, *, big: bool = False) -> int:
 
 
 def after_word(text: str, at: int) -> int:
-    """Return where the word ends that is at an offset or follows it, as alt+f goes."""
+    """Return the end of the word at an offset or after it, as readline's alt+f does."""
     index = at
     while index < len(text) and not _is_letter(text[index]):
         if is_chip(text[index]):
@@ -84,7 +84,7 @@ def after_word(text: str, at: int) -> int:
 
 
 def before_word(text: str, at: int) -> int:
-    """Return where the word begins that is before an offset, as alt+b goes."""
+    """Return the start of the word before an offset, as readline's alt+b does."""
     index = at
     while index > 0 and not _is_letter(text[index - 1]):
         if is_chip(text[index - 1]):
@@ -96,7 +96,7 @@ def before_word(text: str, at: int) -> int:
 
 
 def before_blank(text: str, at: int) -> int:
-    """Return the start of the text that ctrl+w deletes: back to a blank."""
+    """Return the start of the text that readline's ctrl+w deletes: back to a blank, or a chip."""
     head = text[:at].rstrip()
     match = re.search(r"\S+\Z", head[-4096:])
     if match is None:
@@ -111,7 +111,7 @@ def before_blank(text: str, at: int) -> int:
 
 
 def find_span(text: str, at: int) -> tuple[int, int]:
-    """Return the start and end of the word, blanks or marks at an offset."""
+    """Return the start and end of the word, the blanks or the punctuation marks at an offset."""
     start = end = at
     while start > 0 and text[start - 1] != "\n" and at < len(text) and _is_same_class(text, at, start - 1, big=False):
         start -= 1

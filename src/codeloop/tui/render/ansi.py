@@ -1,4 +1,4 @@
-"""Renders program output: keeps ANSI colours, drops all other control sequences."""
+"""Renders the output of programs: keeps its ANSI colours, and drops all other control sequences."""
 
 import re
 
@@ -13,6 +13,7 @@ from codeloop.tui.render.cells import expand_tabs
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.themes import name_colour
 
+# A control sequence; the group holds the codes of one that sets colours and attributes.
 _SEQUENCE = re.compile(
     r"\x1b\[([0-9;:]*)m"  # colours
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
@@ -23,11 +24,16 @@ _OVERSTRIKE = re.compile(r"[^\x08\n]\x08")
 _COLOUR_NAMES = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
 """The theme's colours for ANSI black, red, green, yellow, blue, magenta, cyan and white."""
 _LOOKS = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
+"""The codes that begin an attribute."""
 _ENDS = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
+"""The codes that end attributes."""
 
 
 class Pen(Struct, frozen=True):
-    """The style of the output at a point. Colours are names of the theme or `#rrggbb`; empty: those of plain text."""
+    """The style of the output after a control sequence.
+
+    Colours are names of the theme, `#rrggbb`, or `ansi_` names; empty: those of plain text.
+    """
 
     colour: str = ""
     background: str = ""
@@ -35,7 +41,7 @@ class Pen(Struct, frozen=True):
 
 
 class AnsiText:
-    """Renders the lines of an output; colours continue on the next line. `base`: the colour of plain text."""
+    """Renders an output line by line; colours continue on the next line. `base`: the colour of plain text."""
 
     def __init__(self, styles: Styles, base: str) -> None:
         self._styles = styles
@@ -44,7 +50,7 @@ class AnsiText:
         self._cache: dict[Pen, Style] = {}
 
     def draw_line(self, text: str) -> Row:
-        """Return a line as a row of any width."""
+        """Return a line as a row, which is not yet cut or wrapped."""
         if text.isascii() and text.isprintable():
             return [Segment(text, self._find_style())] if text else []
         row: Row = []
@@ -82,7 +88,7 @@ class AnsiText:
 
 
 def _apply_overwrites(line: str) -> str:
-    """Return a line's final state after carriage returns (progress bars) and backspaces (manuals)."""
+    """Return a line as a terminal would show it after its carriage returns (progress bars) and backspaces (manuals)."""
     line = line.rstrip("\r").rpartition("\r")[2]
     while "\x08" in line:
         shorter = _OVERSTRIKE.sub("", line)
@@ -122,7 +128,7 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
 
 
 def _read_colour(numbers: list[int], at: int) -> tuple[str, int]:
-    """Return the colour that codes after 38 or 48 give (`5;N` or `2;R;G;B`), and the index of the next code."""
+    """Return the colour that the codes after 38 or 48 select, `5;N` or `2;R;G;B`, and the index of the next code."""
     if at < len(numbers) and numbers[at] == 5 and at + 1 < len(numbers):
         number = numbers[at + 1]
         return _COLOUR_NAMES[number % 8] if number < 16 else name_colour(min(number, 255)), at + 2

@@ -1,4 +1,4 @@
-"""Renders model texts: answers, thinking, and the summary of a compacted conversation."""
+"""Renders the model's texts: answers, thinking, and summaries of a compacted conversation."""
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,10 +12,11 @@ from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.state.items import ReasoningItem, SummaryItem, TextItem
 
 MARGIN = 2
+"""Cells of margin on the left of a text."""
 
 
 class LiveTexts:
-    """Renders texts that still grow: what is rendered already is kept, and only the new end is added."""
+    """Renders texts that the model is still writing: keeps the finished rows, and renders only the end again."""
 
     def __init__(self, canvas: Canvas) -> None:
         self._room = max(canvas.width - MARGIN, 2)
@@ -38,7 +39,7 @@ class LiveTexts:
         return self._rows(item.key, item.text, self._summary, is_live=item.is_live)
 
     def forget(self, key: str) -> None:
-        """Drop the state of a text."""
+        """Drop the state kept for a text."""
         self._documents.pop(key, None)
 
     def _rows(self, key: str, text: str, prose: ProseStyles, *, is_live: bool) -> list[Row]:
@@ -53,9 +54,9 @@ class LiveTexts:
 
 
 def draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
-    """Return the thinking: its first line while it is closed (its last while it goes on), else all of it.
+    """Return the rows of the model's thinking; none if thinking is hidden.
 
-    Nothing if thinking is hidden.
+    A closed item shows the first line, or while the model thinks, the last one; an open item shows all.
     """
     text = item.part.text.strip()
     if not canvas.thinking or not text:
@@ -78,7 +79,7 @@ def draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
 
 
 def draw_summary(item: SummaryItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
-    """Return where the conversation was compacted, and the summary if it is open."""
+    """Return the rule that marks where the conversation was compacted, and below it the summary if the item is open."""
     style = canvas.styles.of("text_muted") + Style(meta={"toggle": item.key})
     words = "compacting" if item.is_live else f"{'▾' if item.is_open else '▸'} conversation compacted"
     line = canvas.styles.of("border")

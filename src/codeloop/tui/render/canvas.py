@@ -1,4 +1,4 @@
-"""The canvas that rows are drawn for: width, colours, and display options."""
+"""The canvas for which rows are drawn: its width, its colours, and the display options."""
 
 from typing import Literal
 
@@ -14,11 +14,12 @@ DiffView = Literal["auto", "unified", "split"]
 
 
 class Canvas(Struct, frozen=True):
-    """`width` in cells; `directory`: what paths are shown relative to (absolute).
+    """The options for drawing rows. `width` in cells; `directory`: the absolute path that displayed paths start from.
 
-    `thinking`: reasoning is shown; `details`: outputs of calls are shown, else one row each; `diff`: `auto` puts both
-    sides next to each other where there is room; `pictures`: None where a line of text stands in their place;
-    `child_key`: shows a subagent; `open_key`: shows all of the lowest call.
+    `thinking`: whether the model's thinking is shown; `details`: whether outputs of calls are shown, else a call is one
+    row; `diff`: `auto` shows both sides of a diff next to each other if there is room; `pictures`: None if pictures are
+    replaced by a line of text; `child_key`: the key that shows a subagent; `open_key`: the key that opens the lowest
+    call.
     """
 
     width: int

@@ -1,4 +1,4 @@
-"""Measures, wraps and cuts text by cells; graphemes are never broken."""
+"""Measures, wraps and cuts text in terminal cells, without ever breaking a grapheme."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ from codeloop.tui.render.clusters import split_clusters
 TAB = 4
 """Cells between two tab stops."""
 _OPENING = "\uff08\u300c\u300e\u3010\u3008\u300a"
-"""Brackets after which no row ends."""
+"""Opening brackets of Chinese and Japanese, after which a row must not end."""
 
 
 def width_of(row: Iterable[Segment]) -> int:
@@ -21,12 +21,12 @@ def width_of(row: Iterable[Segment]) -> int:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether each character of a text is printed as it is and one cell wide."""
+    """Return whether each character of a text is one cell wide, and a grapheme of its own."""
     return text.isascii()
 
 
 def expand_tabs(text: str) -> str:
-    """Return a line with its tabs as spaces up to the next multiple of `TAB` cells."""
+    """Return a line with each tab replaced by spaces up to the next multiple of `TAB` cells."""
     if "\t" not in text:
         return text
     if is_plain(text):
@@ -38,20 +38,20 @@ def expand_tabs(text: str) -> str:
 
 
 def wrap(line: Sequence[Segment], width: int) -> list[Row]:
-    """Return a line in rows of at most `width` cells, broken at spaces where there are any."""
+    """Return a line in rows of at most `width` cells, broken at spaces if there are any; these are dropped."""
     return _break(line, width, trims=True)
 
 
 def fold(line: Sequence[Segment], width: int) -> list[Row]:
-    """Return a line in rows of at most `width` cells, broken after spaces where there are any; every space stays."""
+    """Return a line in rows of at most `width` cells, broken after spaces if there are any; every space is kept."""
     return _break(line, width, trims=False)
 
 
 def _break(line: Sequence[Segment], width: int, *, trims: bool) -> list[Row]:
-    """Break a line into rows; `trims`: without the blanks at the breaks.
+    """Break a line into rows; `trims`: the spaces at the breaks are dropped.
 
-    A break is where a row starts and ends in the text. Plain text takes a faster way than graphemes, since an answer
-    is broken again with every delta.
+    A break is a pair: the start and the end of a row in the text. Plain text is broken without splitting it into
+    graphemes, which is faster: the end of an answer is broken again with every delta.
     """
     text = line[0].text if len(line) == 1 else "".join([segment.text for segment in line])
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
@@ -67,7 +67,7 @@ def _break(line: Sequence[Segment], width: int, *, trims: bool) -> list[Row]:
 
 
 def _break_words(text: str, width: int) -> list[tuple[int, int]]:
-    """Return the breaks of plain text at spaces, without these."""
+    """Return the breaks of plain text at spaces, which belong to no row."""
     breaks: list[tuple[int, int]] = []
     start, end = 0, len(text)
     while end - start > width:
@@ -89,7 +89,7 @@ def _break_words(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def _break_pieces(text: str, width: int) -> list[tuple[int, int]]:
-    """Return the breaks of plain text after spaces, with these."""
+    """Return the breaks of plain text after spaces, which belong to the row before."""
     breaks: list[tuple[int, int]] = []
     start = 0
     while len(text) - start > width:
@@ -105,7 +105,7 @@ def _break_graphemes(text: str, width: int, *, trims: bool) -> list[tuple[int, i
     """Return the breaks of any text: at spaces, and next to wide characters."""
     breaks: list[tuple[int, int]] = []
     start = used = 0
-    chance = used_there = 0  # where the row may end, and what the row takes up to there
+    chance = used_there = 0  # the last index at which the row may end, and the cells of the row up to there
     for begin, end, cells in split_clusters(text):
         is_space = text[begin:end] == " "
         if used + cells > width and not (is_space and trims):
@@ -130,7 +130,7 @@ def _is_wide(char: str, cells: int) -> bool:
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """Leave out the spaces that a row ends with."""
+    """Return a break without the spaces at the end of its row."""
     stop = end
     while stop > start and text[stop - 1] == " ":
         stop -= 1
@@ -139,7 +139,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _slice(line: Sequence[Segment], breaks: Iterable[tuple[int, int]]) -> list[Row]:
     rows: list[Row] = []
-    at, offset = 0, 0  # a segment, and where it begins in the text
+    at, offset = 0, 0  # the index of a segment, and its start in the text
     for start, end in breaks:
         row: Row = []
         while at < len(line):
@@ -157,7 +157,7 @@ def _slice(line: Sequence[Segment], breaks: Iterable[tuple[int, int]]) -> list[R
 
 
 def cut(line: Sequence[Segment], width: int) -> Row:
-    """Return a line on one row, with an ellipsis where it was cut."""
+    """Return a line on one row of at most `width` cells; one that is cut ends with an ellipsis."""
     if width_of(line) <= width:
         return list(line)
     row: Row = []
@@ -185,12 +185,12 @@ def head(text: str, width: int) -> str:
 
 
 def cut_text(text: str, width: int) -> str:
-    """Return a text on at most `width` cells, with an ellipsis where it was cut."""
+    """Return a text in at most `width` cells; one that is cut ends with an ellipsis."""
     return text if cell_len(text) <= width else head(text, max(width, 1) - 1) + "…"
 
 
 def cut_path(path: str, width: int) -> str:
-    """Return a path on at most `width` cells; the ellipsis is at its start, since its end says most."""
+    """Return a path in at most `width` cells; one that is cut begins with an ellipsis, since the end says most."""
     if cell_len(path) <= width:
         return path
     at = len(path)
@@ -204,13 +204,13 @@ def cut_path(path: str, width: int) -> str:
 
 
 def pad(row: Row, width: int, style: Style) -> Row:
-    """Return a row filled to `width` cells with a style's background."""
+    """Return a row filled up to `width` cells with spaces in a style."""
     room = width - width_of(row)
     return [*row, Segment(" " * room, style)] if room > 0 else row
 
 
 def prefix_rows(rows: Iterable[Row], first: Segment, others: Segment | None = None) -> list[Row]:
-    """Return rows with a segment before the first of them, and `others` (the same, if not given) before the others."""
+    """Return rows with the segment `first` before the first row, and `others` (default: `first`) before the others."""
     result: list[Row] = []
     before = first
     for row in rows:

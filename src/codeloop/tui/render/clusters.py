@@ -1,4 +1,4 @@
-"""Splits text into graphemes (user-perceived characters): letters with their marks, composed emoji, flags."""
+"""Splits text into graphemes, the characters that a user perceives: letters with marks, composed emoji, flags."""
 
 from rich.cells import split_graphemes
 
@@ -7,7 +7,7 @@ Cluster = tuple[int, int, int]
 
 
 def split_clusters(text: str) -> list[Cluster]:
-    """Return the graphemes of a text: with marks, skin tones, and flags as one."""
+    """Return the graphemes of a text. Unlike Rich's, an emoji with its skin tone is one, and so is a flag."""
     clusters: list[Cluster] = []
     for start, end, cells in split_graphemes(text)[0]:
         char = text[start]

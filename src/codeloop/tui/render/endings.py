@@ -11,12 +11,12 @@ from codeloop.tui.render.cells import prefix_rows, wrap
 from codeloop.tui.state.items import EndItem, NoticeItem, NoticeLook
 
 _COLOURS: dict[NoticeLook, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
-_NAME = 40
+_MAX_NAME = 40
 """Characters of an agent's or a model's name."""
 
 
 def draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
-    """Return the end of a turn: its error, if any, and who answered, for how long and for how much."""
+    """Return the rows of a turn's end: its error, if any; agent, model and duration; tokens and cost."""
     error = item.message.error
     rows: list[Row] = []
     if error is not None and not isinstance(error, MessageAbortedError):
@@ -28,7 +28,7 @@ def draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
 
 
 def _join_words(who: list[str], used: list[str], room: int) -> list[str]:
-    """Join words with dots in one line, or in separate lines for each kind."""
+    """Join two lists of words with dots, in one line, or if there is no room, in lines of their own."""
     if cell_len(line := " · ".join([*who, *used])) <= room:
         return [line]
     return [*_fill_lines(who, room), *_fill_lines(used, room)]
@@ -46,13 +46,13 @@ def _fill_lines(words: list[str], room: int) -> list[str]:
 
 
 def _describe_use(item: EndItem) -> tuple[list[str], list[str]]:
-    """Return the model and duration, and the usage."""
+    """Return the words for agent, model, duration and steps, and those for tokens and cost."""
     message = item.message
     about = "~" if item.is_estimated else ""
     cache_note = f" ({format_count(item.cached_tokens)} cached)" if item.cached_tokens else ""
     who = [
-        one_line(message.agent, _NAME),
-        one_line(message.model_id, _NAME),
+        one_line(message.agent, _MAX_NAME),
+        one_line(message.model_id, _MAX_NAME),
         *(["stopped"] if isinstance(message.error, MessageAbortedError) else []),
         format_duration(item.ms),
         *([f"{item.steps} steps"] if item.steps > 1 else []),
@@ -66,7 +66,7 @@ def _describe_use(item: EndItem) -> tuple[list[str], list[str]]:
 
 
 def _advise(message: str) -> str:
-    """Return how to do in the UI what an error suggests doing with a command."""
+    """Return how to do in the UI what an error suggests to do with a command of the shell."""
     return "Here /connect does that." if "codeloop auth login" in message else ""
 
 

@@ -1,4 +1,4 @@
-"""The greeting in the middle of an empty conversation."""
+"""Draws the greeting in the middle of an empty conversation: a title, and useful keys."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,11 @@ from rich.segment import Segment
 from codeloop.tui.render.canvas import Canvas, Row
 
 _GAP = 3
+"""Cells between the keys and their meanings."""
 
 
 def draw_greeting(canvas: Canvas, height: int, title: str, keys: Sequence[tuple[str, str]]) -> list[Row]:
-    """Return a title above a list of keys, centred in so many rows; nothing where it does not fit."""
+    """Return a title above a list of keys with their meanings, centred in `height` rows; empty if it does not fit."""
     hints = [(key, what) for key, what in keys if key]
     column = max((len(key) for key, _ in hints), default=0) + _GAP
     width = max((column + len(what) for _, what in hints), default=0)

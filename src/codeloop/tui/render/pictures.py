@@ -1,4 +1,4 @@
-"""Reserves rows for pictures, which are drawn after the text."""
+"""Reserves rows of the conversation for pictures; the pictures themselves are drawn later, by a `PictureStore`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -13,7 +13,10 @@ from codeloop.tui.terminal.images import PictureBox, pixels_of
 
 
 class PictureSpace(Struct, frozen=True):
-    """One row of the space for a picture; `part_id`: its attachment; `line` from 0; `column`: where it begins."""
+    """One row of the space for a picture of `columns` by `rows` cells.
+
+    `part_id`: the id of its attachment; `line`: which of its rows, from 0; `column`: where it begins in the row.
+    """
 
     part_id: str
     columns: int
@@ -28,17 +31,17 @@ class PictureSpace(Struct, frozen=True):
 
 
 class PictureRow(list[Segment]):
-    """A row of a picture: one that it is drawn on, or (`space` is None) its caption."""
+    """A row that a picture is drawn on, or if `space` is None, its caption."""
 
     def __init__(self, segments: Iterable[Segment], space: PictureSpace | None = None) -> None:
         super().__init__(segments)
         self.space = space
         self.cache: tuple[object, list[Segment]] | None = None
-        """The segments last written on it, and their picture."""
+        """The picture last drawn on the row, and its segments."""
 
 
 class PictureStore(Protocol):
-    """The pictures of a terminal that can draw them. `room`: the largest size of one."""
+    """The pictures of a terminal that can draw some. `room`: the largest size of a picture."""
 
     room: PictureBox
 
@@ -47,7 +50,7 @@ class PictureStore(Protocol):
         ...
 
     def draw_row(self, row: PictureRow) -> list[Segment]:
-        """Return the segments of a picture's row: the same object while unchanged."""
+        """Return the segments of a picture's row; while they do not change, the same object."""
         ...
 
 
@@ -59,9 +62,9 @@ def is_picture(file: FilePart) -> bool:
 def reserve_rows(
     file: FilePart, store: PictureStore | None, room: int, before: Sequence[Segment], fill: Style
 ) -> list[PictureRow]:
-    """Return the rows reserved for a picture: `room` cells wide, these segments first; none if it can't be drawn.
+    """Return the rows that are reserved for a picture; none if it can't be drawn. A click on them opens the picture.
 
-    Clicking it opens it on its own screen.
+    `room`: the width of the rows in cells; `before`: the segments at their start; `fill`: the style of the rest.
     """
     if store is None or not is_picture(file):
         return []

@@ -12,13 +12,14 @@ from codeloop.tui.state.items import PromptItem
 from codeloop.tui.terminal.images import describe_attachment
 
 BAR = "▌"
-_CHIP = 60
-_MOST, _ENDS = 30, 10
-"""The length (rows) from which a prompt is folded, and how many rows of its start and end are shown."""
+_MAX_CHIP = 60
+"""Characters of an attachment's name."""
+_MAX_ROWS, _FOLDED_END_ROWS = 30, 10
+"""Rows of a prompt that is shown in full; of a longer one, how many rows of its start and of its end are shown."""
 
 
 def draw_prompt(item: PromptItem, canvas: Canvas) -> list[Row]:
-    """Return a prompt as rows on a panel, without what the program added."""
+    """Return a prompt as rows on a panel, without the texts that the program added to it."""
     styles = canvas.styles
     background = "background_panel"
     text_style = styles.of("text_muted" if item.is_undone else "text", "strike" if item.is_undone else "", background)
@@ -30,13 +31,13 @@ def draw_prompt(item: PromptItem, canvas: Canvas) -> list[Row]:
             for line in escape_answer_controls(part.text.strip("\n")).split("\n"):
                 rows += wrap([Segment(expand_tabs(line), text_style)], inner)
     muted_style = styles.of("text_muted", "", background)
-    if len(rows) > _MOST:
+    if len(rows) > _MAX_ROWS:
         note = muted_style + styles.of("text_muted", "italic") + Style(meta={"toggle": item.key})
         if item.is_open:
             rows.append([Segment("▴ show less", note)])
         else:
-            more = [Segment(f"… {len(rows) - 2 * _ENDS:,} more rows; a click shows them", note)]
-            rows = [*rows[:_ENDS], cut(more, inner), *rows[-_ENDS:]]
+            more = [Segment(f"… {len(rows) - 2 * _FOLDED_END_ROWS:,} more rows; a click shows them", note)]
+            rows = [*rows[:_FOLDED_END_ROWS], cut(more, inner), *rows[-_FOLDED_END_ROWS:]]
     fill = styles.of("text", "", background)
     before = [Segment(BAR, styles.of(bar, "", background)), Segment(" ", fill)]
     chips = [chip for part in item.parts for chip in _draw_chip(part, muted_style)]
@@ -51,14 +52,14 @@ def draw_prompt(item: PromptItem, canvas: Canvas) -> list[Row]:
 
 
 def _draw_chip(part: Part, style: Style) -> Row:
-    """Draw an attachment in brackets; a click on a picture shows it."""
+    """Return the segments of an attachment, in brackets; a click on a picture's shows the picture."""
     match part:
         case FilePart(id=key, mime=mime):
             look = style + Style(meta={"image": key}) if mime.startswith("image/") else style
             return [Segment(describe_attachment(part), look), Segment("  ", style)]
         case AgentPart(name=name):
-            return [Segment(f"[@{one_line(name, _CHIP)}]  ", style)]
+            return [Segment(f"[@{one_line(name, _MAX_CHIP)}]  ", style)]
         case SubtaskPart(agent=agent, description=description):
-            return [Segment(f"[{one_line(agent, _CHIP)}: {one_line(description, _CHIP)}]  ", style)]
+            return [Segment(f"[{one_line(agent, _MAX_CHIP)}: {one_line(description, _MAX_CHIP)}]  ", style)]
         case _:
             return []

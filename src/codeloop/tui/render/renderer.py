@@ -1,4 +1,4 @@
-"""Renders items of a conversation as rows."""
+"""Renders the items of a conversation as rows: calls the function for each kind of item."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class Renderer:
         self._texts = LiveTexts(canvas)
 
     def rows(self, item: Item) -> list[Row]:
-        """Return an item as rows of at most the canvas's width; none, if there is nothing to show of it."""
+        """Return the rows of an item, none of them wider than the canvas; empty if nothing of the item is shown."""
         match item:
             case PromptItem():
                 return draw_prompt(item, self._canvas)
@@ -48,7 +48,7 @@ class Renderer:
                 return draw_notice(item, self._canvas)
 
     def is_timed(self, item: Item) -> bool:
-        """Return whether an item's look depends on the time."""
+        """Return whether an item shows a running time, so that it must be rendered again as time passes."""
         return isinstance(item, ToolItem) and isinstance(item.part.state, ToolStateRunning)
 
     def forget(self, key: str) -> None:

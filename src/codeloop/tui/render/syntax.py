@@ -1,4 +1,4 @@
-"""Incremental syntax highlighting: each line is lexed once."""
+"""Incremental syntax highlighting with pygments' lexers: a line is lexed once, with the state after the last line."""
 
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -12,7 +12,7 @@ from codeloop.tui.themes.styles import Styles
 Token = tuple[Any, str]
 """A pygments token type (a tuple of names), and the text."""
 MAX_LINE_LENGTH = 500
-"""Characters. Longer lines are not coloured: they are generated code, and lexing them takes long."""
+"""Characters of a line that is coloured; longer lines are generated code, and take long to lex."""
 _EXTENSIONS = {
     "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "cjs": "javascript", "jsx": "jsx",
     "ts": "typescript", "mts": "typescript", "tsx": "tsx", "json": "json", "jsonc": "json", "sh": "bash",
@@ -25,14 +25,14 @@ _EXTENSIONS = {
 }  # fmt: skip
 _NAMES = {"makefile": "make", "dockerfile": "docker", "cmakelists.txt": "cmake"}
 _ALIASES = {"jsonc": "json", "json5": "json", "shell": "bash", "zsh": "bash", "vue": "html", "svelte": "html"}
-_DEEPEST = 50
-"""The size limit of a lexer's stack of states; real code does not nest deeper."""
+_MAX_STACK = 50
+"""States on a lexer's stack; real code does not nest deeper."""
 _PLAIN = frozenset({"", "text", "txt", "plain", "plaintext", "output", "log", "none"})
 _BLOCK_COMMENTS = frozenset({
     "c", "cpp", "javascript", "typescript", "jsx", "tsx", "rust", "go", "java", "kotlin", "php", "csharp", "swift",
     "css", "scss", "sql", "scala", "dart", "objective-c",
 })  # fmt: skip
-"""Languages in which `/*` begins a comment of several lines."""
+"""Languages in which `/*` begins a comment that may have several lines."""
 _COLOURS = (
     ("Comment.Preproc", "syntax_keyword"),
     ("Comment", "syntax_comment"),
@@ -57,7 +57,7 @@ _COLOURS = (
     ("Generic.Heading", "markdown_heading"),
     ("Generic.Subheading", "markdown_heading"),
 )
-"""Token colours: the first row whose name is a prefix of the token type."""
+"""The theme's colour of each token type: that of the first row whose name is a prefix of the type."""
 
 
 def language_of(path: str) -> str:
@@ -67,7 +67,10 @@ def language_of(path: str) -> str:
 
 
 class CodeHighlighter:
-    """Colours the lines of one text, one after the other. `background`: the background's name."""
+    """Colours the lines of one text, one after the other.
+
+    `background`: the theme's colour behind the text; `base`: the colour of text without another colour.
+    """
 
     def __init__(self, language: str, styles: Styles, background: str = "", base: str = "markdown_code_block") -> None:
         name = language.lower()
@@ -79,13 +82,13 @@ class CodeHighlighter:
         self._base = styles.of(base, "", background)
 
     def highlight(self, text: str) -> list[Segment]:
-        """Return the next line in colours."""
+        """Return the next line of the text in colours."""
         if not text or self._name in _PLAIN or len(text) > MAX_LINE_LENGTH or text.isspace():
             return [Segment(text, self._base)] if text else []
         return _merge((self._find_style(kind), value) for kind, value in self._split_tokens(text))
 
     def preview(self, text: str) -> list[Segment]:
-        """Return an incomplete line in colours."""
+        """Return the next line in colours while it is incomplete; `highlight` is called with it once more."""
         before = list(self._stack), self._in_comment
         segments = self.highlight(text)
         self._stack, self._in_comment = before
@@ -121,7 +124,7 @@ def _find_colour(kind: tuple[str, ...]) -> str:
 
 @cache
 def _find_lexer(name: str) -> Any:
-    """Return pygments' lexer for a language; None if it knows none."""
+    """Return pygments' lexer for a language; None: pygments has none."""
     from pygments import lexers
     from pygments.util import ClassNotFound
 
@@ -140,7 +143,7 @@ def _has_block_comments(name: str) -> bool:
 
 @cache
 def _find_rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
-    """Return a lexer's rules by state; None for a lexer with more state between lines than its stack."""
+    """Return a lexer's rules by state; None: the lexer keeps more state between lines than a stack."""
     from pygments.lexer import ExtendedRegexLexer, RegexLexer
 
     lexer = _find_lexer(name)
@@ -188,7 +191,7 @@ def _run_rules(
             else:
                 yield (), line[at]
             at += 1
-    del stack[1:-_DEEPEST]
+    del stack[1:-_MAX_STACK]
 
 
 def _enter_state(stack: list[str], then: Any) -> None:

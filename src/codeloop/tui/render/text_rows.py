@@ -1,4 +1,4 @@
-"""Rows of plain text for dialogs and panels: cut, wrapped, put side by side. All widths are in cells."""
+"""Cuts, wraps and justifies rows of plain text, for dialogs and panels. All widths are in cells."""
 
 import re
 from datetime import datetime
@@ -21,9 +21,9 @@ def cut_line(text: str, width: int) -> str:
 
 
 def wrap_text(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most `width` cells, broken between words where that is possible.
+    """Return a text in lines of at most `width` cells, broken between words if possible.
 
-    The blanks that a paragraph begins with stay.
+    The blanks at the start of a paragraph are kept.
     """
     width = max(width, 1)
     lines: list[str] = []
@@ -42,17 +42,17 @@ def wrap_text(text: str, width: int) -> list[str]:
 
 
 def justify(row: Row, right: Row, width: int) -> Row:
-    """Return a row with one part at each end; without room for both only the left one."""
+    """Return a row with one part at each end; if there is no room for both, only the left part."""
     gap = width - width_of(row) - width_of(right)
     return [*row, Segment(" " * gap), *right] if gap > 0 else row
 
 
 def fill_background(row: Row, style: Style, width: int) -> Row:
-    """Return a row on a background that reaches over the whole width."""
+    """Return a row with a background over the whole width."""
     pad = max(width - width_of(row), 0)
     return [Segment(s.text, (s.style or Style.null()) + style) for s in [*row, Segment(" " * pad)]]
 
 
 def format_time(ms: int) -> str:
-    """Return a time of this year as lists show it; `ms` since the epoch."""
+    """Return a time as day, month, hour and minute, for lists; `ms` since the epoch."""
     return f"{datetime.fromtimestamp(ms / 1000).astimezone():%d %b %H:%M}"

@@ -1,4 +1,4 @@
-"""Reads the clipboard with the platform's programs."""
+"""Reads the desktop's clipboard, with the programs that Linux and macOS have for that."""
 
 import asyncio
 import os
@@ -10,12 +10,12 @@ from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 from codeloop.schema.limits import CLIENT_FILE
 
 _PNG = b"\x89PNG"
-_TEXTS = (
+_TEXT_COMMANDS = (
     ("wl-paste", "--no-newline", "--type", "text"),
     ("xclip", "-selection", "clipboard", "-out"),
     ("pbpaste",),
 )
-_IMAGES = (
+_IMAGE_COMMANDS = (
     ("wl-paste", "--type", "image/png"),
     ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
     ("osascript", "-e", "the clipboard as «class PNGf»"),
@@ -23,8 +23,8 @@ _IMAGES = (
 
 
 async def read_text() -> str:
-    """Return the text in the clipboard; "" if there is none, or nothing to read it with."""
-    for command in _TEXTS:
+    """Return the text in the clipboard; "": there is none, or no program that reads it."""
+    for command in _TEXT_COMMANDS:
         data = await _run(command)
         if data:
             return data.decode("utf-8", "replace")
@@ -32,8 +32,8 @@ async def read_text() -> str:
 
 
 async def read_image() -> bytes | None:
-    """Return the image in the clipboard as PNG."""
-    for command in _IMAGES:
+    """Return the image in the clipboard as PNG; None: there is none, or no program that reads it."""
+    for command in _IMAGE_COMMANDS:
         data = await _run(command)
         if data.startswith(_PNG):
             return data
@@ -44,8 +44,8 @@ async def read_image() -> bytes | None:
 
 
 def can_read() -> bool:
-    """Return whether a program can read the clipboard."""
-    return any(find_program(command[0], os.environ.get("PATH")) for command in _TEXTS)
+    """Return whether a program that reads the clipboard is installed."""
+    return any(find_program(command[0], os.environ.get("PATH")) for command in _TEXT_COMMANDS)
 
 
 async def _run(command: tuple[str, ...]) -> bytes:

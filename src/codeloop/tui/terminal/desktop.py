@@ -1,4 +1,4 @@
-"""Reaches the user's desktop from the terminal: clipboard, links, notifications."""
+"""Reaches the user's desktop from the terminal: writes the clipboard, opens links, shows notifications."""
 
 import base64
 import os
@@ -13,24 +13,24 @@ from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 
 Environment = Mapping[str, str]
-_TITLE, _TEXT = 60, 200
-"""The most characters of a notification."""
-MUTE = {"linux", "dumb"}
-"""Terminals that would print these sequences as text."""
-_NAME = 80
-"""The most characters of a window title."""
-_OWN = ("foot", "rxvt", "contour")
-"""Prefixes of `TERM` of terminals with rxvt's notifications."""
-_SCREEN = 512
-"""Bytes that GNU screen passes through at a time."""
+_MAX_TITLE, _MAX_TEXT = 60, 200
+"""Characters of a notification's title and text."""
+PLAIN_TERMINALS = {"linux", "dumb"}
+"""Values of `TERM` of terminals that would print unknown sequences as text."""
+_MAX_WINDOW_TITLE = 80
+"""Characters of a window's title."""
+_RXVT_TERMS = ("foot", "rxvt", "contour")
+"""Prefixes of `TERM` of terminals that have rxvt's sequence for notifications."""
+_SCREEN_CHUNK = 512
+"""Characters that GNU screen passes through at a time."""
 
 
 def pass_through(sequence: str, environment: Environment) -> str:
-    """Wrap a sequence so that a multiplexer passes it to the outer terminal; unchanged if there is none."""
+    """Return a sequence wrapped so that tmux or screen passes it to the outer terminal; unchanged outside of these."""
     if environment.get("TMUX"):
         return f"\x1bPtmux;{sequence.replace(chr(27), chr(27) * 2)}\x1b\\"
     if environment.get("STY"):
-        pieces = (sequence[at : at + _SCREEN] for at in range(0, len(sequence), _SCREEN))
+        pieces = (sequence[at : at + _SCREEN_CHUNK] for at in range(0, len(sequence), _SCREEN_CHUNK))
         return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
     return sequence
 
@@ -44,7 +44,7 @@ def make_clipboard_sequence(text: str, environment: Environment) -> str:
 
 
 def find_copy_programs(environment: Environment, platform: str = sys.platform) -> list[tuple[str, ...]]:
-    """Return the programs that write the desktop's clipboard; on a remote machine only tmux does."""
+    """Return the commands that write the desktop's clipboard; on a remote machine, only that of tmux."""
     programs: list[tuple[str, ...]] = []
     if environment.get("TMUX"):
         programs.append(("tmux", "load-buffer", "-w", "-"))
@@ -62,9 +62,9 @@ def find_copy_programs(environment: Environment, platform: str = sys.platform) -
 
 
 async def write_clipboard(text: str, programs: list[tuple[str, ...]], after: float = 0.0) -> None:
-    """Write a text to the stdin of each program that is installed; `xsel` only if no other has taken it.
+    """Write a text to each program that is installed; to `xsel` only if no other program has accepted it.
 
-    `after`: seconds that others have first.
+    `after`: seconds to wait before that.
     """
     await sleep(after)
     is_written = False
@@ -80,9 +80,10 @@ async def write_clipboard(text: str, programs: list[tuple[str, ...]], after: flo
 
 
 def find_opener(link: str, environment: Environment, platform: str = sys.platform) -> tuple[str, ...]:
-    """Return the command that opens a link on the user's desktop; none for invalid links and remote machines.
+    """Return the command that opens a link on the user's desktop; empty for invalid links, and on remote machines.
 
-    The standard library might run a browser in this terminal, and takes words with a dash for options.
+    Python's `webbrowser` is not used: it might run a browser in this terminal, and takes a link that begins with a dash
+    for an option.
     """
     if not link.startswith(("http://", "https://", "mailto:")):
         return ()
@@ -105,12 +106,14 @@ async def open_link(program: tuple[str, ...]) -> bool:
 
 
 def make_notification(title: str, text: str, environment: Environment) -> str:
-    """Return the sequence of a desktop notification; "" for a terminal without them."""
-    title, text = (one_line(each, most).replace(";", ",") for each, most in ((title, _TITLE), (text, _TEXT)))
+    """Return the sequence that shows a desktop notification; "": the terminal has none."""
+    title, text = (one_line(each, most).replace(";", ",") for each, most in ((title, _MAX_TITLE), (text, _MAX_TEXT)))
     term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
     if environment.get("KITTY_WINDOW_ID") or term == "xterm-kitty":
         sequence = f"\x1b]99;i=codeloop:d=0;{title}\x1b\\\x1b]99;i=codeloop:p=body;{text}\x1b\\"
-    elif _is_any(environment, "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE", "KONSOLE_VERSION") or term.startswith(_OWN):
+    elif term.startswith(_RXVT_TERMS) or _is_any(
+        environment, "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE", "KONSOLE_VERSION"
+    ):
         sequence = f"\x1b]777;notify;{title};{text}\x1b\\"
     elif _is_any(environment, "ITERM_SESSION_ID") or program in {"iTerm.app", "mintty", "WarpTerminal"}:
         sequence = f"\x1b]9;{title}: {text}\x07"
@@ -124,19 +127,22 @@ def _is_any(environment: Environment, *names: str) -> bool:
 
 
 class TerminalWindow:
-    """`tell` writes a sequence to the terminal; `bell` rings."""
+    """The title of the terminal's window, and its attention requests.
 
-    def __init__(self, tell: Callable[[str], None], bell: Callable[[], None]) -> None:
-        self._tell = tell
+    `write` writes a sequence to the terminal; `bell` rings its bell.
+    """
+
+    def __init__(self, write: Callable[[str], None], bell: Callable[[], None]) -> None:
+        self._write = write
         self._bell = bell
         self._name = ""
-        """The last title."""
+        """The title that was set last."""
 
     def rename(self, name: str) -> None:
         """Set the title of the window or tab."""
-        if name != self._name and os.environ.get("TERM") not in MUTE:
+        if name != self._name and os.environ.get("TERM") not in PLAIN_TERMINALS:
             self._name = name
-            self._tell(f"\x1b]2;{one_line(name, _NAME, escape_answer_controls)}\x1b\\")
+            self._write(f"\x1b]2;{one_line(name, _MAX_WINDOW_TITLE, escape_answer_controls)}\x1b\\")
 
     def rename_again(self) -> None:
         """Set the title again, after another program had the terminal."""
@@ -144,8 +150,8 @@ class TerminalWindow:
         self.rename(name)
 
     def alert(self, title: str, text: str, *, has_bell: bool, has_notice: bool) -> None:
-        """Get the attention of a user who looks elsewhere."""
+        """Alert a user who is looking elsewhere, with the bell and a desktop notification."""
         if has_notice:
-            self._tell(make_notification(title, text, os.environ))
+            self._write(make_notification(title, text, os.environ))
         if has_bell:
             self._bell()

@@ -1,4 +1,4 @@
-"""The Textual driver of the UI: restores the terminal after any end, also when the process is killed."""
+"""The Textual driver of the UI: it restores the terminal however the program ends, even when it is killed."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from codeloop.kit.small_files import write_all
-from codeloop.tui.terminal.desktop import MUTE
+from codeloop.tui.terminal.desktop import PLAIN_TERMINALS
 from codeloop.tui.terminal.input_parser import Arrival, Arrivals
 from codeloop.tui.terminal.input_queue import InputQueue
 from codeloop.tui.terminal.paste_detector import Bursts
@@ -34,36 +34,37 @@ from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.terminal.textual_private import WriterThread, use_writer
 from codeloop.tui.terminal.watcher import RESTORE_TITLE, TerminalWatcher
 
-ASK_BACKGROUND = "\x1b]11;?\x1b\\"
-"""Asks for the background colour; the answer begins with the same number."""
+QUERY_BACKGROUND = "\x1b]11;?\x1b\\"
+"""The sequence that queries the background colour."""
 BACKGROUND = "11"
+"""The number of that query, with which its answer begins."""
 SAVE_TITLE = "\x1b[22;2t"
-"""Saves the window's title."""
+"""The sequence that saves the window's title."""
 READ_SIZE = 1 << 16
-"""Bytes read at a time, enough for large pastes."""
-PATIENCE = 1.2 * constants.ESCAPE_DELAY
+"""Bytes that are read at a time, enough for large pastes."""
+ESCAPE_TIMEOUT = 1.2 * constants.ESCAPE_DELAY
 """Seconds without input after which an escape is the key of that name, not the start of a sequence."""
 STALL_TIMEOUT = 0.5
 """Seconds after which a terminal that reads nothing counts as stalled."""
-_POLL = 0.1
-"""Seconds between checks whether a stalled terminal reads again."""
-_FLUSH_FROM = 1 << 16
-"""Characters after which the output is written without waiting for a flush."""
+_STALL_POLL_SECONDS = 0.1
+"""Between two checks whether a stalled terminal reads again."""
+_FLUSH_LENGTH = 1 << 16
+"""Characters of output that are written without waiting for a flush."""
 
 
 class PatientWriter(WriterThread):
-    """Textual's writer thread, but raising for a terminal that reads nothing, instead of blocking."""
+    """Textual's writer thread, except that it raises instead of blocking while the terminal reads nothing."""
 
     def __init__(self, file: TextIO) -> None:
         super().__init__(cast("Any", _LastingFile(file.fileno(), file.encoding)))
 
     def write(self, text: str) -> None:
-        """Queue a text. Raises Full when the terminal reads nothing."""
+        """Queue a text. Raises Full if the terminal reads nothing."""
         self._queue.put(text, timeout=STALL_TIMEOUT)
 
     @property
     def is_done(self) -> bool:
-        """Whether everything was written, perhaps except the last text."""
+        """Whether all queued texts were written, or are just being written."""
         return self._queue.empty()
 
     def stop(self) -> None:
@@ -74,9 +75,9 @@ class PatientWriter(WriterThread):
 
 
 class _LastingFile:
-    """Output whose errors are ignored: the writer thread must survive a closed terminal, as others wait for it.
+    """An output whose errors are ignored, since the writer thread must survive a closed terminal: others wait for it.
 
-    It avoids the lock of `sys.stderr`, which the exit of the program needs.
+    It replaces `sys.stderr`, whose lock the exit of the program needs.
     """
 
     def __init__(self, descriptor: int, encoding: str) -> None:
@@ -91,7 +92,7 @@ class _LastingFile:
     def write(self, text: str) -> None:
         self._texts.append(text)
         self._length += len(text)
-        if self._length > _FLUSH_FROM:
+        if self._length > _FLUSH_LENGTH:
             self.flush()
 
     def flush(self) -> None:
@@ -106,7 +107,7 @@ class TerminalClosed(Message):
 
 
 class TerminalAnswered(Message):
-    """An answer of the terminal: `command` is the number of the question."""
+    """The terminal answered a query; `command`: the number of the query."""
 
     def __init__(self, command: str, text: str) -> None:
         super().__init__()
@@ -115,47 +116,47 @@ class TerminalAnswered(Message):
 
 
 class WatchedDriver(LinuxDriver):
-    """Textual's driver, with a watcher process that restores the terminal if we can't.
+    """Textual's driver, with a watcher process that restores the terminal if this process can't.
 
-    Its input thread sleeps until there is input, and ends with the terminal. A stalled terminal blocks neither turns
-    nor signals: it is redrawn once it reads again.
+    Its input thread sleeps until there is input, and ends when the terminal is closed. A stalled terminal, which reads
+    no output, blocks neither turns nor signals: it is redrawn once it reads again.
     """
 
     _watcher: TerminalWatcher | None = None
     _wake: tuple[int, int] | None = None
-    """A pipe that stops the thread."""
+    """A pipe that wakes the input thread, to stop it."""
     is_stalled = False
     """Whether the terminal does not read what is written."""
 
     def start_application_mode(self) -> None:
-        """Enter the UI's mode, at the start and after a stop."""
+        """Set up the terminal for the UI, at the start and after a suspension."""
         use_writer(PatientWriter)
         self.is_stalled = False
         self._wake = self._wake or os.pipe()
         super().start_application_mode()
-        if os.environ.get("TERM") not in MUTE:
-            self.write(MODIFIED_KEYS + PLAIN_LETTERS + ASK_BACKGROUND + SAVE_TITLE)
+        if os.environ.get("TERM") not in PLAIN_TERMINALS:
+            self.write(MODIFIED_KEYS + PLAIN_LETTERS + QUERY_BACKGROUND + SAVE_TITLE)
         if self.attrs_before is not None:
             self._watcher = self._watcher or TerminalWatcher(self.fileno, self.attrs_before)
             self._watcher.set_on(True)
 
     def stop_application_mode(self) -> None:
-        """Leave the terminal, at the end and before a stop."""
+        """Restore the terminal, at the end and before a suspension."""
         if isinstance(self._app, TerminalApp):
             self.write(self._app.farewell)
-        if os.environ.get("TERM") not in MUTE:
+        if os.environ.get("TERM") not in PLAIN_TERMINALS:
             self.write(PLAIN_KEYS + DEFAULT_CURSOR * needs_cursor(os.environ) + RESTORE_TITLE)
         super().stop_application_mode()
 
     def write(self, data: str) -> None:
-        """Write, unless another program has the terminal or it is stalled."""
+        """Write to the terminal, unless another program has it, or it is stalled."""
         if self._writer_thread is None or self.is_stalled:
             return
         try:
             self._writer_thread.write(data)
         except Full:
             self.is_stalled = True
-            self._loop.call_later(_POLL, self._check_stall)
+            self._loop.call_later(_STALL_POLL_SECONDS, self._check_stall)
 
     def _check_stall(self) -> None:
         """Redraw everything once the terminal reads again."""
@@ -165,7 +166,7 @@ class WatchedDriver(LinuxDriver):
             self.is_stalled = False
             self._app.refresh(layout=True)
         else:
-            self._loop.call_later(_POLL, self._check_stall)
+            self._loop.call_later(_STALL_POLL_SECONDS, self._check_stall)
 
     def disable_input(self) -> None:
         """Stop the input thread."""
@@ -178,7 +179,7 @@ class WatchedDriver(LinuxDriver):
         self._wake = None
 
     def close(self) -> None:
-        """Write the remaining output; the terminal is restored, at the latest once it reads again."""
+        """Write the remaining output. If the terminal is stalled, the watcher restores it once it reads again."""
         super().close()
         self.is_stalled |= self._writer_thread is not None and self._writer_thread.is_alive()
         self._writer_thread = None
@@ -186,20 +187,21 @@ class WatchedDriver(LinuxDriver):
             self._watcher.set_on(False)
 
     def _sigtstp_application(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop)
+        self._loop.call_soon_threadsafe(self._suspend)
 
     def _sigcont_application(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._resume)
 
-    def _stop(self) -> None:
-        """Stop as jobs of a shell do: with our process group, and not at all where no shell could continue us."""
+    def _suspend(self) -> None:
+        """Suspend this process as shells do: with its process group, and only if a shell can continue it."""
         has_terminal = self._writer_thread is not None
         if has_terminal:
             self.suspend_application_mode()
         before = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
         signal.signal(signal.SIGCONT, signal.SIG_IGN)
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        os.kill(0 if has_terminal else os.getpid(), signal.SIGTSTP)  # the others got the signal from the terminal
+        # Without the terminal, the other processes of the group got the signal from the terminal itself.
+        os.kill(0 if has_terminal else os.getpid(), signal.SIGTSTP)
         for number, handler in before.items():
             signal.signal(number, handler)
         if has_terminal:
@@ -207,14 +209,14 @@ class WatchedDriver(LinuxDriver):
             self.resume_application_mode()
 
     def _resume(self) -> None:
-        """Enter the UI's mode again after an unnoticed stop, since a shell has had the terminal."""
+        """Set up the terminal again after a suspension that was not noticed, since a shell has used it meanwhile."""
         if self._writer_thread is not None:
             self.suspend_application_mode()
             self._must_signal_resume = True
             self.resume_application_mode()
 
     def run_input_thread(self) -> None:
-        """Read until the UI leaves the terminal, or it is closed."""
+        """Read input until the UI leaves the terminal, or the terminal is closed."""
         if self._wake is None or not isinstance(self._app, TerminalApp):
             return
         wake, decode = self._wake[0], getincrementaldecoder("utf-8")(errors="replace").decode
@@ -228,7 +230,7 @@ class WatchedDriver(LinuxDriver):
             if wake in readable:
                 return
             if not readable:
-                if is_rest := now - last >= PATIENCE:  # a lone escape is a key
+                if is_rest := now - last >= ESCAPE_TIMEOUT:  # a lone escape is a key
                     self._dispatch(bursts.take(arrivals.flush(), now), queue)
                     queue.flush()
                 if bursts.wait(now) == 0:
@@ -236,7 +238,9 @@ class WatchedDriver(LinuxDriver):
                 hold_time = bursts.wait(now)
                 # Without a limit once nothing is held: an idle UI takes no CPU.
                 wait = (
-                    None if is_rest and arrivals.is_idle and hold_time is None else min(hold_time or PATIENCE, PATIENCE)
+                    None
+                    if is_rest and arrivals.is_idle and hold_time is None
+                    else min(hold_time or ESCAPE_TIMEOUT, ESCAPE_TIMEOUT)
                 )
                 continue
             data = b""
@@ -250,7 +254,7 @@ class WatchedDriver(LinuxDriver):
                 early = max(early - len(data), 0)
             last = now
             self._dispatch(bursts.take(arrivals.take(decode(data)), now), queue)
-            wait = min(bursts.wait(now) or PATIENCE, PATIENCE)
+            wait = min(bursts.wait(now) or ESCAPE_TIMEOUT, ESCAPE_TIMEOUT)
 
     def send_message(self, message: Message) -> None:
         """Send a message to the app."""
@@ -268,7 +272,7 @@ class WatchedDriver(LinuxDriver):
 
 
 def _count_unread(descriptor: int) -> int:
-    """Return how many typed bytes are unread."""
+    """Return how many bytes of input are unread."""
     try:
         (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))
     except OSError:

@@ -1,4 +1,7 @@
-"""Picture attachments without decoding them: size, placeholder text, and the terminal's drawing protocol."""
+"""Reads what is needed of picture attachments without decoding them: size and description.
+
+Also tells by the environment which protocol a terminal has for drawing pictures.
+"""
 
 import base64
 import binascii
@@ -16,27 +19,28 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.part import FilePart
 
 Protocol = Literal["kitty", "iterm", "sixel", ""]
-MOST_BYTES = 20_000_000
-"""The most bytes of a picture that are read."""
+MAX_BYTES = 20_000_000
+"""Bytes of a picture that are read."""
 _CELL = (10, 20)
-"""Default pixels of a cell."""
-_NAME = 60
+"""Width and height of a cell in pixels, if the terminal does not tell."""
+_MAX_NAME = 60
+"""Characters of a file's name in a description."""
 _JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 _ITERM = frozenset({"iTerm.app", "WezTerm", "vscode", "mintty", "Tabby", "Hyper", "rio"})
 _SIXEL = ("foot", "mlterm", "yaft", "contour", "xterm-sixel")
-_HEAD = 65_536
-"""Characters of base64 that contain a picture's size."""
+_HEAD_LENGTH = 65_536
+"""Characters of base64 at the start of a picture that contain its size."""
 
 
 class PictureBox(Struct, frozen=True):
-    """Room for a picture: columns and rows, and the pixels of a cell."""
+    """A space for a picture, in columns and rows; `cell`: width and height of a cell in pixels."""
 
     columns: int
     rows: int
     cell: tuple[int, int] = _CELL
 
     def fit(self, width: int, height: int) -> "PictureBox":
-        """Return the box that a picture takes within this one, keeping its shape and at most its own size."""
+        """Return the box within this one for a picture of a size in pixels: with its shape, and not enlarged."""
         wide, high = self.columns * self.cell[0], self.rows * self.cell[1]
         share = min(wide / max(width, 1), high / max(height, 1), 1.0)
         columns = max(round(width * share / self.cell[0]), 1)
@@ -45,34 +49,34 @@ class PictureBox(Struct, frozen=True):
 
 
 def data_of(part: FilePart) -> bytes:
-    """Return the bytes of an attachment; empty when unavailable here."""
+    """Return the bytes of an attachment; empty: they are not available on this machine."""
     try:
         if part.url.startswith("data:"):
-            return _decode(part.url.partition(",")[2])[:MOST_BYTES]
+            return _decode(part.url.partition(",")[2])[:MAX_BYTES]
         url = urlsplit(part.url)
         if url.scheme == "file" and url.netloc in {"", "localhost"}:
-            return read_start(Path(unquote(url.path)), MOST_BYTES)
+            return read_start(Path(unquote(url.path)), MAX_BYTES)
     except (OSError, ValueError):
         pass
     return b""
 
 
 def describe_attachment(part: FilePart) -> str:
-    """Return the text for an attachment: `[image shot.png 640x480, 34 kB]`."""
+    """Return a text that describes an attachment, such as `[image shot.png 640x480, 34 kB]`."""
     kind = "image" if part.mime.startswith("image/") else "PDF" if part.mime == "application/pdf" else "file"
     name = part.filename or ("" if part.url.startswith("data:") else unquote(urlsplit(part.url).path))
     facts: list[str] = []
     if data := _base64_of(part):
         width, height = pixels_of(part)
         facts = [*([f"{width}x{height}"] if width else []), format_size(len(data.rstrip("=")) * 3 // 4)]
-    words = [word for word in (kind, one_line(name, _NAME) if name else "", ", ".join(facts)) if word]
+    words = [word for word in (kind, one_line(name, _MAX_NAME) if name else "", ", ".join(facts)) if word]
     return f"[{' '.join(words)}]"
 
 
 def pixels_of(part: FilePart) -> tuple[int, int]:
-    """Return a picture's width and height from its part; 0 where unknown."""
+    """Return a picture's width and height in pixels from its attachment; 0: unknown."""
     data = _base64_of(part)
-    return read_size(_decode(data[:_HEAD])) if data else (0, 0)
+    return read_size(_decode(data[:_HEAD_LENGTH])) if data else (0, 0)
 
 
 def _base64_of(part: FilePart) -> str:
@@ -94,7 +98,7 @@ def format_size(size: int) -> str:
 
 
 def read_size(head: bytes) -> tuple[int, int]:
-    """Return a picture's width and height from its first bytes; 0 where unknown."""
+    """Return a picture's width and height in pixels from its first bytes; 0: unknown."""
     try:
         if head.startswith(b"\x89PNG\r\n\x1a\n"):
             return struct.unpack(">II", head[16:24])
@@ -132,9 +136,10 @@ def _read_jpeg_size(head: bytes) -> tuple[int, int]:
 
 
 def protocol_of(environment: Mapping[str, str], attributes: str = "") -> Protocol:
-    """Return how a terminal draws pictures, by its environment; `attributes`: its answer to `ESC [ c`, if it was asked.
+    """Return the protocol by which a terminal draws pictures, by the environment; "": none.
 
-    None within tmux and screen, which do not pass it on.
+    `attributes`: its answer to the query `ESC [ c`, if it was queried. Within tmux and screen, which do not pass
+    pictures on, the result is "".
     """
     term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
     if environment.get("TMUX") or environment.get("STY") or term.startswith(("tmux", "screen", "dumb")):

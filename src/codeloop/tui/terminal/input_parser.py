@@ -1,4 +1,4 @@
-"""Splits terminal input into keys, pastes, and answers to queries."""
+"""Splits the input from the terminal into keys, pastes, and answers to queries."""
 
 import re
 from collections.abc import Generator, Iterator
@@ -19,15 +19,15 @@ _INCOMPLETE = re.compile(
     r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?|_(?:G[^\x1b]*\x1b?)?|P(?:>(?:\|[^\x07\x1b]*\x1b?)?)?"
     r"|\[(?:\?[\d;]*|6(?:;[\d;]*)?|2|20|200)?)?"
 )
-_LONGEST = 4096
-"""The most characters of an answer."""
+_MAX_ANSWER = 4096
+"""Characters of an answer; a longer sequence is taken as keys."""
 
 
 class Arrival(Struct, frozen=True):
     """Input of one kind: `keys` as the terminal sends them, the text of a `paste`, or an `answer` of the terminal.
 
-    `command`: the question that is answered, by its number, or as `version`, `colours` (of a picture), `cell` (its
-    height and width in pixels) or `attributes`.
+    `command`: the query that is answered: its number, or `version`, `colours` (of a picture), `cell` (height and width
+    in pixels) or `attributes`.
     """
 
     kind: Literal["keys", "paste", "answer"]
@@ -36,7 +36,7 @@ class Arrival(Struct, frozen=True):
 
 
 class Arrivals:
-    """Parses input incrementally. Incomplete sequences are held until they continue, or `flush` is called."""
+    """Parses input incrementally. An incomplete sequence is held until it continues, or `flush` is called."""
 
     def __init__(self) -> None:
         self._partial = ""
@@ -69,7 +69,7 @@ class Arrivals:
                 question = match.lastgroup or ""
                 yield Arrival("answer", match[question] if question else "", match["command"] or question)
                 data = data[match.end() :]
-            elif len(data) < _LONGEST and _INCOMPLETE.fullmatch(data):
+            elif len(data) < _MAX_ANSWER and _INCOMPLETE.fullmatch(data):
                 self._partial = data
                 return
             else:
@@ -78,13 +78,13 @@ class Arrivals:
                 data = "" if end < 0 else data[end:]
 
     def flush(self) -> Iterator[Arrival]:
-        """Yield the held input, which did not continue, as keys."""
+        """Yield a held sequence as keys, since it did not continue."""
         if not self.is_idle:
             data, self._partial = self._partial, ""
             yield Arrival("keys", data)
 
     def _paste(self, data: str, pieces: list[str]) -> Generator[Arrival, None, str]:
-        """Add a part of a paste; return what follows its end."""
+        """Add a piece of a paste, and yield the paste at its end; return the input after it."""
         end = data.find(PASTE_END)
         if end < 0:
             overlap = next((size for size in range(len(PASTE_END) - 1, 0, -1) if data.endswith(PASTE_END[:size])), 0)

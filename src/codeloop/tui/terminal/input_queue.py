@@ -1,4 +1,4 @@
-"""A queue of typed input, which Escape and Ctrl-C can overtake."""
+"""The queue of input for the app. Escape and Ctrl-C drop a flood of keys that waits before them."""
 
 import asyncio
 import time
@@ -10,22 +10,21 @@ from textual import events
 from textual.message import Message
 
 from codeloop.tui.terminal.input_parser import Arrival
-from codeloop.tui.terminal.paste_detector import STOPS
+from codeloop.tui.terminal.paste_detector import STOP_KEYS
 from codeloop.tui.terminal.sequences import KeyParser
 from codeloop.tui.terminal.terminal_app import TerminalApp
 
-AT_ONCE = 16
-"""Keys that the app gets at a time."""
+MAX_IN_FLIGHT = 16
+"""Keys that the app gets before it has to have handled them."""
 FLOOD = 64
-"""More keys than these, waiting longer than `STALE`, were not typed: Escape and Ctrl-C drop them."""
-STALE = 0.25
-"""Seconds after which a key that still waits counts for that."""
+"""Waiting keys from which they can't have been typed, if they wait for `FLOOD_SECONDS`: Escape and Ctrl-C drop them."""
+FLOOD_SECONDS = 0.25
 HANDLING_TIMEOUT = 1.0
-"""Seconds to wait for the app to handle keys before it gets more."""
+"""Seconds that the app has to handle keys before it gets more."""
 
 
 class InputDropped(Message):
-    """Keys were dropped because Escape or Ctrl-C came behind them; `count`: how many."""
+    """Waiting keys were dropped by Escape or Ctrl-C; `count`: how many."""
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -44,9 +43,9 @@ class InputQueue:
         self._send = send
         self._parser = KeyParser()
         self._waiting: deque[tuple[float, Arrival]] = deque()
-        """With the time at which each came (monotonic seconds)."""
+        """The input that waits, each with the time at which it arrived (monotonic seconds)."""
         self._in_flight = 0
-        """Keys given to the app since it last had handled all."""
+        """Keys that the app got since it had last handled all."""
         self._pause: asyncio.Task[None] | None = None
         """The task that waits until the app has handled its keys."""
 
@@ -55,13 +54,18 @@ class InputQueue:
         self._loop.call_soon_threadsafe(self._put, arrival)
 
     def flush(self) -> None:
-        """Treat a held incomplete sequence as a key, since nothing follows; called from any thread."""
+        """Treat an incomplete sequence as a key, since it did not continue; called from any thread."""
         self._loop.call_soon_threadsafe(self._flush_parser)
 
     def _put(self, arrival: Arrival) -> None:
-        """Queue input, in the app's thread; Escape and Ctrl-C drop the many letters that wait before them."""
+        """Queue input; in the app's thread. Escape and Ctrl-C drop a flood of letters that waits before them."""
         now = time.monotonic()
-        if arrival.kind == "keys" and arrival.text in STOPS and self._waiting and now - self._waiting[0][0] > STALE:
+        if (
+            arrival.kind == "keys"
+            and arrival.text in STOP_KEYS
+            and self._waiting
+            and now - self._waiting[0][0] > FLOOD_SECONDS
+        ):
             count = sum(len(waiting.text) for _, waiting in self._waiting if not waiting.text.startswith("\x1b"))
             if count > FLOOD:
                 self._waiting = deque(each for each in self._waiting if each[1].text.startswith("\x1b["))
@@ -70,19 +74,19 @@ class InputQueue:
         self._feed()
 
     def _feed(self) -> None:
-        """Post the next keys to the app, unless it has not handled the last ones."""
+        """Send the next keys to the app, once it has handled those before."""
         while self._waiting and self._pause is None:
-            if self._in_flight >= AT_ONCE:
+            if self._in_flight >= MAX_IN_FLIGHT:
                 self._pause = asyncio.create_task(self._wait_for_app())
                 return
-            came, arrival = self._waiting.popleft()
-            text, room = arrival.text, AT_ONCE - self._in_flight
+            arrived_at, arrival = self._waiting.popleft()
+            text, room = arrival.text, MAX_IN_FLIGHT - self._in_flight
             if arrival.kind == "paste":
                 self._in_flight += 1
                 self._send(events.Paste(text))
                 continue
             if len(text) > room and not text.startswith("\x1b"):
-                self._waiting.appendleft((came, Arrival("keys", text[room:])))
+                self._waiting.appendleft((arrived_at, Arrival("keys", text[room:])))
                 text = text[:room]
             self._in_flight += len(text)
             for message in [events.Key("escape", text)] if text == "\x1b" else self._parser.feed(text):
@@ -94,7 +98,7 @@ class InputQueue:
                 self._send(message)
 
     async def _wait_for_app(self) -> None:
-        """Wait until the app has handled its keys, or for a while, then give it more."""
+        """Wait until the app has handled its keys, at most `HANDLING_TIMEOUT`; then send more."""
         event = asyncio.Event()
         self._app.call_later(_call_when_handled, self._app, event.set)
         with suppress(TimeoutError):
@@ -106,7 +110,7 @@ class InputQueue:
 
 
 def _call_when_handled(app: TerminalApp, callback: Callable[[], object]) -> None:
-    """Call back once the focused widget has handled its keys."""
+    """Call `callback` once the focused widget has handled its keys."""
     if app.screen_stack:
         (app.screen.focused or app.screen).call_later(callback)
     else:

@@ -1,4 +1,4 @@
-"""Queries tmux."""
+"""Queries the tmux that the program runs in."""
 
 import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
@@ -7,10 +7,12 @@ from codeloop.kit.processes import start_desktop_program
 from codeloop.schema.bounds.tui import PICTURE_ASK
 
 
-async def ask_tmux(form: str) -> str:
-    """Return an expanded format of the surrounding tmux; "": there is none, or it does not answer."""
+async def ask_tmux(format_text: str) -> str:
+    """Return a format of tmux, such as `#{client_termtype}`, with its values; "": tmux is missing, or silent."""
     try:
-        process = await start_desktop_program(("tmux", "display-message", "-p", form), stdin=DEVNULL, output=PIPE)
+        process = await start_desktop_program(
+            ("tmux", "display-message", "-p", format_text), stdin=DEVNULL, output=PIPE
+        )
     except OSError:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Shows a picture full-screen, while the UI is suspended."""
+"""Shows a picture on the whole screen, while the UI is suspended."""
 
 import asyncio
 import fcntl
@@ -20,9 +20,9 @@ from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, describe
 from codeloop.tui.terminal.pictures.encode import draw_picture
 
 _CLEAR = "\x1b[2J\x1b[H"
-# The terminal's alternate screen, which leaves what is on the main one.
-_OWN_SCREEN, _MAIN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
-_BELOW = 4
+_ALTERNATE_SCREEN, _MAIN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
+"""Switch to the terminal's alternate screen, which leaves the main one as it is, and back."""
+_TEXT_ROWS = 4
 """Rows for the text around the picture."""
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
@@ -30,7 +30,7 @@ _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "im
 async def show_picture(app: App[Any], part: FilePart) -> str:
     """Show a picture until a key is pressed, or in the desktop's viewer if the terminal can't draw it.
 
-    Returns a message for the user; empty if it was shown.
+    Returns a message for the user; "": the picture was shown.
     """
     data = await asyncio.to_thread(data_of, part)
     if not data:
@@ -57,21 +57,21 @@ def _show_until_key(part: FilePart, data: bytes, protocol: Protocol) -> None:
         screen = picture_screen(part, data, protocol, _measure_terminal(terminal.fileno()))
         before = termios.tcgetattr(terminal.fileno())
         tty.setcbreak(terminal.fileno())
-        terminal.write(f"{_OWN_SCREEN}{screen}".encode())
+        terminal.write(f"{_ALTERNATE_SCREEN}{screen}".encode())
         terminal.read(1)
         termios.tcsetattr(terminal.fileno(), termios.TCSAFLUSH, before)
         terminal.write(f"{_CLEAR}{_MAIN_SCREEN}".encode())
 
 
 def picture_screen(part: FilePart, data: bytes, protocol: Protocol, box: PictureBox) -> str:
-    """Return a cleared screen with the picture and how to go back. Raises ValueError when it is no picture."""
-    room = PictureBox(box.columns, max(box.rows - _BELOW, 1), box.cell)
+    """Return the output that clears the screen and draws a picture on it. Raises ValueError if it can't be decoded."""
+    room = PictureBox(box.columns, max(box.rows - _TEXT_ROWS, 1), box.cell)
     picture = draw_picture(data, protocol, room)
     return f"{_CLEAR}{escape_controls(describe_attachment(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
 
 
 def _measure_terminal(descriptor: int) -> PictureBox:
-    """Return the terminal's size, with the pixels of a cell if known."""
+    """Return the terminal's size, with that of a cell in pixels if it is known."""
     answer = fcntl.ioctl(descriptor, termios.TIOCGWINSZ, bytes(8))
     rows, columns, width, height = struct.unpack("HHHH", answer)
     rows, columns = rows or 24, columns or 80
@@ -80,7 +80,10 @@ def _measure_terminal(descriptor: int) -> PictureBox:
 
 
 async def _open_elsewhere(part: FilePart, data: bytes) -> str:
-    """Open a copy of the picture, which stays in the temporary folder, in the desktop's viewer."""
+    """Open a copy of the picture in the desktop's viewer; return a message, if that is impossible.
+
+    The copy stays in the temporary folder, since it is unknown how long the viewer needs it.
+    """
     opener = find_program("open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH"))
     has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     descriptor, name = tempfile.mkstemp(prefix="picture-", suffix=_SUFFIXES.get(part.mime, ""))

@@ -1,4 +1,4 @@
-"""Updates of the screen as terminal output; characters whose width terminals disagree on keep their cells."""
+"""Writes updates of the screen. Characters on whose width terminals disagree, such as emoji, keep their cells."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,17 +11,18 @@ from codeloop.tui.render.clusters import split_clusters
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate
 
 _UNSURE = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
-"""Characters that join others, make them emoji, or are part of a flag."""
+"""Matches characters that join others, make them emoji, or are part of a flag."""
 
 
 class Changes(ChopsUpdate):
-    """A screen update: the changed parts of rows, as gathered by Textual.
+    """An update of the changed parts of rows, as gathered by Textual.
 
-    Textual's own output cuts an empty piece after each part, and creates an object for every cursor position.
+    It is rendered here since Textual's own rendering takes longer: it cuts an empty piece after each part, and creates
+    an object for every position of the cursor.
     """
 
     def parts(self) -> Iterator[tuple[int, int, int, Strip]]:
-        """Yield the changed strips: row, first column, the column behind, and the strip that begins there."""
+        """Yield each changed part: its row, its first column, the column after it, and the strip that begins there."""
         for y, first, last in self.spans:
             for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=True):
                 if strip is not None and x < last and end > first:
@@ -35,7 +36,7 @@ class Changes(ChopsUpdate):
 
 
 class ScreenPart(LayoutUpdate):
-    """A part of the screen that is written as a whole."""
+    """An update of a rectangle of the screen, which is written completely."""
 
     def render_segments(self, console: Console) -> str:
         """Return the terminal output of the update."""
@@ -47,7 +48,7 @@ class ScreenPart(LayoutUpdate):
 
 
 def render_row_at(strips: Iterable[Strip], column: int, console: Console) -> str:
-    """Return the output that writes strips one after another, the first at a column."""
+    """Return the output that writes strips one after the other, the first one at a column."""
     pieces: list[str] = []
     for strip in strips:
         pieces.append(render_at(strip, column, console))
@@ -58,8 +59,8 @@ def render_row_at(strips: Iterable[Strip], column: int, console: Console) -> str
 def render_at(strip: Strip, column: int, console: Console) -> str:
     """Return the output that writes a strip at a column.
 
-    The cells of a character of uncertain width are cleared, and the cursor is moved behind them, so that the rest is
-    placed correctly.
+    The cells of a character of uncertain width are cleared first, and the cursor is moved behind them afterwards, so
+    that the text after it is in the right cells.
     """
     output = strip.render(console)
     if output.isascii() or not _UNSURE.search(output):

@@ -28,8 +28,8 @@ from codeloop.tui.terminal.screen_updates import Changes, ScreenPart
 from codeloop.tui.terminal.sequences import HIDE_CURSOR, SHOW_CURSOR, UNDERLINE_CURSOR, needs_cursor
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate, resume_signal
 
-TERMINAL_FIRST = 0.2
-"""Seconds that the terminal needs to take the clipboard: some complain when a program takes it meanwhile."""
+CLIPBOARD_DELAY = 0.2
+"""Seconds in which the terminal takes the clipboard, before programs do: some complain if one does so meanwhile."""
 
 
 class PicturePainter(Protocol):
@@ -40,30 +40,30 @@ class PicturePainter(Protocol):
         ...
 
     def frame(self) -> str:
-        """Return the output that draws the visible pictures that are not on the screen yet."""
+        """Return the output that draws the visible pictures which are not on the screen yet."""
         ...
 
 
 class TerminalApp(App[int], inherit_bindings=False):
-    """Textual's app with what it lacks: a clipboard that works everywhere, pictures, a terminal that can be lent."""
+    """Textual's app with a clipboard that works everywhere, pictures, and a terminal that can be lent to programs."""
 
     painter: PicturePainter | None = None
-    """Draws pictures above the text; None: there are none, or they are text themselves."""
+    """Draws pictures above the text; None: there are none, or they are drawn as text."""
     farewell = ""
-    """Output to write before leaving the terminal: it frees pictures there."""
+    """The output that is written before leaving the terminal; it frees the pictures that the terminal holds."""
     _has_cursor = needs_cursor(os.environ)
     _is_cursor_shown = False
     is_lent = False
-    """Whether another program has the terminal, which then gets typed interrupts."""
+    """Whether the terminal is lent to another program, for which interrupts are then meant."""
 
     @cached_property
     def window(self) -> TerminalWindow:
         """The terminal's window title, and attention requests."""
-        return TerminalWindow(self.tell_terminal, self.bell)
+        return TerminalWindow(self.write_sequence, self.bell)
 
     @contextmanager
     def suspend(self) -> Generator[None]:
-        """Lend the terminal to another program. Unlike Textual's, it takes it back even after errors."""
+        """Lend the terminal to another program while the block runs. Unlike Textual's, takes it back even on errors."""
         lending = super().suspend()
         lending.__enter__()
         self.is_lent = True
@@ -86,19 +86,19 @@ class TerminalApp(App[int], inherit_bindings=False):
             super()._handle_exception(error)
 
     async def wait_for_keys(self) -> None:
-        """Wait until the keys that were held back are handled; the UI's app does."""
+        """Wait until the keys that were held back are handled; here none are, subclasses may hold some back."""
 
     @property
     def is_stalled(self) -> bool:
-        """Whether the terminal reads no output, so that nothing more should be written."""
+        """Whether the terminal reads no output, so that none should be written."""
         return bool(getattr(self._driver, "is_stalled", False))
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text by every way that may reach the user's desktop."""
+        """Copy a text to the user's desktop, by the terminal and by all programs that can do that."""
         self._clipboard = text
-        self.tell_terminal(make_clipboard_sequence(text, os.environ))
+        self.write_sequence(make_clipboard_sequence(text, os.environ))
         if programs := find_copy_programs(os.environ):
-            self.run_worker(write_clipboard(text, programs, TERMINAL_FIRST), exit_on_error=False)
+            self.run_worker(write_clipboard(text, programs, CLIPBOARD_DELAY), exit_on_error=False)
 
     async def visit(self, link: str) -> None:
         """Open a link on the user's desktop, or copy it if that fails."""
@@ -113,16 +113,16 @@ class TerminalApp(App[int], inherit_bindings=False):
         super().notify(escape_controls(message), title=escape_controls(title), markup=False, **how)
 
     async def on_mount(self) -> None:
-        """Subscribe to the end of a stop or a suspension."""
+        """Subscribe to the end of suspensions."""
         resume_signal(self).subscribe(self, self._redraw_everything)
 
     def _redraw_everything(self, _app: object) -> None:
-        """Redraw everything on the terminal's new screen."""
+        """Redraw everything after a suspension."""
         self.window.rename_again()
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Write an update of the screen in our own form, and note which pictures it erases."""
+        """Write an update of the screen, in the form of `screen_updates.py`, and note which pictures it erases."""
         if isinstance(renderable, ChopsUpdate):
             renderable = Changes(renderable.chops, renderable.spans, renderable.chop_ends)
         elif isinstance(renderable, LayoutUpdate):
@@ -131,19 +131,19 @@ class TerminalApp(App[int], inherit_bindings=False):
             self.painter.erase(renderable)
         if (offset := self.text_cursor) is not None:
             self.cursor_position = offset
-        methodcaller("_display", screen, renderable)(super())  # the library leaves its type open
+        methodcaller("_display", screen, renderable)(super())  # Textual does not type the method
 
     @property
     def text_cursor(self) -> Offset | None:
         """The cell of the text cursor; None: no text is being edited.
 
-        The terminal's cursor is moved there, for input methods.
+        The terminal's cursor is moved there, since input methods show their text at it.
         """
         offset: object = getattr(self.focused, "cursor_screen_offset", None)
         return offset if isinstance(offset, Offset) else None
 
     def _begin_update(self) -> None:
-        """Hide the terminal's cursor while a frame is written, where it would jump about."""
+        """Hide the terminal's cursor while a frame is written, in which it would jump about."""
         super()._begin_update()
         if self._is_cursor_shown and self._driver is not None:
             self._is_cursor_shown = False
@@ -166,8 +166,8 @@ class TerminalApp(App[int], inherit_bindings=False):
             self._end_update()
             self._driver.flush()
 
-    def tell_terminal(self, sequence: str) -> None:
-        """Write a control sequence."""
+    def write_sequence(self, sequence: str) -> None:
+        """Write a control sequence to the terminal at once."""
         if self._driver is not None and sequence:
             self._driver.write(sequence)
             self._driver.flush()

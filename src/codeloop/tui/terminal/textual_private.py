@@ -1,6 +1,6 @@
-"""The private parts of Textual that we use, each with the reason.
+"""The private parts of Textual that codeloop uses, each with the reason.
 
-textual is pinned to its minor version; `tests/tui/terminal/test_textual_private.py` says when one of these has changed.
+textual is pinned to a minor version; `tests/tui/terminal/test_textual_private.py` fails when one of these has changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +20,11 @@ from textual.signal import Signal
 from textual.widget import Widget
 
 __all__ = [
-    "ChopsUpdate",  # the changed parts of a frame: our version writes less, and keeps emoji in their cells
+    "ChopsUpdate",  # the changed parts of a frame: codeloop's version writes less, and keeps emoji in their cells
     "Layer",
-    "LayoutUpdate",  # a region of a frame: for the same reasons
-    "WriterThread",  # our version does not block on a terminal that reads nothing
-    "XTermParser",  # our version also parses xterm's sequences
+    "LayoutUpdate",  # a rectangle of a frame: for the same reasons
+    "WriterThread",  # codeloop's version does not block on a terminal that reads nothing
+    "XTermParser",  # codeloop's version also parses xterm's sequences
     "add_sequences",
     "resume_signal",
     "set_colour_system",
@@ -36,18 +36,18 @@ __all__ = [
 Layer = Sequence[tuple[Widget, Region, Region]]
 """The widgets of a screen row, the topmost first, each with its visible region."""
 resume_signal: Callable[[App[Any]], "Signal[object]"] = attrgetter("app_resume_signal")
-"""Returns the signal of regaining the terminal; Textual does not type it."""
+"""Returns the signal that is sent when the app gets the terminal back; Textual does not type it."""
 visible_layers: Callable[[Screen[Any]], Sequence[Layer]] = attrgetter("_compositor.layers_visible")
-"""Returns the widgets of each screen row in order: a picture must not be drawn over a dialog."""
+"""Returns the layer of each screen row, since a picture must not be drawn over a dialog."""
 
 
 def set_colour_system(name: str) -> None:
-    """Set how many colours the terminal has: Textual only reads the environment, too early."""
+    """Set how many colours the terminal has: Textual reads only the environment, and does so when it is imported."""
     constants.__dict__["COLOR_SYSTEM"] = name
 
 
 def set_update_period(seconds: float) -> None:
-    """Set how long a change waits for others: Textual's 1/120 s is noticeable while typing."""
+    """Set how long a change waits to be drawn with others: Textual's 1/120 s is noticeable while typing."""
     screens.__dict__["UPDATE_PERIOD"] = seconds
 
 

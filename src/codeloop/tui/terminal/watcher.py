@@ -1,4 +1,4 @@
-"""A small process that restores the terminal if this one ends without doing so, as after `kill -9`."""
+"""A small process that restores the terminal if this process ends without doing so, as after `kill -9`."""
 
 import os
 import subprocess
@@ -9,14 +9,14 @@ from typing import Any
 from codeloop.tui.terminal.sequences import DEFAULT_CURSOR, PLAIN_KEYS, needs_cursor
 
 RESTORE_TITLE = "\033[23;2t"
-"""Restores the window's title."""
+"""The sequence that restores the window's title."""
 RESTORE_SEQUENCES = (
     "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"  # reports of the mouse
     "\033[?1004l\033[?2004l\033[?2048l\033[?2026l"  # focus, pastes, sizes, drawings held back
     f"{RESTORE_TITLE}"
     f"{PLAIN_KEYS}\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"  # keys, line wrap, the main screen, the cursor, colours
 )
-"""The sequences that restore the terminal's state from before the UI."""
+"""The sequences that restore the state that the terminal had before the UI."""
 
 _FLAGS = {
     3: {"echo": termios.ECHO, "icanon": termios.ICANON, "iexten": termios.IEXTEN, "isig": termios.ISIG},
@@ -28,9 +28,10 @@ _FLAGS = {
         "igncr": termios.IGNCR,
     },
 }
-"""The attributes that the UI changes: index -> POSIX `stty` names."""
+"""The terminal attributes that the UI changes: their POSIX names for `stty`, by their index in `termios`."""
 
-# The last line read tells whether the UI has the terminal. Modes that a shell has set since are kept.
+# The last line that the script reads says whether the UI has the terminal. If it has, the terminal is restored when
+# this process ends; but attributes that a shell has set since are kept.
 _SCRIPT = """
 exec 3<&1
 while read -r line; do
@@ -44,10 +45,10 @@ printf '%s' "$0"
 
 
 class TerminalWatcher:
-    """Watches this process, from a separate session that our signals do not reach."""
+    """Watches this process from another session, which signals to this process's group do not reach."""
 
     def __init__(self, terminal: int, before: list[Any]) -> None:
-        """`before`: the attributes of the terminal before the UI. Without `/bin/sh` there is no watcher."""
+        """Start the watcher, if there is `/bin/sh`. `before`: the attributes that the terminal had before the UI."""
         settings = [
             name if before[index] & bit else f"-{name}" for index, bits in _FLAGS.items() for name, bit in bits.items()
         ]

@@ -9,7 +9,7 @@ from rich.style import Style
 
 from codeloop.tui.terminal.images import PictureBox, Protocol
 from codeloop.tui.terminal.pictures.encode import draw_rows, upload_picture
-from codeloop.tui.terminal.pictures.kitty import MARKS, MOST, cells
+from codeloop.tui.terminal.pictures.kitty import MARKS, MAX_SIZE, cells
 from tests.tui.terminal.picture_terminal import DrawingTerminal
 
 BOX = PictureBox(12, 4)
@@ -105,4 +105,4 @@ def test_what_is_no_picture_or_too_large_is_refused(data: bytes, why: str) -> No
 
 
 def test_each_mark_is_another() -> None:
-    assert len(set(MARKS)) == MOST == 297
+    assert len(set(MARKS)) == MAX_SIZE == 297

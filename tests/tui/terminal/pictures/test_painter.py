@@ -70,7 +70,7 @@ def test_only_rows_that_were_written_over_are_drawn_again(clock: Clock) -> None:
 
 
 def test_a_picture_that_moves_faster_than_it_can_be_written_waits_until_it_rests(clock: Clock) -> None:
-    sight = Sight(2, size=painter.RATE)
+    sight = Sight(2, size=painter.MAX_RATE)
     assert sight.painter.frame()
     clock.now += 0.9
     sight.rows = (1,)

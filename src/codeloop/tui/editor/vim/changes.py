@@ -1,4 +1,4 @@
-"""Changes that vi's commands make to a buffer."""
+"""The changes that vi's commands make to a buffer."""
 
 from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge
 from codeloop.tui.editor.buffer import Buffer
@@ -10,7 +10,7 @@ INDENT = "    "
 
 
 def replace_characters(buffer: Buffer, char: str, times: int) -> None:
-    """Replace as many characters with one each, if the line has them."""
+    """Replace each of the next `times` characters by `char`; nothing is changed if the line has fewer."""
     at = end = buffer.cursor
     for _ in range(times):
         if end >= line_end(buffer.text, at):
@@ -22,7 +22,7 @@ def replace_characters(buffer: Buffer, char: str, times: int) -> None:
 
 
 def put(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
-    """Insert what is in the register behind the cursor or before it."""
+    """Insert the content of a register `times` times, behind the cursor (`after`) or before it."""
     text, at = buffer.text, buffer.cursor
     if register.is_lines:
         lines = "\n".join([register.text] * times)
@@ -36,7 +36,7 @@ def put(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
 
 
 def put_over(buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool) -> None:
-    """Replace the selection by a register's content."""
+    """Replace a selection by the content of a register. `is_lines`: whole lines are selected."""
     text, is_whole = register.text, register.is_lines and not is_lines
     buffer.replace(low, high, f"\n{text}\n" if is_whole else text)
     if register.is_lines or is_lines:
@@ -46,7 +46,7 @@ def put_over(buffer: Buffer, register: Register, low: int, high: int, *, is_line
 
 
 def join(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> None:
-    """Put the next lines behind this one, with a blank between them; `keeps_blanks`: unchanged."""
+    """Join the next `times` lines to this one, with a blank between them; `keeps_blanks`: with the blanks they have."""
     buffer.begin()
     for _ in range(times):
         end = line_end(buffer.text, buffer.cursor)
@@ -66,7 +66,7 @@ def join(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> None:
 
 
 def delete_lines(buffer: Buffer, low: int, high: int) -> None:
-    """Delete whole lines with a line feed: the one behind them, or for the last line the one before."""
+    """Delete whole lines, with the line feed behind them, or before the last line."""
     low, high = (low, high + 1) if high < len(buffer.text) else (max(low - 1, 0), high)
     buffer.replace(low, high, "")
     buffer.move(first_letter(buffer.text, min(low, len(buffer.text))))
@@ -76,7 +76,7 @@ CASES = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}
 
 
 def operate(buffer: Buffer, registers: Registers, operator: str, span: OperatorSpan, register: str, times: int) -> None:
-    """Apply an operator to a span; inserting after `c` is up to the caller."""
+    """Apply an operator to a span; after `c`, the caller has to start insert mode."""
     low, high = span.low, span.high
     if span.is_lines or operator in {"<", ">"}:
         low, high = line_start(buffer.text, low), line_end(buffer.text, high)
@@ -98,7 +98,7 @@ def operate(buffer: Buffer, registers: Registers, operator: str, span: OperatorS
 
 
 def shift(buffer: Buffer, low: int, high: int, times: int) -> None:
-    """Indent whole lines, or with negative `times` take indentation away; empty lines stay as they are."""
+    """Indent whole lines `times` times; if that is negative, remove indentation. Empty lines stay as they are."""
     lines = buffer.text[low:high].split("\n")
     if times > 0:
         lines = [f"{INDENT * times}{line}" if line else line for line in lines]
@@ -114,6 +114,6 @@ def _outdent(line: str) -> str:
 
 
 def overwrite(buffer: Buffer, char: str) -> None:
-    """Put a character over the one under the cursor; at the end of a line, behind it."""
+    """Replace the character under the cursor; at the end of a line, insert."""
     at = buffer.cursor
     buffer.replace(at, min(find_next_edge(buffer.text, at), line_end(buffer.text, at)), char)

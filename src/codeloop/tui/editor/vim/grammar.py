@@ -1,4 +1,4 @@
-"""The grammar of commands outside insert mode, as patterns over a command's keys."""
+"""The grammar of vi's commands outside insert mode: patterns that match the keys of a command."""
 
 import re
 
@@ -10,26 +10,26 @@ _LINE = r"[/?][^\n]*"
 _MOTION = rf"g[geE_]|[hjklwbeWBEG0^_$;,%{{}}()|+\-nN*# ]|[fFtT]{_ANY}|{_LINE}\n"
 _OBJECT = rf"[ia][{re.escape(''.join(KINDS))}]"
 _OPERATOR = r"[dcy<>]|g[uU~]"
-_WITH = rf'(?:"(?P<register>.))?(?P<count>{_NUMBER})?(?:"(?P<late>.))?'
+_PREFIX = rf'(?:"(?P<register>.))?(?P<count>{_NUMBER})?(?:"(?P<late>.))?'
 """The prefix of a command: a register and a count, in any order."""
-_NOTHING = r"(?P<nothing>(?:[dcy<>]|g[uU~])?['`].|[mq@zZ\[\]].|g[^gGeE_uU~Jiv]|:[^\n]*\n)"
-"""Unsupported commands: their last key must not be taken for another one."""
+_UNSUPPORTED = r"(?P<nothing>(?:[dcy<>]|g[uU~])?['`].|[mq@zZ\[\]].|g[^gGeE_uU~Jiv]|:[^\n]*\n)"
+"""Unsupported commands: they are recognised so that their last key is not taken for another command."""
 NORMAL = re.compile(
-    rf"{_WITH}(?:(?P<operator>{_OPERATOR})(?P<more>{_NUMBER})?(?:(?P<target>{_MOTION}|{_OBJECT})|(?P<twice>g?[dcy<>uU~]))"
-    rf"|(?P<motion>{_MOTION})|(?P<command>r{_ANY}|g[Jiv]|[iaIAoOxXDCYsSpPuJ~vVR.])|{_NOTHING})\Z"
+    rf"{_PREFIX}(?:(?P<operator>{_OPERATOR})(?P<more>{_NUMBER})?(?:(?P<target>{_MOTION}|{_OBJECT})|(?P<twice>g?[dcy<>uU~]))"
+    rf"|(?P<motion>{_MOTION})|(?P<command>r{_ANY}|g[Jiv]|[iaIAoOxXDCYsSpPuJ~vVR.])|{_UNSUPPORTED})\Z"
 )
 """A complete command in normal mode."""
 VISUAL = re.compile(
-    rf"{_WITH}(?:(?P<motion>{_MOTION})|(?P<object>{_OBJECT})"
-    rf"|(?P<command>r{_ANY}|g[JuU~v]|[dxcsyopPJ~uUvVXDCSRY<>])|{_NOTHING})\Z"
+    rf"{_PREFIX}(?:(?P<motion>{_MOTION})|(?P<object>{_OBJECT})"
+    rf"|(?P<command>r{_ANY}|g[JuU~v]|[dxcsyopPJ~uUvVXDCSRY<>])|{_UNSUPPORTED})\Z"
 )
 """A complete command in visual mode."""
 INCOMPLETE = re.compile(
     rf'(?:"|(?:".)?(?:[1-9]\d*)?(?:"|(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?(?:[iagfFtTrmq@zZ\[\]\'`]|{_LINE}|:[^\n]*)?))\Z'
 )
-"""The start of a command: more keys may follow. Keys that fit none of these are dropped."""
+"""Matches the start of a command. Keys that no pattern matches are dropped."""
 LINE = re.compile(rf'(?:".)?(?:[1-9]\d*)?(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?[/?:][^\n]*\Z')
-"""The start of a search or a colon command, a line that Enter ends."""
+"""Matches the start of a search or a colon command, which Enter ends."""
 
 KEYS = {"up": "k", "down": "j", "backspace": "h", "left": "h", "right": "l", "home": "0", "end": "$", "delete": "x"}
 """Keys without a character, and the command that each stands for."""
@@ -41,7 +41,7 @@ SCROLLS = {
     "ctrl+y": "messages_line_up",
     "ctrl+e": "messages_line_down",
 }
-"""Scrolling commands, which scroll the conversation."""
+"""Vi's keys for scrolling, and the commands of the UI that scroll the conversation."""
 AS_OPERATORS = {
     "x": ("d", "l"),
     "X": ("d", "h"),
@@ -51,7 +51,7 @@ AS_OPERATORS = {
     "S": ("c", ""),
     "Y": ("y", ""),
 }
-"""Short forms of an operator with its motion; without one: whole lines."""
+"""Commands that are short for an operator and a motion; an empty motion means whole lines."""
 VISUAL_OPERATORS = {
     "x": "d",
     "X": "d",
@@ -65,3 +65,4 @@ VISUAL_OPERATORS = {
     "U": "gU",
     "~": "g~",
 }
+"""Commands of visual mode that are other names of operators."""

@@ -1,4 +1,4 @@
-"""The motions of vi. Pure."""
+"""The motions of vi: functions that find the offset in a text to which a motion goes."""
 
 import re
 from typing import Literal
@@ -9,37 +9,37 @@ from codeloop.tui.editor.boundaries import find_next_edge, find_previous_edge, s
 from codeloop.tui.editor.words import classify, next_word, previous_word, word_end
 
 _SENTENCE_END = re.compile(r"[.!?][\])\"']*\s+")
-_BETWEEN = re.compile(r"\n\n+")
+_BLANK_LINES = re.compile(r"\n\n+")
 Reach = Literal["exclusive", "inclusive", "lines"]
-"""What an operator covers: up to the target, including its character, or whole lines."""
+"""The text that an operator covers: up to the motion's end, including the character there, or whole lines."""
 
 
 class MotionEnd(Struct, frozen=True):
-    """Where a motion ends, and what an operator covers."""
+    """The offset at which a motion ends, and how far an operator reaches."""
 
     at: int
     reach: Reach = "exclusive"
 
 
 def line_start(text: str, at: int) -> int:
-    """Return where the line around an offset begins."""
+    """Return the start of the line around an offset."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int) -> int:
-    """Return where the line around an offset ends, before its line feed."""
+    """Return the end of the line around an offset, before its line feed."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
 
 def last_of_line(text: str, at: int) -> int:
-    """Return the last character of the line, or its start if it is empty."""
+    """Return the offset of the last character of the line, or if it is empty, its start."""
     start, end = line_start(text, at), line_end(text, at)
     return max(start, find_previous_edge(text, end)) if end > start else start
 
 
 def first_letter(text: str, at: int) -> int:
-    """Return the first character of the line that is no blank."""
+    """Return the offset of the first character of the line that is not blank."""
     index, end = line_start(text, at), line_end(text, at)
     while index < end and text[index].isspace():
         index += 1
@@ -47,7 +47,7 @@ def first_letter(text: str, at: int) -> int:
 
 
 def find_character(text: str, at: int, kind: str, char: str, count: int) -> int | None:
-    """Return where `f`, `F`, `t` or `T` goes within the line; None: the character is not there."""
+    """Return the offset to which `f`, `F`, `t` or `T` goes in the line; None: the line has no such character."""
     low, high = line_start(text, at), line_end(text, at)
     index = at
     for _ in range(count):
@@ -60,7 +60,7 @@ def find_character(text: str, at: int, kind: str, char: str, count: int) -> int 
 
 
 def move_vertically(text: str, at: int, lines: int, column: int) -> int | None:
-    """Return the offset some lines below (negative: above), in a column of characters; None: no such line."""
+    """Return the offset in a column (characters) of a line below, or above if `lines` is negative; None: none there."""
     start = line_start(text, at)
     for _ in range(abs(lines)):
         if lines > 0:
@@ -77,7 +77,7 @@ def move_vertically(text: str, at: int, lines: int, column: int) -> int | None:
 
 
 def line_offset(text: str, number: int) -> int:
-    """Return where a line begins, counted from 1; the last one if there are fewer."""
+    """Return the start of a line by its number, from 1; if there are fewer lines, of the last one."""
     start = 0
     for _ in range(number - 1):
         end = text.find("\n", start)
@@ -88,7 +88,7 @@ def line_offset(text: str, number: int) -> int:
 
 
 def find_paragraph(text: str, at: int, step: int) -> int:
-    """Return the next empty line, or the one before."""
+    """Return the offset of the next empty line, or if `step` is negative, of the previous one."""
     if step > 0:
         index = text.find("\n\n", at + 1 if text[at : at + 1] == "\n" else at)
         return len(text) if index < 0 else index + 1
@@ -115,7 +115,7 @@ def _move_left(text: str, at: int, count: int) -> int:
 
 
 def find_target(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None:
-    """Return the target of a motion that depends on the text alone; None: not such a motion."""
+    """Return the end of a motion that depends on the text alone; None: it is another motion, or impossible."""
     times = count or 1
     match keys:
         case "h":
@@ -148,7 +148,7 @@ def find_target(text: str, at: int, keys: str, count: int | None) -> MotionEnd |
 
 
 def _move_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
-    """Return the target of a motion within its line, or to a line below or above."""
+    """Return the end of a motion within a line, or to a line below or above; None: it is another motion."""
     match keys:
         case "_" | "+" | "-":
             below = move_vertically(text, at, {"_": times - 1, "+": times, "-": -times}[keys], 0)
@@ -174,7 +174,7 @@ def _move_words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
 
 
 def _find_previous_end(text: str, at: int, *, big: bool = False) -> int:
-    """Return where the word before ends."""
+    """Return the offset of the last character of the previous word."""
     index, kind = at, classify(text[at], big=big) if at < len(text) else "blank"
     while kind != "blank" and index > 0 and classify(text[index], big=big) == kind:
         index -= 1
@@ -189,10 +189,10 @@ _STEPS = {"w": next_word, "b": previous_word, "e": word_end, "ge": _find_previou
 
 
 def sentences(text: str) -> list[int]:
-    """Return where sentences begin; the blank lines between paragraphs are one."""
+    """Return the offsets at which sentences begin; blank lines between paragraphs count as a sentence."""
     starts = {0, *(end.end() for end in _SENTENCE_END.finditer(text))}
     starts -= {index for index in starts if text[index : index + 1] == "\n"}
-    starts |= {index for gap in _BETWEEN.finditer(text) for index in (gap.start() + 1, gap.end())}
+    starts |= {index for gap in _BLANK_LINES.finditer(text) for index in (gap.start() + 1, gap.end())}
     return sorted(index for index in starts if index < len(text))
 
 
@@ -203,7 +203,7 @@ def _find_sentence(text: str, at: int, step: int) -> int:
 
 
 def find_text(text: str, at: int, needle: str, step: int) -> int | None:
-    """Return the next or previous occurrence of a text, wrapping around."""
+    """Return the offset of the next (`step` 1) or previous (-1) occurrence of a text, wrapping around; None: none."""
     if step > 0:
         index = text.find(needle, at + 1)
         index = text.find(needle) if index < 0 else index
@@ -214,7 +214,7 @@ def find_text(text: str, at: int, needle: str, step: int) -> int | None:
 
 
 def word_at_cursor(text: str, at: int) -> str:
-    """Return the word under the cursor, or the next one of the line."""
+    """Return the word at an offset, or the next one in the line."""
     end = line_end(text, at)
     while at < end and classify(text[at]) != "word":
         at += 1
@@ -227,7 +227,7 @@ def word_at_cursor(text: str, at: int) -> str:
 
 
 def _find_pair(text: str, at: int) -> MotionEnd | None:
-    """Return the partner of the next bracket in the line."""
+    """Return the offset of the bracket that matches the next bracket in the line; None: there is none."""
     end = line_end(text, at)
     start = next((index for index in range(at, end) if text[index] in "()[]{}"), None)
     if start is None:

@@ -1,4 +1,4 @@
-"""Vi's operators and motions over a buffer."""
+"""Vi's operators and motions, applied to a buffer. The modes are in `vim.py`."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ from codeloop.tui.editor.vim.search import LastSearch, VimMemory
 from codeloop.tui.editor.vim.spans import OperatorSpan, span_of_cw, span_of_motion
 from codeloop.tui.editor.vim.text_objects import find_text_object
 
-_BACK = {"b", "B", "ge", "gE", "("}
-"""Motions that fail at the start of the text."""
+_BACKWARD_MOTIONS = {"b", "B", "ge", "gE", "("}
+"""Motions that do nothing at the start of the text, where an operator must not apply to a character."""
 
 
 class VimOperators:
-    """Computes the targets of motions, and applies operators. `run` runs an action of the prompt by its id."""
+    """Finds the ends of motions, and applies operators. `run` runs an action of the prompt by its id."""
 
     def __init__(self, buffer: Buffer, run: Callable[[str], bool]) -> None:
         self.buffer = buffer
@@ -26,11 +26,11 @@ class VimOperators:
         """The column (characters) that the cursor keeps when it moves up and down."""
 
     def insert(self, times: int = 1) -> None:
-        """Begin to insert, as `c` does; the modes are in `vim.py`."""
+        """Start insert mode, as after `c`; implemented by the subclass."""
         raise NotImplementedError
 
     def target(self, keys: str, count: int | None) -> MotionEnd | None:
-        """Return where a motion ends; None: it is impossible."""
+        """Return the end of a motion; None: it is impossible."""
         text, at = self.buffer.text, self.buffer.cursor
         if keys in {"j", "k"}:
             index = self.move_vertically(keys, count)
@@ -42,16 +42,19 @@ class VimOperators:
         return find_target(text, at, keys, count)
 
     def move_vertically(self, keys: str, count: int | None) -> int | None:
-        """Return the offset below or above, as far as there are lines."""
+        """Return the offset `count` lines below or above, or as many as there are; None: there is none."""
         text, at = self.buffer.text, self.buffer.cursor
         if self.column is None:
             self.column = at - line_start(text, at)
         step = 1 if keys == "j" else -1
         targets = (move_vertically(text, at, lines * step, self.column) for lines in range(count or 1, 0, -1))
-        return next((index for index in targets if index is not None), None)  # too many lines: as many as there are
+        return next((index for index in targets if index is not None), None)
 
     def operate(self, operator: str, keys: str | None, twice: str | None, count: int | None, register: str) -> None:
-        """Apply an operator: up to a motion's target, on a text object, or on whole lines."""
+        """Apply an operator, up to the end of a motion, to a text object, or to whole lines.
+
+        `keys`: the motion or text object; None: the operator was typed `twice`, which means whole lines.
+        """
         text, at = self.buffer.text, self.buffer.cursor
         span: OperatorSpan | None = None
         if keys is None:
@@ -69,7 +72,7 @@ class VimOperators:
             span = span_of_cw(text, at, count or 1, big=keys == "W")
         else:
             target = self.target(keys, count)
-            if target is not None and not (keys in _BACK and target.at == at):
+            if target is not None and not (keys in _BACKWARD_MOTIONS and target.at == at):
                 span = span_of_motion(text, at, target, keys, operator)
         if span is not None:
             self.apply(operator, span, register)
@@ -81,7 +84,7 @@ class VimOperators:
         operate(self.buffer, self.registers, operator, span, register, times)
 
     def put(self, name: str, times: int, *, after: bool) -> None:
-        """Insert what is in a register behind the cursor or before it."""
+        """Insert the content of a register, behind the cursor (`after`) or before it."""
         if name in CLIPBOARD:
             if after:
                 self.buffer.move(min(self.buffer.next_offset(), self.buffer.line_end()))

@@ -9,21 +9,24 @@ _BLACK_HOLE = "_"
 
 
 class Register(Struct, frozen=True):
-    """A text; `is_lines`: whole lines, without their last line feed."""
+    """The content of a register; `is_lines`: whole lines, without their last line feed."""
 
     text: str = ""
     is_lines: bool = False
 
 
 class Registers:
-    """`clipboard`: the last text yanked or deleted into the clipboard register; reset by the caller that copies it."""
+    """The registers by name. `clipboard`: a text that was yanked or deleted into the clipboard's register.
+
+    The caller has to copy that text, and to reset `clipboard`.
+    """
 
     def __init__(self) -> None:
         self.clipboard: str | None = None
         self._registers: dict[str, Register] = {}
 
     def take(self, buffer: Buffer, name: str, low: int, high: int, *, is_lines: bool, is_yank: bool) -> None:
-        """Store a piece of the text, for ctrl+y too."""
+        """Store a piece of the text in a register, and as the text that ctrl+y inserts."""
         if name == _BLACK_HOLE:
             return
         register = Register(buffer.text[low:high], is_lines)
@@ -41,5 +44,5 @@ class Registers:
             self._registers["0"] = register
 
     def of(self, name: str) -> Register:
-        """Return the content of a register."""
+        """Return the content of a register; empty if nothing was stored in it."""
         return self._registers.get("" if name == '"' else name.lower(), Register())

@@ -1,4 +1,4 @@
-"""What later vi commands come back to: the last search, change, insertion and selection."""
+"""The memory of vi's commands: the last search, change, insertion and selection, which later commands repeat."""
 
 from typing import Literal
 
@@ -10,21 +10,22 @@ VimMode = Literal["insert", "replace", "normal", "visual", "lines"]
 
 
 class LastSearch:
-    """The last search and its direction: a character of the line, or a text."""
+    """The last search for a character of the line, and the last search for a text, with their directions."""
 
     def __init__(self) -> None:
         self._character = ("", "")
-        """The motion, and its character."""
+        """The motion (`f`, `F`, `t` or `T`), and its character."""
         self._text = ("", 1)
+        """The text, and the direction: 1 forwards, -1 backwards."""
 
     def find_character(self, text: str, at: int, keys: str, count: int) -> MotionEnd | None:
-        """Return where `f`, `F`, `t`, `T` and their repetitions go; None: the character is not there."""
+        """Return the end of `f`, `F`, `t`, `T`, `;` or `,`; None: the line has no such character."""
         if keys in {";", ","}:
             kind, char = self._character
             if not kind:
                 return None
             kind = kind if keys == ";" else kind.swapcase()
-            if kind in "tT":  # not the match that the cursor is at already
+            if kind in "tT":  # skip the match next to the cursor, at which the last search ended
                 at = at + 1 if kind == "t" else at - 1
         else:
             kind, char = self._character = (keys[0], keys[1])
@@ -34,7 +35,7 @@ class LastSearch:
         return MotionEnd(character, "inclusive" if kind in "ft" else "exclusive")
 
     def find_text(self, text: str, at: int, keys: str, count: int) -> MotionEnd | None:
-        """Return where `/text`, `?text`, `*`, `#`, `n` and `N` go; None: the text is not there."""
+        """Return the end of `/text`, `?text`, `*`, `#`, `n` or `N`; None: the text does not occur."""
         needle, step = self._text
         if keys[0] in "/?":
             needle, step = keys[1:-1] or needle, 1 if keys[0] == "/" else -1
@@ -48,12 +49,12 @@ class LastSearch:
 
 
 class VimMemory(Struct):
-    """What later vi commands come back to: the last search, change, insertion and selection."""
+    """The last search, change, insertion and selection, which later commands repeat."""
 
     search: LastSearch
     change: tuple[str, str] = ("", "")
-    """The last change: its keys, and what was inserted after them."""
+    """The last change: its keys, and the text that was inserted after them."""
     insert_end: int = 0
-    """Where insert mode was left."""
+    """The offset at which insert mode was left."""
     visual: tuple[VimMode, int, int] | None = None
-    """The last selection: its mode and both ends."""
+    """The last selection: its mode, where it began, and the cursor."""

@@ -1,4 +1,4 @@
-"""The span that a vi operator covers, given a motion. Pure."""
+"""Finds the span of text that a vi operator covers when a motion follows it."""
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ from codeloop.tui.editor.words import word_end
 
 
 class OperatorSpan(Struct, frozen=True):
-    """A piece of the text; `is_lines`: the whole lines of both offsets."""
+    """The text between two offsets; `is_lines`: the whole lines around both."""
 
     low: int
     high: int
@@ -16,7 +16,7 @@ class OperatorSpan(Struct, frozen=True):
 
 
 def span_of_cw(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
-    """Return the span of `cw` on a word: up to its end, not the blank behind it."""
+    """Return the span of `cw` on a word: up to the word's end, without the blank behind it that `dw` includes."""
     index = at - 1
     for _ in range(count):
         index = word_end(text, index, big=big)
@@ -32,7 +32,7 @@ def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: s
         high = find_next_edge(text, high) if high < line_end(text, high) else high
     elif keys in {"w", "W"}:
         low, high = _exclude_line_feed(text, low, high)
-    elif low < high and text[high - 1] == "\n":  # the line feed before the target is not meant
+    elif low < high and text[high - 1] == "\n":  # as in vi, the line feed before the motion's end is left out
         if not text[line_start(text, low) : low].strip():
             return OperatorSpan(low, high - 1, is_lines=True)
         return OperatorSpan(low, max(high - 1, low))
@@ -40,7 +40,7 @@ def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: s
 
 
 def _exclude_line_feed(text: str, low: int, high: int) -> tuple[int, int]:
-    """Exclude the line feed after the last word of a line."""
+    """Return a span without the line feed after the last word of a line."""
     start = line_start(text, high)
     if low < start and not text[start:high].strip():
         return low, max(start - 1, low)
@@ -48,6 +48,6 @@ def _exclude_line_feed(text: str, low: int, high: int) -> tuple[int, int]:
 
 
 def _extend_to_lines(text: str, low: int, high: int) -> OperatorSpan:
-    """Extend a deletion over several lines to whole lines if nothing of the first and last would remain."""
+    """Return the span of a deletion: whole lines, if it leaves only blanks of the first and of the last line."""
     is_whole = not text[line_start(text, low) : low].strip() and not text[high : line_end(text, high)].strip()
     return OperatorSpan(low, high, is_lines="\n" in text[low:high] and is_whole)

@@ -1,4 +1,4 @@
-"""The text objects of vi: what `iw`, `a"`, `i(` mean around an offset. Pure."""
+"""The text objects of vi, such as `iw`, `a"` and `i(`: functions that find an object around an offset."""
 
 from codeloop.tui.editor.vim.motions import line_end, line_start, sentences
 from codeloop.tui.editor.words import classify
@@ -8,7 +8,10 @@ KINDS = frozenset({"w", "W", "p", "s", '"', "'", "`", *_PAIRS})
 
 
 def find_text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, int] | None:
-    """Return where an object begins and ends; None: there is none here."""
+    """Return the start and end of an object; None: there is none at this offset.
+
+    `around`: the object is typed with `a` instead of `i`, which includes blanks, brackets or quotes around it.
+    """
     if kind in {"w", "W"}:
         return _find_word(text, at, around=around, big=kind == "W")
     if kind == "p":
@@ -36,7 +39,7 @@ def _find_word(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int
 
 
 def _include_blanks_before(text: str, start: int, low: int) -> int:
-    """Return where the blanks before an offset begin; the indentation of a line is not meant."""
+    """Return the start of the blanks before an offset; the offset itself if these are the indentation of the line."""
     index = start
     while index > low and text[index - 1].isspace():
         index -= 1
@@ -56,7 +59,10 @@ def _find_run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[in
 
 
 def _find_paragraph(text: str, at: int, *, around: bool) -> tuple[int, int]:
-    """Return the lines of a paragraph, or the blank lines between two; around: with those that follow, or go before."""
+    """Return the lines of a paragraph, or the blank lines between two.
+
+    `around`: with the blank lines, or the paragraph, that follow; without any, with those before.
+    """
     lines, now = _split_lines(text), text.count("\n", 0, at)
     first, last = _find_similar_lines(lines, now)
     if around:
@@ -68,7 +74,7 @@ def _find_paragraph(text: str, at: int, *, around: bool) -> tuple[int, int]:
 
 
 def _split_lines(text: str) -> list[tuple[int, int, str]]:
-    """Return where each line begins and ends, and the line."""
+    """Return the start, the end and the text of each line."""
     lines: list[tuple[int, int, str]] = []
     start = 0
     for line in text.split("\n"):
@@ -82,7 +88,7 @@ def _is_blank(line: tuple[int, int, str]) -> bool:
 
 
 def _find_similar_lines(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
-    """Return the first and the last of the adjacent lines that are blank, or not, like this one."""
+    """Return the first and the last of the adjacent lines that are blank like this one, or not blank like it."""
     kind, first, last = _is_blank(lines[at]), at, at
     while first > 0 and _is_blank(lines[first - 1]) == kind:
         first -= 1
@@ -92,12 +98,12 @@ def _find_similar_lines(lines: list[tuple[int, int, str]], at: int) -> tuple[int
 
 
 def _find_sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
-    """Return the sentence at an offset, around: with the blanks behind it, or else before it."""
+    """Return the sentence at an offset. `around`: with the blanks behind it; without any, with those before it."""
     starts = sentences(text)
     start = max((index for index in starts if index <= at), default=0)
     end = min((index for index in starts if index > at), default=len(text))
     words = start + len(text[start:end].rstrip())
-    if at >= words > start:  # on the blanks behind it
+    if at >= words > start:  # the offset is in the blanks behind the sentence
         return (words, min((p for p in starts if p > end), default=len(text))) if around else (words, end)
     if not around:
         return start, words
@@ -115,7 +121,7 @@ def _find_brackets(text: str, at: int, pair: str, *, around: bool) -> tuple[int,
                 start = index
                 break
             depth -= 1
-    if start < 0:  # the next one in the line, as in newer versions
+    if start < 0:  # not within brackets: use the next ones in the line, as newer versions of Vim do
         start = text.find(opening, at, line_end(text, at))
     if start < 0:
         return None

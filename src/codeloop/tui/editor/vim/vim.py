@@ -1,4 +1,4 @@
-"""Vi's modes over a buffer."""
+"""Handles keys as vi does: its modes, and the commands of each mode, applied to a buffer."""
 
 import re
 from collections.abc import Callable
@@ -27,14 +27,14 @@ from codeloop.tui.editor.vim.search import VimMode
 from codeloop.tui.editor.vim.spans import OperatorSpan
 from codeloop.tui.editor.vim.text_objects import find_text_object
 
-_END = 1 << 30
-"""A column behind every line's end."""
+_LINE_END = 1 << 30
+"""A column behind the end of every line, which the cursor keeps after `$`."""
 
 
 class Vim(VimOperators):
-    """Handles the keys of vi for a buffer. `run` runs an action of the prompt, as `k` does in the first line.
+    """Handles the keys of vi for a buffer. `run` runs an action of the prompt, such as the history for `k`.
 
-    `copy` gets what is yanked into the clipboard.
+    `copy` is called with texts that are yanked into the clipboard.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Vim(VimOperators):
         self._keys = ""
         """The keys of a command that is not complete yet."""
         self._anchor = 0
-        """Where the visual selection began."""
+        """The offset at which the visual selection began."""
         self._start: int | None = None
-        """Where the cursor stood when insert mode began."""
+        """The offset at which insert mode began; None: it was not started by a command."""
         self._times = 1
-        """How many times the inserted text is repeated."""
+        """How many times the text that is being inserted will be in the buffer."""
 
     @property
     def status(self) -> str:
@@ -67,7 +67,7 @@ class Vim(VimOperators):
             return not was_idle
         if key == "ctrl+r":
             self.buffer.redo()
-            self._settle()
+            self._finish_command()
             return True
         if key in SCROLLS:
             self.run(SCROLLS[key])
@@ -81,7 +81,10 @@ class Vim(VimOperators):
         return True
 
     def _press_insert(self, key: str, character: str | None) -> bool:
-        """Handle a key in insert mode. Escape and an immediate letter arrive as one key with alt."""
+        """Handle a key in insert or replace mode.
+
+        Escape and a letter typed right after it arrive as one key with the modifier alt.
+        """
         if key == "escape":
             self._leave_insert()
             return True
@@ -101,7 +104,7 @@ class Vim(VimOperators):
         return True
 
     def _press_line(self, key: str, character: str | None) -> bool:
-        """Handle a key of a search line, which Enter ends."""
+        """Handle a key of a search or a colon command, which Enter ends."""
         if key == "enter":
             self._add_key("\n")
         elif key == "backspace":
@@ -120,17 +123,17 @@ class Vim(VimOperators):
             self._keys = ""
 
     def selection(self) -> tuple[int, int]:
-        """Return the start and end of the selection: in visual mode with the character under the cursor."""
+        """Return the start and end of the selection; in visual mode it includes the character under the cursor."""
         if self.mode not in {"visual", "lines"}:
             return self.buffer.selection
         text = self.buffer.text
         low, high = sorted((min(self._anchor, len(text)), self.buffer.cursor))
         if self.mode == "lines":
             return line_start(text, low), min(line_end(text, high) + 1, len(text))
-        return low, min(line_end(text, high) + 1, len(text)) if self.column == _END else find_next_edge(text, high)
+        return low, min(line_end(text, high) + 1, len(text)) if self.column == _LINE_END else find_next_edge(text, high)
 
     def reset(self) -> None:
-        """Begin in insert mode, as for a new prompt."""
+        """Go back to insert mode, for a new prompt."""
         if self._start is not None:
             self.buffer.end()
         self.mode, self._keys, self._start = "insert", "", None
@@ -165,10 +168,10 @@ class Vim(VimOperators):
         if (clipboard_text := self.registers.clipboard) is not None:
             self.registers.clipboard = None
             self._copy(clipboard_text)
-        self._settle()
+        self._finish_command()
 
     def _go_to_line(self, keys: str) -> None:
-        """Go to the line number typed after a colon; other colon commands are not supported."""
+        """Go to the line whose number follows a colon; other commands are not supported, and do nothing."""
         number = keys.strip("\n")[1:]
         if keys[0] == ":" and number.isdecimal():
             self._move("G", int(number))
@@ -181,7 +184,7 @@ class Vim(VimOperators):
         if target is not None:
             column = self.column
             self.buffer.move(target.at)
-            self.column = _END if keys == "$" else column if keys in {"j", "k"} else None
+            self.column = _LINE_END if keys == "$" else column if keys in {"j", "k"} else None
 
     def _command(self, keys: str, count: int | None, register: str) -> None:
         buffer, times = self.buffer, count or 1
@@ -284,7 +287,7 @@ class Vim(VimOperators):
                     buffer.move(low)
 
     def insert(self, times: int = 1) -> None:
-        """Begin to insert; what is inserted is repeated `times` times at the end."""
+        """Start insert mode; when it is left, the inserted text is repeated so that it is there `times` times."""
         self.mode, self._start, self._times = "insert", self.buffer.cursor, times
         self.buffer.begin()
 
@@ -303,7 +306,7 @@ class Vim(VimOperators):
         self.mode = "normal"
         if buffer.cursor > line_start(buffer.text, buffer.cursor):
             buffer.move(buffer.previous_offset())
-        self._settle()
+        self._finish_command()
 
     def _repeat(self, count: int | None) -> None:
         keys, insertion = self.memory.change
@@ -322,8 +325,8 @@ class Vim(VimOperators):
             self._leave_insert()
         self.memory.change = (keys, insertion)
 
-    def _settle(self) -> None:
-        """Outside insert mode, keep the cursor on a character; in it, start recording the inserted text."""
+    def _finish_command(self) -> None:
+        """After a command: in insert mode, note where the insertion starts; else put the cursor on a character."""
         if self.mode in {"insert", "replace"}:
             self._start = self.buffer.cursor
             return

@@ -9,7 +9,7 @@ from rich.segment import Segment
 
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.tui.render.calls.generic import render_generic
-from codeloop.tui.render.calls.tool_call import MOST_ROWS, CallBody, ToolCall, mapping, sequence
+from codeloop.tui.render.calls.tool_call import MAX_ROWS, CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, cut_path, expand_tabs, fold
 from codeloop.tui.render.diff.patch import PatchedFile, read_patches
@@ -17,15 +17,15 @@ from codeloop.tui.render.diff.rows import DiffRows
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
 _FOLDED_PROBLEMS = 4
-"""Diagnostics shown while the call is folded."""
-_MESSAGE = 400
-"""Characters of a message."""
+"""Diagnostics that are shown while the call is folded."""
+_MAX_MESSAGE = 400
+"""Characters of a diagnostic's message."""
 _LOOKS = {1: ("✗", "error"), 2: ("!", "warning")}
-"""Severity -> mark and colour; lesser severities are not shown."""
+"""The mark and the colour of each severity; lesser severities are not shown."""
 
 
 class FileProblem(Struct, frozen=True):
-    """A diagnostic: `path` is the file, `line` from 1."""
+    """A diagnostic of a language server. `line` counts from 1."""
 
     severity: int
     path: str
@@ -34,9 +34,9 @@ class FileProblem(Struct, frozen=True):
 
 
 def draw_problems(call: ToolCall) -> list[Row]:
-    """Return a row for each error and then each warning, at most a few until the call is opened."""
+    """Return a row for each error, then for each warning; while the call is folded, at most a few."""
     file_problems = sorted(_read_problems(call), key=lambda each: each.severity)
-    most = MOST_ROWS if call.is_open else _FOLDED_PROBLEMS
+    most = MAX_ROWS if call.is_open else _FOLDED_PROBLEMS
     # One more row is shown rather than a note, which would take as much room.
     left_out = len(file_problems) - most if len(file_problems) > most + 1 else 0
     rows = [_problem_row(call, each) for each in (file_problems[:most] if left_out else file_problems)]
@@ -61,14 +61,14 @@ def _read_problems(call: ToolCall) -> Iterator[FileProblem]:
             line = mapping(mapping(each.get("range")).get("start")).get("line")
             severity, message = each.get("severity", 1), each.get("message")
             if isinstance(severity, int) and severity in _LOOKS and isinstance(line, int) and isinstance(message, str):
-                yield FileProblem(severity, file.replace("\n", " "), line + 1, one_line(message, _MESSAGE))
+                yield FileProblem(severity, file.replace("\n", " "), line + 1, one_line(message, _MAX_MESSAGE))
 
 
 DIFF_ROWS = 24
-"""Rows of a diff shown while it is folded."""
+"""Rows of a diff that are shown while the call is folded."""
 NEW_ROWS = 10
-"""The same for a new file, where there is less to check."""
-_MOST_CHARACTERS = 150_000
+"""Rows of a new file that are shown while the call is folded; there is less to check than in a diff."""
+_MAX_PARSED = 150_000
 """Characters of a diff that are parsed: more than are ever drawn."""
 _JSON_PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _PATCH_FILE = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
@@ -98,7 +98,7 @@ def _format_count(count: object, one: str, many: str, before: str = "") -> str:
 
 
 def _read_rows(call: ToolCall) -> list[Row]:
-    """Draw the lines of an open read: with numbers and in the colours of its language."""
+    """Return the rows of what was read, if the call is open: lines with numbers, in the colours of the language."""
     display = mapping(call.metadata.get("display"))
     if not call.is_open:
         return []
@@ -107,7 +107,7 @@ def _read_rows(call: ToolCall) -> list[Row]:
     text, first = str(display.get("text", "")), display.get("lineStart")
     number = first if isinstance(first, int) else 1
     code = CodeHighlighter(language_of(call.path("filePath")), call.canvas.styles)
-    lines = text.split("\n")[:MOST_ROWS]
+    lines = text.split("\n")[:MAX_ROWS]
     digits = len(str(number + len(lines)))
     gutter = call.style("diff_line_number")
     rows: list[Row] = []
@@ -118,12 +118,12 @@ def _read_rows(call: ToolCall) -> list[Row]:
 
 
 def render_change(call: ToolCall) -> CallBody:
-    """Render a change of files as diffs, with new problems in them."""
+    """Render a change of files as diffs, with the new diagnostics below."""
     diff = call.metadata.get("diff")
-    patches = list(read_patches(diff[:_MOST_CHARACTERS])) if isinstance(diff, str) and call.status != "asking" else []
+    patches = list(read_patches(diff[:_MAX_PARSED])) if isinstance(diff, str) and call.status != "asking" else []
     additions, deletions = _count_changes(call, patches)
     notes = [f"+{additions} -{deletions}"] if patches else []
-    room = MOST_ROWS if call.is_open else DIFF_ROWS if deletions else NEW_ROWS
+    room = MAX_ROWS if call.is_open else DIFF_ROWS if deletions else NEW_ROWS
     rows = list(islice(_draw_diffs(call, patches), room + 2))
     if len(rows) > room + 1:
         lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions)
@@ -134,12 +134,12 @@ def render_change(call: ToolCall) -> CallBody:
 
 
 def render_language(call: ToolCall) -> CallBody:
-    """Render a request to a language server: a rename as its diff."""
+    """Render a request to a language server; a rename as a diff."""
     return render_change(call) if "diff" in call.metadata else render_generic(call)
 
 
 def _count_changes(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
-    """Return how many lines were added and deleted: the tool's count, else counted from the patches."""
+    """Return how many lines were added and deleted, as the tool counted them, else counted in the patches."""
     diffs = call.read_objects("files") or [mapping(call.metadata.get("filediff"))]
     counts = [(each.get("additions"), each.get("deletions")) for each in diffs]
     tool_counts = [
@@ -166,7 +166,7 @@ def _describe_subject(call: ToolCall, patches: list[PatchedFile]) -> str:
 
 
 def _describe_progress(call: ToolCall) -> list[str]:
-    """Return how much of a text has arrived while the model is still writing it."""
+    """Return a note with how many lines the model has written of a text that it is still writing."""
     raw = getattr(call.part.state, "raw", "")
     lines = raw.count("\\n") if call.status == "pending" else 0
     return [f"{lines} lines so far"] if lines > 1 else []

@@ -1,17 +1,17 @@
-"""Renders calls of other tools, such as those of MCP servers: name, arguments, output."""
+"""Renders calls of tools that have no renderer of their own, such as those of MCP servers: arguments and output."""
 
 from codeloop.kit.terminal_text import arguments, lay_out, one_line
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall
 
 
 def render_generic(call: ToolCall) -> CallBody:
-    """Render a call of any other tool: its arguments on one line, and its output."""
+    """Render a call of any tool: its arguments on one line, and its output."""
     rows = call.fold(call.plain(call.output.strip("\n"))) if call.output.strip() else []
     return CallBody(subject=arguments(call.input), notes=[*_describe_progress(call), *call.list_durations()], rows=rows)
 
 
 def render_data_answer(call: ToolCall) -> CallBody:
-    """Render an answer that was asked for as data: its JSON."""
+    """Render an answer that was requested as data, as JSON."""
     return CallBody(
         notes=call.list_durations(), rows=call.fold(call.plain(lay_out(call.input)), 30) if call.input else []
     )

@@ -1,4 +1,4 @@
-"""Draws tool calls: the table of which function renders which tool, and the heading and attachments of all."""
+"""Draws tool calls: has the table of the functions that render each tool, and draws headings and attachments."""
 
 from collections.abc import Callable
 
@@ -84,7 +84,7 @@ def draw_call(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
 
 
 def _attachment_rows(call: ToolCall) -> list[Row]:
-    """Draw the attachments of a result: for each picture or document a row of words, then the picture."""
+    """Return the rows of a result's attachments: for each a row that describes it, and below that a picture's rows."""
     state = call.part.state
     files = state.attachments if isinstance(state, ToolStateCompleted) else None
     margin, look = Segment(" " * MARGIN), call.style("text_muted")

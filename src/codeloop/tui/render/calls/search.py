@@ -13,7 +13,7 @@ from codeloop.tui.terminal.images import format_size
 
 
 def render_grep(call: ToolCall) -> CallBody:
-    """Render how many lines match in how many files; the lines by file when the call is open."""
+    """Render a search in files: how many lines match, in how many files; an open call shows the lines by file."""
     where = call.path("path") or call.text("include")
     subject = call.text("pattern") + (f"  in {where}" if where else "")
     matches, files = call.metadata.get("matches"), call.metadata.get("files")
@@ -49,7 +49,7 @@ def _flatten(text: str) -> str:
 
 
 def render_files(call: ToolCall) -> CallBody:
-    """Render how many files were found; their names when the call is open."""
+    """Render a search for files: how many were found; an open call shows their names."""
     pattern, where = call.text("pattern"), call.path("path")
     subject = f"{pattern}  in {where}" if pattern and where else pattern or where or "."
     number = call.metadata.get("count")
@@ -58,7 +58,7 @@ def render_files(call: ToolCall) -> CallBody:
 
 
 def render_web_page(call: ToolCall) -> CallBody:
-    """Render which page was fetched; its text when the call is open."""
+    """Render a fetched page: its address and size; an open call shows its text."""
     size, status = call.metadata.get("bytes"), call.metadata.get("status")
     notes = [f"status {status}"] if isinstance(status, int) and status != 200 else []
     notes += [format_size(size)] if isinstance(size, int) else []
@@ -66,12 +66,12 @@ def render_web_page(call: ToolCall) -> CallBody:
 
 
 def render_web_search(call: ToolCall) -> CallBody:
-    """Render a web search: its query and the number of results; the results when the call is open."""
+    """Render a web search: its query and the number of results; an open call shows the results."""
     number = call.metadata.get("results")
     notes = [f"{number} result{'' if number == 1 else 's'}"] if isinstance(number, int) else []
     return CallBody(call.text("query"), [*notes, *call.list_durations()], draw_output_if_open(call))
 
 
 def draw_output_if_open(call: ToolCall) -> list[Row]:
-    """Return the output, if the call is open."""
+    """Return the rows of the output; none while the call is folded."""
     return call.fold(call.plain(call.output.strip("\n"))) if call.is_open and call.output.strip() else []

@@ -22,9 +22,9 @@ _BOXES = {
 }
 _REPORT_ROWS = 4
 """Rows of a subagent's report that are shown while the call is folded."""
-_CALLS = 3
-"""A subagent's latest calls that are shown while it works."""
-# The inputs that tell best what a call within another is about.
+_MAX_CALLS = 3
+"""Calls of a subagent, the latest, that are shown while it works."""
+# The inputs that best describe a call within another call, the best first.
 _SUBJECTS = ("command", "filePath", "pattern", "path", "url", "query", "description", "name")
 
 
@@ -59,7 +59,7 @@ def render_task(call: ToolCall) -> CallBody:
     if child is not None and call.status in {"running", "asking"}:
         rows = [
             _call_row(call, part.tool, _describe_subject(part.state.input), _choose_mark(part))
-            for part in child.calls[-_CALLS:]
+            for part in child.calls[-_MAX_CALLS:]
         ]
     rows += _report_rows(call)
     if link:
@@ -79,7 +79,7 @@ def render_task_output(call: ToolCall) -> CallBody:
 
 
 def _report_rows(call: ToolCall) -> list[Row]:
-    """Return a subagent's report; none for sessions that were stored before its report was."""
+    """Return the rows of a subagent's report; none in sessions stored by versions that did not store reports."""
     report = call.metadata.get("report")
     text = report.strip("\n") if isinstance(report, str) else ""
     return call.fold(call.plain(text), _REPORT_ROWS) if text.strip() else []
@@ -106,12 +106,12 @@ def render_question(call: ToolCall) -> CallBody:
 
 
 def render_skill(call: ToolCall) -> CallBody:
-    """Render which skill was loaded."""
+    """Render the loading of a skill: its name; an open call shows its text."""
     return CallBody(call.text("name"), rows=draw_output_if_open(call))
 
 
 def render_plan_exit(call: ToolCall) -> CallBody:
-    """Render whether the plan may be carried out, and the user's comments on it with the model's answers."""
+    """Render the question whether a plan is carried out, and the user's comments on it with the model's answers."""
     rows: list[Row] = []
     threads = [mapping(each) for each in sequence(call.metadata.get("threads"))]
     for thread in threads:
@@ -133,7 +133,7 @@ def render_plan_exit(call: ToolCall) -> CallBody:
 
 
 def render_batch(call: ToolCall) -> CallBody:
-    """Render a batch: a row for each of its calls, with how it went."""
+    """Render a batch: a row for each of its calls, with a mark for success or failure."""
     details = call.read_objects("details")
     rows: list[Row] = []
     for number, one in enumerate(call.read_objects("tool_calls", "toolCalls") or details):
@@ -154,7 +154,7 @@ def render_invalid(call: ToolCall) -> CallBody:
 
 
 def _call_row(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
-    """Return a call within another one on one row."""
+    """Return the row of a call within another call."""
     before = [Segment(f"{mark} ", call.style("error" if mark == "✗" else "text_muted"))] if mark else []
     name = Segment(f"{one_line(tool, 30)} ", call.style("text_muted", "bold"))
     return cut([*before, name, Segment(one_line(subject, 300), call.style("text_muted"))], call.room)

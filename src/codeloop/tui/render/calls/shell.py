@@ -6,13 +6,13 @@ from codeloop.client.numbers import describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.part import without_notes
 from codeloop.tui.render.ansi import AnsiText
-from codeloop.tui.render.calls.tool_call import FOLDED_ROWS, MOST_ROWS, CallBody, ToolCall, sequence
+from codeloop.tui.render.calls.tool_call import FOLDED_ROWS, MAX_ROWS, CallBody, ToolCall, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs, fold
 
 
 def render_bash(call: ToolCall) -> CallBody:
-    """Render a command: the end of its output, and its exit code if that is not 0."""
+    """Render a shell command: the end of its output, and its exit code if that is not 0."""
     output, notes = _split_output(call)
     ending, job = describe_command_end(call.metadata) if call.status == "done" else "", call.metadata.get("id")
     rows = _command_rows(call) if call.is_open else []
@@ -48,21 +48,21 @@ def render_bash_kill(call: ToolCall) -> CallBody:
 
 
 def draw_output(call: ToolCall, output: str) -> list[Row]:
-    """Return the end of an output with its colours; all of it when the call is open."""
+    """Return the rows of an output's end, in its own colours; an open call shows all of the output."""
     text = output.strip("\n").removesuffix("\r")
     if not text.strip():
         return []
     lines = text.split("\n")
     all_lines = call.metadata.get("lines")
     before = max(all_lines - len(lines), 0) if isinstance(all_lines, int) and call.metadata.get("truncated") else 0
-    visible_lines = lines[-(MOST_ROWS if call.is_open else FOLDED_ROWS + 1) :]
+    visible_lines = lines[-(MAX_ROWS if call.is_open else FOLDED_ROWS + 1) :]
     reader = AnsiText(call.canvas.styles, "text_muted")
     rows = [row for line in visible_lines for row in fold(reader.draw_line(line), call.room)]
     return call.fold(rows, end=True, above=before + len(lines) - len(visible_lines))
 
 
 def _split_output(call: ToolCall) -> tuple[str, list[str]]:
-    """Split a command's output from codeloop's notes, without those that the heading shows."""
+    """Return a command's output, and the notes of codeloop about it that the heading does not show."""
     output = call.metadata.get("output")
     if call.status != "done":
         return (without_notes(output, call.metadata) if isinstance(output, str) else ""), []
@@ -71,7 +71,7 @@ def _split_output(call: ToolCall) -> tuple[str, list[str]]:
 
 
 def _command_rows(call: ToolCall) -> list[Row]:
-    """Return the rows of the command if the heading has to cut it, else none."""
+    """Return the rows of the command; none if it fits into the heading."""
     command = call.text("command").strip()
     if "\n" not in command and len(command) <= call.room // 2:
         return []

@@ -1,4 +1,4 @@
-"""What the rendering of every tool starts from: the call's data, and the rows that all tools share."""
+"""The base of rendering tool calls: reads the data of a call, and draws the rows that the calls of all tools have."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, cast
@@ -19,17 +19,17 @@ Status = Literal["pending", "running", "asking", "done", "failed", "denied", "in
 MARGIN = 2
 """Cells before a call's output, and before its heading's text."""
 FOLDED_ROWS = 8
-"""Rows of an output shown while it is folded."""
-_NAME = 80
-"""Characters of a tool's name, and of a note."""
-MOST_ROWS = 2_000
+"""Rows of an output that are shown while the call is folded."""
+_MAX_NAME = 80
+"""Characters of a tool's name, and of a note in the heading."""
+MAX_ROWS = 2_000
 """Rows of an open output; more would slow the screen down."""
 
 
 class CallBody(Struct, frozen=True):
-    """How a call is shown: its subject and notes in the heading, and the rows below it.
+    """The parts of a drawn call: its subject and notes, for the heading, and the rows below the heading.
 
-    `name`: instead of the tool's name. `link`: the session that opens with a click on the heading.
+    `name`: shown instead of the tool's name. `link`: the id of the session that a click on the heading opens.
     """
 
     subject: str = ""
@@ -41,7 +41,7 @@ class CallBody(Struct, frozen=True):
 
 
 class ToolCall:
-    """A call as its rendering needs it, whatever its state; `now` in ms since the epoch."""
+    """The data of a call, whatever its state, and functions to draw it. `now` in ms since the epoch."""
 
     def __init__(self, item: ToolItem, canvas: Canvas, now: int) -> None:
         self.item = item
@@ -52,7 +52,7 @@ class ToolCall:
         self.output = ""
         self.title = ""
         self.ms: int | None = None
-        """How long it took, or has taken so far."""
+        """The duration of the call so far, in ms; None: it has not started."""
         match item.part.state:
             case ToolStatePending():
                 pass
@@ -73,13 +73,13 @@ class ToolCall:
 
     @property
     def error(self) -> str:
-        """Why it failed; empty when it did not."""
+        """The error of a failed call; "" if it has not failed."""
         state = self.part.state
         return state.error if isinstance(state, ToolStateError) else ""
 
     @property
     def status(self) -> Status:
-        """Its state in one word."""
+        """The displayed state of the call."""
         match self.part.state:
             case ToolStatePending():
                 return "asking" if self.item.is_asking else "pending"
@@ -95,21 +95,21 @@ class ToolCall:
 
     @property
     def is_open(self) -> bool:
-        """Whether all of it is shown."""
+        """Whether the user has opened the call, so that all of its output is shown."""
         return self.item.is_open
 
     @property
     def room(self) -> int:
-        """How many cells a row of its output has."""
+        """The width of a row of the output, in cells."""
         return max(self.canvas.width - MARGIN, 4)
 
     def text(self, *keys: str) -> str:
-        """Return the first existing one of these inputs, as text."""
+        """Return the first of these inputs that the call has, as text; "": it has none of them."""
         values = (self.input.get(key) for key in keys)
         return next((str(value) for value in values if value and isinstance(value, str | int | float)), "")
 
     def path(self, *keys: str) -> str:
-        """Return a path of the input for display: relative to the working directory."""
+        """Return the first of these inputs that the call has, as a path relative to the working directory."""
         return self.relative_path(self.text(*keys))
 
     def relative_path(self, path: str) -> str:
@@ -125,30 +125,30 @@ class ToolCall:
 
     @property
     def toggle(self) -> Style:
-        """The click action that opens and closes the call."""
+        """The style of words that open or close the call when clicked."""
         return Style(meta={"toggle": self.item.key})
 
     def plain(self, text: str, colour: str = "text_muted") -> list[Row]:
-        """Return a text as rows, wrapped at the full width."""
+        """Return the rows of a plain text, broken at the width of the output."""
         style = self.style(colour)
         lines = escape_controls(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
         return [row for line in lines for row in fold([Segment(expand_tabs(line), style)], self.room)]
 
-    def fold(self, rows: Sequence[Row], most: int = FOLDED_ROWS, *, end: bool = False, above: int = 0) -> list[Row]:
-        """Fold rows to what a closed call shows, with a note of how many are hidden; `end`: its last ones are kept.
+    def fold(self, rows: Sequence[Row], max_rows: int = FOLDED_ROWS, *, end: bool = False, above: int = 0) -> list[Row]:
+        """Return at most `max_rows` rows, or of an open call `MAX_ROWS`, and a note with the number of hidden ones.
 
-        `above`: rows that were left out before.
+        `end`: the last rows are kept instead of the first. `above`: how many more rows the caller left out.
         """
-        most = MOST_ROWS if self.is_open else most
-        left_out = max(len(rows) - most, 0) + above
+        max_rows = MAX_ROWS if self.is_open else max_rows
+        left_out = max(len(rows) - max_rows, 0) + above
         if left_out <= 1 and not above:  # the note would take as much room as the row
             return list(rows)
         words = f"… {left_out:,} more line{'' if left_out == 1 else 's'}{' above' if end else ''}"
         note = self.note(words)
-        return [note, *rows[-most:]] if end else [*rows[:most], note]
+        return [note, *rows[-max_rows:]] if end else [*rows[:max_rows], note]
 
     def note(self, words: str) -> Row:
-        """Return the row that replaces hidden rows, and how to open them."""
+        """Return the row that stands for hidden rows, with a hint how to show them."""
         look = self.style("text_muted", "italic")
         if self.is_open:
             return cut([Segment(words, look)], self.room)
@@ -159,22 +159,25 @@ class ToolCall:
         return cut([Segment(words, look + self.toggle)], self.room)
 
     def list_durations(self) -> list[str]:
-        """Return the call's duration as a note; none if it took less than half a second."""
+        """Return a note with the duration of the call; none if that is less than half a second."""
         return [format_duration(self.ms)] if self.ms is not None and self.ms >= 500 else []
 
     def read_objects(self, *keys: str) -> list[dict[str, Any]]:
-        """Return a list of objects from the metadata, else from the input; what is no object is left out."""
+        """Return the list of objects under the first of these keys in the metadata, else in the input.
+
+        Items that are not objects are left out.
+        """
         sources: list[object] = [source[key] for source in (self.metadata, self.input) for key in keys if key in source]
         return [fields for each in sequence(sources[0] if sources else None) if (fields := mapping(each))]
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """Return an object of a call's input or metadata; empty, when it is none: models and servers write anything."""
+    """Return a value as an object, or an empty one if it is not an object: models and servers may write anything."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def sequence(value: object) -> list[Any]:
-    """Return a list of a call's input or metadata; empty, when it is none."""
+    """Return a value as a list, or an empty one if it is not a list."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
@@ -195,13 +198,13 @@ _WORDS: dict[Status, str] = {
 
 
 def draw_heading(call: ToolCall, body: CallBody) -> Row:
-    """Return the heading row: the call, its state, and notes."""
+    """Return the heading: the mark of the call's state, the tool's name, the subject, and notes."""
     status = "failed" if body.is_failed and call.status == "done" else call.status
     mark, colour = _MARKS[status]
     click = Style(meta={"open": body.link}) if body.link else call.toggle
-    name = Segment(one_line(body.name or call.tool, _NAME), call.style("text_muted", "bold") + click)
+    name = Segment(one_line(body.name or call.tool, _MAX_NAME), call.style("text_muted", "bold") + click)
     notes = [_WORDS[status]] if status in _WORDS else []
-    notes += [one_line(note, _NAME) for note in body.notes]
+    notes += [one_line(note, _MAX_NAME) for note in body.notes]
     look = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
     ending = [Segment("  " + " · ".join(notes), look)] if notes else []
     room = call.room - width_of([name]) - 1
@@ -220,13 +223,13 @@ def _join_lines(text: str) -> str:
 
 
 def draw_notes(call: ToolCall) -> list[Row]:
-    """Return the notes below a result, such as the new errors after earlier edits."""
+    """Return the rows of the notes below a result, such as new errors after earlier edits."""
     text = call.metadata.get(TOLD)
     return call.fold(call.plain(text, "warning")) if isinstance(text, str) else []
 
 
 def draw_failure(call: ToolCall) -> list[Row]:
-    """Return the rows that say why a call failed."""
+    """Return the rows of a failed call's error."""
     if not call.error or call.status == "interrupted":
         return []
     if reason := call.metadata.get("said"):  # the user's reason; the error addresses the model

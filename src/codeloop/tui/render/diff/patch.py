@@ -1,4 +1,4 @@
-"""Parser of unified diffs."""
+"""Parses unified diffs into files, hunks and lines."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,10 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class DiffLine(Struct, frozen=True):
-    """A line of one or both sides: its sign, its number on either side (0: not there), its text as it can be shown."""
+    """A line of a diff: its sign, its number in the old and the new file (0: not in that file), and its text.
+
+    Control characters of the text are escaped.
+    """
 
     sign: Sign
     old: int
@@ -23,7 +26,7 @@ class DiffLine(Struct, frozen=True):
 
 
 class PatchedFile(Struct, frozen=True):
-    """What changes in one file, as hunks of lines; `path` as the patch names it."""
+    """The changes of one file, as hunks of lines; `path` as the patch names it."""
 
     path: str
     hunks: tuple[tuple[DiffLine, ...], ...]
@@ -60,7 +63,10 @@ def read_patches(text: str) -> Iterator[PatchedFile]:
 
 
 def _read_hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[DiffLine, ...], int]:
-    """Return the lines of a hunk, and where the next begins; `ranges`: first line and count of both sides."""
+    """Return the lines of a hunk, and the index of the line after it.
+
+    `ranges`: the first line and the number of lines in the old file, then those in the new file.
+    """
     old, old_count, new, new_count = ranges
     diff_lines: list[DiffLine] = []
     while at < len(lines) and (old_count > 0 or new_count > 0 or lines[at].startswith("\\")):

@@ -1,4 +1,4 @@
-"""Draws a whole diff behind a bar, as for a request, a work tree, or the changes of a session. Pure."""
+"""Draws a whole diff with a bar on its left, for permission requests, work trees, and the changes of a session."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -12,21 +12,24 @@ from codeloop.tui.render.cells import cut_path
 from codeloop.tui.render.diff.patch import PatchedFile, read_patches
 from codeloop.tui.render.diff.rows import DiffRows
 
-MOST = 5_000
-"""The most rows of a diff that are drawn."""
+MAX_ROWS = 5_000
+"""Rows of a diff that are drawn."""
 _BAR = "│ "
 
 
-@lru_cache(maxsize=2)  # the panel asks at every key
+@lru_cache(maxsize=2)  # the request panel is drawn again at every key
 def draw_quoted_diff(diff: str, canvas: Canvas) -> Sequence[Row]:
-    """Return a diff as rows behind a bar, since a model wrote it; none if some of its lines would not be shown."""
+    """Return a diff as rows with a bar on the left; none if a changed line would be missing in them.
+
+    The bar marks the text as the model's, so that it can't be mistaken for one of the program.
+    """
     patches = list(read_patches(diff))
     if not _is_complete(diff, patches):
         return []
     bar = Segment(_BAR, canvas.styles.of("border"))
-    rows = list(islice(_draw_rows(patches, canvas), MOST + 1))
-    if len(rows) > MOST:
-        rows[MOST:] = [[Segment("… and more than can be shown here", canvas.styles.of("warning"))]]
+    rows = list(islice(_draw_rows(patches, canvas), MAX_ROWS + 1))
+    if len(rows) > MAX_ROWS:
+        rows[MAX_ROWS:] = [[Segment("… and more than can be shown here", canvas.styles.of("warning"))]]
     return [[bar, *row] for row in rows]
 
 
@@ -42,7 +45,7 @@ def _draw_rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
 
 
 def _is_complete(diff: str, patches: list[PatchedFile]) -> bool:
-    """Return whether the patches contain every added and deleted line; each file may have two header lines."""
+    """Return whether the patches contain every added and deleted line of a diff, apart from headers of files."""
     lines = diff.split("\n")
     for sign, column in (("+", 0), ("-", 1)):
         more = sum(line.startswith(sign) for line in lines) - sum(patch.counts[column] for patch in patches)

@@ -1,4 +1,4 @@
-"""The lines of a diff as rows: one below the other, or old and new side by side where there is room."""
+"""Draws the lines of a diff as rows: below each other, or if there is room, old and new lines side by side."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,36 +16,36 @@ from codeloop.tui.render.syntax import CodeHighlighter, language_of
 Spans = list[tuple[int, int]]
 """Ranges of a line, in characters: start and end."""
 Pair = tuple[DiffLine | None, DiffLine | None]
-"""An old and a new line that stand next to each other; None: there is none on that side."""
-SPLIT = 110
-"""The width from which both sides fit next to each other."""
-_NUMBERS_FROM = 20
-"""The width below which lines have no numbers."""
-_MOST_COMPARED = 100
-"""The most consecutive lines whose words are compared."""
+"""An old and a new line that are shown next to each other; None: there is no line on that side."""
+SPLIT_MIN_WIDTH = 110
+"""Cells from which both sides fit next to each other."""
+_NUMBERS_MIN_WIDTH = 20
+"""Cells below which lines have no numbers."""
+_MAX_COMPARED_LINES = 100
+"""Consecutive lines whose words are compared."""
 _SIDES: dict[Sign, str] = {"+": "added", "-": "removed", " ": "context"}
 """The names of the theme's colours for each sign."""
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
-_LONGEST = 400
+_MAX_COMPARED_LENGTH = 400
 """Characters of a line that is compared word by word; comparing longer ones would delay the screen."""
-_MOST = 120
-"""Words of a line that is compared."""
-_ALIKE = 0.4
-"""The share of two lines that must be equal for word differences to be useful."""
+_MAX_COMPARED_WORDS = 120
+"""Words of a line that is compared word by word."""
+_MIN_SIMILARITY = 0.4
+"""The share of two lines' characters that must be equal; with less, highlighted words would not help the reader."""
 
 
 def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
-    """Return where two lines differ, word by word; nothing if they have too little in common."""
-    if len(old) > _LONGEST or len(new) > _LONGEST or old == new:
+    """Return the spans of the words that differ in two lines; none if the lines have too little in common."""
+    if len(old) > _MAX_COMPARED_LENGTH or len(new) > _MAX_COMPARED_LENGTH or old == new:
         return [], []
     first, second = _WORD.findall(old), _WORD.findall(new)
-    if len(first) > _MOST or len(second) > _MOST:
+    if len(first) > _MAX_COMPARED_WORDS or len(second) > _MAX_COMPARED_WORDS:
         return [], []
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     blocks = matcher.get_matching_blocks()
     same = sum(len(word.strip()) for at, _, size in blocks for word in first[at : at + size])
     length = max(len("".join(old.split())), len("".join(new.split())), 1)
-    if same / length < _ALIKE:
+    if same / length < _MIN_SIMILARITY:
         return [], []
     return _find_spans_outside(first, [(at, at + size) for at, _, size in blocks]), _find_spans_outside(
         second, [(at, at + size) for _, at, size in blocks]
@@ -53,7 +53,7 @@ def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
 
 
 def _find_spans_outside(words: list[str], same: list[tuple[int, int]]) -> Spans:
-    """Return the spans of the words that are not in the ranges `same`; spans with only blanks between are joined."""
+    """Return the spans of the words outside the ranges `same`; spans with only blanks between them are joined."""
     offsets = [0]
     for word in words:
         offsets.append(offsets[-1] + len(word))
@@ -70,7 +70,7 @@ def _find_spans_outside(words: list[str], same: list[tuple[int, int]]) -> Spans:
 
 
 class DiffRows:
-    """Draws the diff of one file in `room` cells."""
+    """Draws the diff of one file in a width of `room` cells."""
 
     def __init__(self, patch: PatchedFile, canvas: Canvas, room: int) -> None:
         self._patch = patch
@@ -80,13 +80,13 @@ class DiffRows:
         language = language_of(patch.path) if self._has_backgrounds else ""
         self._code = {sign: CodeHighlighter(language, canvas.styles, "", "text") for sign in ("-", "+")}
         last = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk[-2:]), default=1)
-        self._digits = len(str(last)) if room >= _NUMBERS_FROM else 0
+        self._digits = len(str(last)) if room >= _NUMBERS_MIN_WIDTH else 0
 
     @cached_property
     def is_split(self) -> bool:
         """Whether both sides are shown next to each other."""
         diff = self._canvas.diff
-        return diff == "split" or (diff == "auto" and self._room >= SPLIT and all(self._patch.counts))
+        return diff == "split" or (diff == "auto" and self._room >= SPLIT_MIN_WIDTH and all(self._patch.counts))
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows lazily, so that hidden ones are not drawn."""
@@ -154,7 +154,7 @@ class DiffRows:
         if not self._has_backgrounds:
             return [Segment(text, plain)]
         code = self._code["-" if sign == "-" else "+"].highlight(text)
-        if sign == " ":  # both sides go through it, so that a string or comment that begins here goes on in both
+        if sign == " ":  # lexed for both sides, so that a string or comment that begins here continues on both
             self._code["-"].highlight(text)
             return [Segment(text, plain)]
         background = Style(bgcolor=plain.bgcolor)
@@ -170,7 +170,7 @@ class DiffRows:
 
 
 def _group_runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffLine]]]:
-    """Yield removed lines, each run with the added lines that follow it; an unchanged line is a run of its own."""
+    """Yield runs of lines: removed lines with the added lines that follow them; an unchanged line is its own run."""
     old_lines: list[DiffLine] = []
     new_lines: list[DiffLine] = []
     for line in hunk:
@@ -192,7 +192,7 @@ def _group_runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list
 def _compare(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> dict[int, Spans]:
     """Return the differing words of paired lines, by the line's identity."""
     spans: dict[int, Spans] = {}
-    for old, new in zip(old_lines[:_MOST_COMPARED], new_lines[:_MOST_COMPARED], strict=False):
+    for old, new in zip(old_lines[:_MAX_COMPARED_LINES], new_lines[:_MAX_COMPARED_LINES], strict=False):
         spans[id(old)], spans[id(new)] = compare_words(old.text, new.text)
     return spans
 
@@ -206,7 +206,7 @@ def _pair_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterato
 
 
 def _overlay(row: Row, spans: Spans, style: Style) -> Row:
-    """Return a row in which the spans have a style besides their own."""
+    """Return a row in which the spans have another style on top of their own."""
     overlaid: Row = []
     index = 0
     for text, own, _ in row:

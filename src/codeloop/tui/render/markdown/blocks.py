@@ -1,7 +1,7 @@
-"""Incremental Markdown block parser, line by line. Emitted blocks are final; only the last one is open.
+"""An incremental parser of Markdown blocks, line by line. Blocks that it yields are final; only the last one is open.
 
-CommonMark's blocks with tables and task lists, more lenient where models are careless: a list may be indented by two
-cells below a number, and each item keeps the blank lines that it was written with.
+It parses CommonMark's blocks, tables and task lists, and is more lenient than CommonMark where models are careless: a
+list below a numbered item may be indented by two cells only, and the blank lines between items are kept as written.
 """
 
 import re
@@ -15,9 +15,9 @@ Kind = Literal["paragraph", "heading", "rule", "table", "rows", "code", "line"]
 
 
 class Frame(Struct, frozen=True):
-    """The container of a block: a quotation (no marker), or a list item.
+    """A container around a block: a quotation (no marker), or a list item.
 
-    `marker`: `•`, `3.` or `[x]`. `is_first`: the block begins the item, so that its marker is shown.
+    `marker`: such as `•`, `3.` or `[x]`. `is_first`: the block is the first in the item, so the marker is shown.
     """
 
     marker: str = ""
@@ -25,9 +25,10 @@ class Frame(Struct, frozen=True):
 
 
 class Leaf(Struct, frozen=True):
-    """A finished block, or a piece of one: `rows` continue the table, `line` the code before.
+    """A finished block, or a piece of one: `rows` continue the table before them, a `line` the code before it.
 
-    `level` of a heading; `info` is a code block's language. `is_apart`: a blank row precedes it.
+    `frames`: the containers around it, outermost first. `level`: of a heading; `info`: the language of a code block.
+    `is_apart`: a blank row precedes it.
     """
 
     kind: Kind
@@ -39,7 +40,10 @@ class Leaf(Struct, frozen=True):
 
 
 class _Container(Struct):
-    """A quotation (`indent` 0), or an item whose content is indented by so many cells; `column`: of its marker."""
+    """A quotation (`indent` 0), or a list item: the indentation of its content, and the column of its marker.
+
+    `is_fresh`: no block in it was yielded yet.
+    """
 
     indent: int = 0
     column: int = 0
@@ -48,7 +52,10 @@ class _Container(Struct):
 
 
 class _Open(Struct):
-    """The open block: lines of a paragraph or table, or a code block with its fence (empty: indented)."""
+    """The open block: the lines of a paragraph or a table so far, or a code block with its fence ("": an indented one).
+
+    `size`: characters of the lines; `indent`: of the fence; `blanks`: blank lines that may belong to an indented block.
+    """
 
     kind: Literal["paragraph", "table", "fence", "indented"]
     lines: list[str]
@@ -57,7 +64,7 @@ class _Open(Struct):
     indent: int = 0
     is_apart: bool = False
     is_begun: bool = False
-    """Whether part of it was emitted."""
+    """Whether a part of it was yielded already."""
     blanks: int = 0
 
 
@@ -70,17 +77,17 @@ _ITEM = re.compile(r"( *)([-*+]|(\d{1,9})([.)]))(?: +|\t|$)")
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
 _DELIMITER = re.compile(r" *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *")
 _PLAIN = re.compile(r"[A-Za-z\"'(]")
-"""The start of a line that can only continue or begin a paragraph."""
-LONGEST = 2_000
-"""Longer paragraphs and lines (characters) are split, since open ones are parsed repeatedly."""
-DEEPEST = 16
-"""The deepest nesting of lists and quotations; deeper ones are text."""
+"""Matches the start of a line that can only begin or continue a paragraph."""
+MAX_OPEN_LENGTH = 2_000
+"""Characters of an open paragraph or line; longer ones are split, since open ones are parsed again with each delta."""
+MAX_DEPTH = 16
+"""The depth of nested lists and quotations; deeper ones are taken as text."""
 TABLE_ROWS = 60
-"""Rows after which a table's columns keep their widths."""
+"""Rows of a table that decide the widths of its columns; later rows keep these widths."""
 
 
 class BlockReader:
-    """Reads lines without tabs and yields blocks."""
+    """Reads lines, which must not contain tabs, and yields blocks."""
 
     def __init__(self) -> None:
         self._containers: list[_Container] = []
@@ -89,9 +96,9 @@ class BlockReader:
         self._blank = False
         """Whether the last line was blank."""
         self._is_begun = False
-        """Whether a block was emitted: no blank row precedes the first one."""
+        """Whether a block was yielded: no blank row precedes the first block."""
         self._numbers: dict[int, tuple[str, int]] = {}
-        """By depth: the kind of the last item of a list there, and its number."""
+        """The kind and the number of the last list item, by its depth."""
 
     def copy(self) -> "BlockReader":
         """Return an independent copy of the reader."""
@@ -105,27 +112,27 @@ class BlockReader:
 
     @property
     def in_fence(self) -> str:
-        """The fence of the open code block, else empty."""
+        """The fence of the open code block; "": none is open, or an indented one."""
         return self._open.fence if self._open is not None else ""
 
-    def go_on(self, piece: str) -> Iterator[Leaf]:
-        """Continue a long line."""
+    def continue_line(self, piece: str) -> Iterator[Leaf]:
+        """Parse a further piece of a long line, and yield the blocks that it finishes."""
         if self._open is not None and self._open.kind in {"fence", "indented"}:
             yield self._make_leaf("line", piece)
         else:
             yield from self._add_text(piece)
 
     def end(self) -> Iterator[Leaf]:
-        """Yield the block that is still open."""
+        """Yield the block that is still open, at the end of the text."""
         yield from self._close()
 
     def read(self, line: str) -> Iterator[Leaf]:
-        """Parse a line without its end, or the start of a long one, and yield the blocks that it finishes."""
+        """Parse a line, without its line feed, or the first piece of a long line; yield the blocks that it finishes."""
         inside, content = self._match_containers(line)
         is_whole = inside == len(self._containers)
         block = self._open
         if block is not None and block.kind == "fence" and not self._has_quote(inside):
-            # Within an item too: what a model forgot to indent is still code.
+            # Also if the line is not indented as the list item requires: models forget that within code.
             yield from self._read_code(block, content)
             return
         if not content.strip():
@@ -138,12 +145,12 @@ class BlockReader:
             yield self._make_leaf("line", content[4:])
             return
         if block is not None and block.kind == "paragraph" and is_whole and not self._blank and _PLAIN.match(content):
-            yield from self._add_text(content)  # the most frequent line needs no further look
+            yield from self._add_text(content)  # a shortcut for the most frequent kind of line
             return
         yield from self._begin_blocks(inside, content)
 
     def _match_containers(self, line: str) -> tuple[int, str]:
-        """Return how many containers the line continues, and its content within them."""
+        """Return how many of the open containers a line continues, and its content within them."""
         for number, container in enumerate(self._containers):
             if not container.marker:
                 match = _QUOTE.match(line)
@@ -177,10 +184,10 @@ class BlockReader:
         self._blank = True
 
     def _begin_blocks(self, inside: int, content: str) -> Iterator[Leaf]:
-        """Parse a line that may begin a block."""
+        """Parse a line that may begin containers or a block, after the `inside` containers that it continues."""
         is_lazy = self._open is not None and self._open.kind == "paragraph" and not self._blank
         depth = inside
-        while depth < DEEPEST:
+        while depth < MAX_DEPTH:
             if (match := _QUOTE.match(content)) is not None:
                 yield from self._shrink(depth)
                 self._containers.append(_Container())
@@ -207,21 +214,24 @@ class BlockReader:
         yield from self._read_block(content)
 
     def _shrink(self, depth: int) -> Iterator[Leaf]:
-        """Close the containers from `depth` on, and the open block."""
+        """Close the open block, and the containers from `depth` on."""
         yield from self._close()
         del self._containers[depth:]
 
     def _read_item(self, content: str, depth: int, *, is_within: bool) -> tuple[_Container, str] | None:
-        """Return the list item that a line begins and its content; `is_within`: it would interrupt a paragraph."""
+        """Return the list item that a line begins, and its content; None: it begins none.
+
+        `is_within`: the item would interrupt a paragraph, which only some items may.
+        """
         match = _ITEM.match(content)
         if match is None or _RULE.fullmatch(content) or (len(match[1]) > 3 and depth == 0):
             return None
-        says, number = content[match.end() :], match[3]
-        if is_within and (not says.strip() or (number and number not in {"0", "1"})):
+        text, number = content[match.end() :], match[3]
+        if is_within and (not text.strip() or (number and number not in {"0", "1"})):
             return None
         width = match.end() - len(match[1]) - len(match[2])
         if width > 4:
-            says, width = " " * (width - 1) + says, 1
+            text, width = " " * (width - 1) + text, 1
         kind = match[4] or match[2]
         last = self._numbers.get(depth)
         count = int(number or 0)
@@ -230,13 +240,13 @@ class BlockReader:
         self._numbers = {level: there for level, there in self._numbers.items() if level < depth}
         self._numbers[depth] = (kind, count)
         marker = f"{count}{kind}" if number else "•"
-        if (task := _TASK.match(says)) is not None:
-            marker, says = f"[{task[1].lower()}]", says[task.end() :]
+        if (task := _TASK.match(text)) is not None:
+            marker, text = f"[{task[1].lower()}]", text[task.end() :]
         indent = len(match[1]) + len(match[2]) + max(width, 1)
-        return _Container(indent=indent, column=len(match[1]), marker=marker), says
+        return _Container(indent=indent, column=len(match[1]), marker=marker), text
 
     def _interrupts(self, content: str) -> bool:
-        """Return whether a line ends a paragraph."""
+        """Return whether a line ends the paragraph before it."""
         return any(pattern.fullmatch(content) for pattern in (_RULE, _SETEXT, _HEADING, _FENCE)) or (
             content.count("|") > 0 and _DELIMITER.fullmatch(content) is not None
         )
@@ -290,12 +300,12 @@ class BlockReader:
         yield self._make_leaf("line", content[indent:])
 
     def _add_text(self, line: str) -> Iterator[Leaf]:
-        """Add a line to the paragraph; one that is too long continues as another."""
+        """Add a line to the open paragraph, or begin one; a paragraph that gets too long is yielded and continued."""
         block = self._open
         if block is None or block.kind != "paragraph":
             yield from self._close()
             block = self._open = _Open("paragraph", [], is_apart=self._blank)
-        if block.size + len(line) > LONGEST and block.lines:
+        if block.size + len(line) > MAX_OPEN_LENGTH and block.lines:
             yield self._make_leaf("paragraph", "\n".join(block.lines), is_apart=block.is_apart)
             block.lines, block.size, block.is_apart, block.is_begun = [], 0, False, True
         block.lines.append(line.lstrip(" "))
@@ -330,7 +340,7 @@ class BlockReader:
 
 
 def split_cells(row: str) -> list[str]:
-    """Return the cells of a table's row; a bar after a backslash, or within code, does not end one."""
+    """Return the cells of a table's row. A bar after a backslash, or within code, does not end a cell."""
     row = row.strip()
     row = row.removeprefix("|")
     if row.endswith("|") and not row.endswith("\\|"):

@@ -1,4 +1,4 @@
-"""A streaming Markdown text as rows: finished rows stay, only the end is rendered again."""
+"""Renders a Markdown text that the model is still writing: finished rows are kept, only the end is rendered again."""
 
 import re
 from collections.abc import Iterable
@@ -9,42 +9,42 @@ from rich.segment import Segment
 from codeloop.kit.terminal_text import escape_answer_controls
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, expand_tabs, fold, pad, width_of, wrap
-from codeloop.tui.render.markdown.blocks import LONGEST, BlockReader, Frame, Leaf
+from codeloop.tui.render.markdown.blocks import MAX_OPEN_LENGTH, BlockReader, Frame, Leaf
 from codeloop.tui.render.markdown.inline import parse_pieces, split_lines
 from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.render.markdown.table import TableLayout
 from codeloop.tui.render.syntax import CodeHighlighter
 
-CODE = "background_panel"
-"""The background of code."""
+CODE_BACKGROUND = "background_panel"
+"""The theme's colour behind code."""
 _AMBIGUOUS = re.compile(
     r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}|~{3,})\S*|[-*_ =]+|\*{1,3})?"
 )
-"""The start of a line that may still become one block or another, so it is not drawn yet."""
+"""Matches a line that is too short to decide which block it begins, so it is not drawn yet."""
 _BAR_LINE = re.compile(r"\|[-:| ]*")
 
 
 class MarkdownDocument:
-    """A growing text as rows of at most `width` cells, each behind a margin."""
+    """A growing Markdown text as rows of at most `width` cells, each after a margin."""
 
     def __init__(self, prose: ProseStyles, width: int, margin: Segment) -> None:
         self._leaves = _LeafRows(prose, width, margin)
         self._reader = BlockReader()
         self._text = ""
         self._line = ""
-        """The last line, which has no end yet."""
+        """The last line, which is not complete yet."""
         self._is_within = False
-        """Whether the start of that line was parsed already, because it is long."""
+        """Whether a first piece of the last line was parsed already, because the line is long."""
         self._rows: list[Row] = []
         self._open_rows: list[Row] = []
-        """The rows of the open block as they were returned last: the same objects while they look the same."""
+        """The rows of the open block that were returned last: an unchanged row is the same object next time."""
 
     def follows(self, text: str) -> bool:
-        """Return whether a text begins with the text so far."""
+        """Return whether a text begins with the text that was parsed so far."""
         return text.startswith(self._text)
 
     def grow(self, text: str) -> list[Row]:
-        """Return the rows of a longer version of the text, which may continue."""
+        """Return the rows of a longer version of the text, which may still grow."""
         self._take(text)
         pairs = zip_longest(self._draw_open_block(), self._open_rows)
         self._open_rows = [before if row == before else row for row, before in pairs if row is not None]
@@ -58,7 +58,7 @@ class MarkdownDocument:
         return self._rows
 
     def _take(self, text: str) -> None:
-        """Parse what is new in a text, line by line."""
+        """Parse the new part of a text, line by line."""
         more = text[len(self._text) :]
         self._text = text
         *complete, last = more.split("\n")
@@ -71,9 +71,9 @@ class MarkdownDocument:
         self._shorten()
 
     def _shorten(self) -> None:
-        """Parse the start of a long line for good, so that it is not parsed again with each delta."""
-        while len(self._line) > LONGEST:
-            cut = self._line.rfind(" ", LONGEST // 2, LONGEST) + 1 or LONGEST
+        """Parse the first pieces of a long line as final, so that they are not parsed again with each delta."""
+        while len(self._line) > MAX_OPEN_LENGTH:
+            cut = self._line.rfind(" ", MAX_OPEN_LENGTH // 2, MAX_OPEN_LENGTH) + 1 or MAX_OPEN_LENGTH
             self._read(self._line[:cut])
             self._line, self._is_within = self._line[cut:], True
 
@@ -86,7 +86,7 @@ class MarkdownDocument:
             self._rows += self._leaves.rows(leaf)
 
     def _draw_open_block(self) -> list[Row]:
-        """Return the rows of the open block, as far as it is decided."""
+        """Return the rows of the open block, without a last line that may still become another block."""
         reader = self._reader.copy()
         line = self._line.rstrip("\r")
         fence = reader.in_fence
@@ -99,19 +99,19 @@ class MarkdownDocument:
 
 
 def _leaves(reader: BlockReader, line: str, *, is_within: bool) -> Iterable[Leaf]:
-    """Return the blocks that a line finishes; `is_within`: its start was parsed before."""
+    """Return the blocks that a line finishes; `is_within`: its first piece was parsed before."""
     text = expand_tabs(escape_answer_controls(line))
-    return reader.go_on(text) if is_within else reader.read(text)
+    return reader.continue_line(text) if is_within else reader.read(text)
 
 
 class _LeafRows:
-    """Turns blocks into rows, one after the other."""
+    """Draws blocks as rows, one after the other."""
 
     def __init__(self, prose: ProseStyles, width: int, margin: Segment) -> None:
         self._prose = prose
         self._width = width
         self._margin = margin
-        self._code = CodeHighlighter("", prose.styles, CODE)
+        self._code = CodeHighlighter("", prose.styles, CODE_BACKGROUND)
         self._table: TableLayout | None = None
         self._last_frames: tuple[Frame, ...] = ()
         """The containers of the last block."""
@@ -144,13 +144,13 @@ class _LeafRows:
         return rows
 
     def _blank_row(self, frames: tuple[Frame, ...]) -> Row:
-        """Return the blank row before a block; a quotation goes on through it."""
+        """Return the blank row before a block; it has the bar of a quotation that both blocks are in."""
         both = zip(frames, self._last_frames, strict=False)
         common_frames = list(takewhile(lambda pair: pair[0].marker == pair[1].marker == "", both))
         return self._frame_segments([frame for frame, _ in common_frames])[1]
 
     def _frame_segments(self, frames: Iterable[Frame]) -> tuple[Row, Row]:
-        """Return the row before a block's first row, and the one before the others."""
+        """Return the segments before a block's first row, and those before its other rows."""
         first: Row = []
         others: Row = []
         for frame in frames:
@@ -183,7 +183,7 @@ class _LeafRows:
             case "rows":
                 return self._table.row(leaf.text) if self._table is not None else []
             case "code":
-                self._code = CodeHighlighter(leaf.info, self._prose.styles, CODE)
+                self._code = CodeHighlighter(leaf.info, self._prose.styles, CODE_BACKGROUND)
                 return []
             case "line":
                 return self._code_rows(leaf.text, room, is_open=is_open)
@@ -198,14 +198,17 @@ class _LeafRows:
 
     def _code_rows(self, text: str, room: int, *, is_open: bool) -> list[Row]:
         segments = self._code.preview(text) if is_open else self._code.highlight(text)
-        style = self._prose.styles.of("markdown_code_block", "", CODE)
+        style = self._prose.styles.of("markdown_code_block", "", CODE_BACKGROUND)
         edge = Segment(" ", style)
         inner = max(room - 2, 1)
         return [cut(pad([edge, *row], room, style), room) for row in fold(segments, inner)]
 
 
 def _as_table(leaf: Leaf) -> list[Leaf]:
-    """Treat a row with a bar at the end of an open text as a table's header, so that nothing jumps later."""
+    """Return an open paragraph as a table if its last line looks like a table's header.
+
+    Otherwise the rows would jump once the next line shows that it is a table.
+    """
     if leaf.kind != "paragraph" or "|" not in leaf.text:
         return [leaf]
     *before, last = leaf.text.split("\n")

@@ -1,4 +1,4 @@
-"""Markdown within a paragraph: emphasis, code, links, and hard breaks, as pieces of text with their looks."""
+"""Parses Markdown within a paragraph, emphasis, code, links and line breaks, into pieces of text with their looks."""
 
 import re
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 PLAIN, EMPHASIS, STRONG, STRIKE, CODE, LINK, ADDRESS, IMAGE = 0, 1, 2, 4, 8, 16, 32, 64
-"""How a piece of text looks; a piece may have several of these."""
+"""The looks of a piece of text, as bits: a piece may have several."""
 
 
 class Piece(Struct):
-    """Text of one look; `link`: where it leads. A hard break is a piece of its own, a line feed."""
+    """A text with the same looks; `link`: the address that it leads to. A line break is a piece that is a line feed."""
 
     text: str
     looks: int = PLAIN
@@ -18,7 +18,10 @@ class Piece(Struct):
 
 
 class _Delimiter(Struct):
-    """A run of `*`, `_` or `~` that may begin or end emphasis; `at`: which piece it is."""
+    """A run of `*`, `_` or `~` that may begin or end emphasis.
+
+    `at`: the index of its piece; `length`: how many characters are still unused; `original`: how many there were.
+    """
 
     char: str
     at: int
@@ -29,7 +32,7 @@ class _Delimiter(Struct):
 
 
 class _Bracket(Struct):
-    """A `[` or `![`; `at`: which piece it is; `below`: how many delimiters there were before it."""
+    """A `[` or `![`. `at`: the index of its piece; `end`: its end in the text; `below`: the delimiters before it."""
 
     at: int
     end: int
@@ -53,23 +56,23 @@ _TARGET = re.compile(
 )
 _OPEN_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
 _BEFORE = "([{\"'>-*_~\u201c\u2014"
-"""Characters other than a space that may precede the star of emphasis."""
+"""Characters other than a space that may precede a single star that begins emphasis."""
 _BREAK = re.compile(r" *\n *")
-_WRAP_FROM = 60
-"""From this length (characters) a line's end counts as wrapped; shorter lines end on purpose."""
-_MOST = 400
-"""The most delimiters and brackets parsed in one paragraph; with more it is not prose."""
+_WRAPPED_LENGTH = 60
+"""Characters of a line from which its end counts as a wrap; the end of a shorter line is taken as a line break."""
+_MAX_DELIMITERS = 400
+"""Delimiters and brackets that are parsed in a paragraph; a text with more is not prose."""
 
 
 def parse_pieces(text: str, *, is_open: bool = False) -> list[Piece]:
-    """Return a paragraph in pieces. `is_open`: more of it follows, so what is not closed yet is taken as closed."""
+    """Return a paragraph in pieces. `is_open`: it still grows, so open emphasis, code and links are taken as closed."""
     if _SPECIAL.search(text) is None:
         return [Piece(text)]
     return _Inline(text, is_open=is_open).result()
 
 
 class _Inline:
-    """One pass over a paragraph."""
+    """Parses one paragraph."""
 
     def __init__(self, text: str, *, is_open: bool) -> None:
         self._text = text
@@ -78,7 +81,7 @@ class _Inline:
         self._delimiters: list[_Delimiter] = []
         self._brackets: list[_Bracket] = []
         self._unmatched_runs: set[int] = set()
-        """Lengths of backtick runs without a closing one."""
+        """Lengths of runs of backticks for which there is no closing run, so that it is searched for only once."""
 
     def result(self) -> list[Piece]:
         text, at = self._text, 0
@@ -94,7 +97,7 @@ class _Inline:
         return _merge(self._pieces)
 
     def _take(self, match: re.Match[str]) -> int:
-        """Handle a match, and return where to continue."""
+        """Handle a token, and return the index at which parsing continues."""
         kind, value = match.lastgroup, match.group()
         match kind:
             case "escaped":
@@ -103,7 +106,7 @@ class _Inline:
                 self._pieces.append(Piece("\n"))
             case "soft":
                 begin = self._text.rfind("\n", 0, match.start()) + 1
-                self._pieces.append(Piece(" " if match.start() - begin >= _WRAP_FROM else "\n"))
+                self._pieces.append(Piece(" " if match.start() - begin >= _WRAPPED_LENGTH else "\n"))
             case "entity":
                 self._pieces.append(Piece(_decode_entity(value)))
             case "ticks":
@@ -139,7 +142,7 @@ class _Inline:
         return start
 
     def _add_bare_link(self, url: str) -> int:
-        """Add a bare address, without the punctuation that ends the sentence, and return its length."""
+        """Add an address without brackets, and return its length; the punctuation of the sentence is left out."""
         while url[-1] in "?!.,:*_~'\";" or (url[-1] == ")" and url.count(")") > url.count("(")) or url[-1] == "]":
             url = url[:-1]
         self._pieces.append(Piece(url, LINK, url if url.startswith("http") else f"https://{url}"))
@@ -149,7 +152,7 @@ class _Inline:
         run, text = match.group(), self._text
         before = text[match.start() - 1] if match.start() else " "
         after = text[match.end()] if match.end() < len(text) else "a" if self._is_open else " "
-        if len(self._delimiters) >= _MOST:
+        if len(self._delimiters) >= _MAX_DELIMITERS:
             self._pieces.append(Piece(run))
             return
         can_open = not after.isspace() and (not _is_mark(after) or before.isspace() or _is_mark(before))
@@ -158,14 +161,14 @@ class _Inline:
             opens, closes = can_open and (not right or _is_mark(before)), right and (not can_open or _is_mark(after))
         elif run == "*":  # patterns such as src/*.py are text
             opens, closes = can_open and (before.isspace() or before in _BEFORE), right
-        else:  # CommonMark closes no emphasis next to Chinese or Japanese punctuation; models mean it to
+        else:  # more lenient than CommonMark, which closes no emphasis next to Chinese or Japanese punctuation
             opens, closes = not after.isspace(), not before.isspace()
         self._delimiters.append(_Delimiter(run[0], len(self._pieces), len(run), len(run), opens, closes))
         self._pieces.append(Piece(run))
 
     def _take_bracket(self, end: int) -> int:
         """Handle a `]`, which may end a link."""
-        if not self._brackets or len(self._brackets) > _MOST:
+        if not self._brackets or len(self._brackets) > _MAX_DELIMITERS:
             self._pieces.append(Piece("]"))
             return end
         bracket = self._brackets.pop()
@@ -193,7 +196,7 @@ class _Inline:
         return stop
 
     def _open_link(self, bracket: _Bracket) -> None:
-        """Treat a bracket opened near the end as the start of a link."""
+        """Show the text after an open bracket near the end as a link, which it probably becomes."""
         label = self._text[bracket.end :]
         before = self._text[: bracket.end - 1 - bracket.is_image][-1:]
         if label[:1].strip() and not before.strip("( ") and len(label) <= 80 and "\n" not in label:
@@ -202,7 +205,7 @@ class _Inline:
                 piece.looks |= LINK
 
     def _emphasise(self, bottom: int) -> None:
-        """Match the delimiters from `bottom` on, as CommonMark has it."""
+        """Pair the delimiters from index `bottom` on, by the rules of CommonMark, and apply their looks."""
         stack = self._delimiters
         at = bottom
         while at < len(stack):
@@ -212,11 +215,11 @@ class _Inline:
                 at += 1
                 continue
             opener = stack[opener_at]
-            used = 2 if opener.length >= 2 and closer.length >= 2 else 1
+            count = 2 if opener.length >= 2 and closer.length >= 2 else 1
             if closer.char == "~":
-                used = closer.length
-            self._mark(opener, closer.at, used)
-            closer.length -= used
+                count = closer.length
+            self._apply_look(opener, closer.at, count)
+            closer.length -= count
             self._pieces[closer.at].text = closer.char * closer.length
             del stack[opener_at + 1 : at]
             at = opener_at + 1
@@ -243,24 +246,24 @@ class _Inline:
         return None
 
     def _close_open_emphasis(self) -> None:
-        """Treat emphasis opened near the end as closed there."""
+        """Apply the looks of emphasis that is not closed yet, up to the end of the text."""
         for opener in self._delimiters:
             if opener.opens and 0 < opener.length <= 3 and opener.char != "_":
                 if opener.at == len(self._pieces) - 1:
                     self._pieces[opener.at].text = ""
                 elif opener.char == "~" or opener.length >= 2 or not opener.closes:
-                    self._mark(opener, len(self._pieces), opener.length)
+                    self._apply_look(opener, len(self._pieces), opener.length)
 
-    def _mark(self, opener: _Delimiter, end: int, used: int) -> None:
-        look = STRIKE if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[used - 1]
+    def _apply_look(self, opener: _Delimiter, end: int, count: int) -> None:
+        look = STRIKE if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[count - 1]
         for piece in self._pieces[opener.at + 1 : end]:
             piece.looks |= look
-        opener.length -= used
+        opener.length -= count
         self._pieces[opener.at].text = opener.char * opener.length
 
 
 def _merge(pieces: list[Piece]) -> list[Piece]:
-    """Join neighbours of the same look, and drop empty pieces."""
+    """Join neighbouring pieces with the same looks and link, and drop empty pieces."""
     result_pieces: list[Piece] = []
     for piece in pieces:
         last = result_pieces[-1] if result_pieces else None

@@ -1,4 +1,4 @@
-"""The styles of Markdown pieces."""
+"""The Rich styles of the pieces of a Markdown text."""
 
 from rich.segment import Segment
 from rich.style import Style
@@ -8,9 +8,9 @@ from codeloop.tui.themes.styles import Styles
 
 
 class ProseStyles:
-    """The styles of text in one place: an answer, or a quieter one such as the model's thinking.
+    """The styles of one kind of text, such as answers, or the model's thinking.
 
-    `base`: the colour of plain text; `look`: what all of it has besides. `is_quiet`: emphasis has no colours.
+    `base`: the colour of plain text; `look`: attributes of all of the text. `is_quiet`: all of it has this colour.
     """
 
     def __init__(self, styles: Styles, base: str = "markdown_text", look: str = "", *, is_quiet: bool = False) -> None:
@@ -21,7 +21,7 @@ class ProseStyles:
         self._cache: dict[tuple[str, int, str], Style] = {}
 
     def segments(self, pieces: list[Piece], colour: str = "", look: str = "") -> list[Segment]:
-        """Return pieces as segments; `colour` and `look`: of plain text, if not the base."""
+        """Return pieces as segments; `colour`: of plain text, instead of `base`; `look`: further attributes."""
         base, more = colour or self.base, f"{self._look} {look}".strip()
         return [
             Segment(
@@ -32,7 +32,7 @@ class ProseStyles:
         ]
 
     def of(self, colour: str, look: str = "", on: str = "") -> Style:
-        """Return a style of the theme, in quiet text always of its colour."""
+        """Return a style of the theme; in quiet text, always in the colour of plain text."""
         return self.styles.of(self.base if self._is_quiet else colour, look or self._look, on)
 
     def _make_link_style(self, piece: Piece, base: str, look: str) -> Style:

@@ -1,4 +1,4 @@
-"""A table of markdown, fitted to a width."""
+"""Lays out a Markdown table in a given width."""
 
 import re
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from codeloop.tui.render.markdown.inline import parse_pieces, split_lines
 from codeloop.tui.render.markdown.looks import ProseStyles
 
 _BREAK = re.compile(r"<br */?>")
-_NARROWEST = 6
-"""The narrowest column, in cells; narrower tables become lists."""
-_BETWEEN = " │ "
+_MIN_COLUMN = 6
+"""Cells of the narrowest column; if there is less room, each row becomes a list of its cells."""
+_SEPARATOR = " │ "
 Cell = list[list[Segment]]
 """A cell's lines."""
 
 
 class TableLayout:
-    """A table whose columns are fitted to its first rows; later ones keep these widths.
+    """A table whose columns are fitted to its first rows; later rows get the same widths.
 
-    `source`: header, delimiter and rows. `room` in cells.
+    `source`: the lines of header, delimiter and first rows. `room`: the width, in cells.
     """
 
     def __init__(self, source: str, prose: ProseStyles, room: int) -> None:
@@ -34,7 +34,7 @@ class TableLayout:
         self._room = room
         self._widths = self._fit_widths([self._names, *body])
         self.rows: list[Row] = []
-        """The table so far, as rows."""
+        """The drawn header and first rows."""
         if self._widths:
             line = prose.of("border")
             rule = "─┼─".join("─" * width for width in self._widths)
@@ -43,7 +43,7 @@ class TableLayout:
             self.rows += self._lay_out(cells)
 
     def row(self, source: str) -> list[Row]:
-        """Return one more row of the table."""
+        """Return the drawn rows of one more row of the table."""
         return self._lay_out(self._read_cells(source))
 
     def _read_cells(self, row: str, look: str = "") -> list[Cell]:
@@ -55,13 +55,13 @@ class TableLayout:
         ]
 
     def _fit_widths(self, rows: Sequence[list[Cell]]) -> list[int]:
-        """Return the columns' widths; none if they do not fit."""
+        """Return the widths of the columns; empty if there is no room for columns."""
         count = len(self._sides)
         natural_widths = [max(1, *(width_of(line) for row in rows for line in row[column])) for column in range(count)]
-        room = self._room - len(_BETWEEN) * (count - 1)
+        room = self._room - len(_SEPARATOR) * (count - 1)
         if sum(natural_widths) <= room:
             return natural_widths
-        if room < _NARROWEST * count:
+        if room < _MIN_COLUMN * count:
             return []
         widths = [0] * count
         order = sorted(range(count), key=lambda column: natural_widths[column])
@@ -79,19 +79,19 @@ class TableLayout:
         columns = [
             [row for line in cell for row in wrap(line, width)] for cell, width in zip(cells, self._widths, strict=True)
         ]
-        between = Segment(_BETWEEN, self._prose.of("border"))
+        separator = Segment(_SEPARATOR, self._prose.of("border"))
         rows: list[Row] = []
         for number in range(max(map(len, columns))):
             row: Row = []
             for at, (column, width, side) in enumerate(zip(columns, self._widths, self._sides, strict=True)):
                 if at:
-                    row.append(between)
+                    row.append(separator)
                 row += _align(column[number] if number < len(column) else [], width, side)
             rows.append(row)
         return rows
 
     def _stack_row(self, cells: list[Cell]) -> list[Row]:
-        """Return a row as `name: value` lines, where there is no room for columns."""
+        """Return a row as lines `name: value`, for tables without room for columns."""
         rows: list[Row] = []
         for name, cell in zip(self._names, cells, strict=True):
             first, *others = cell

@@ -1,7 +1,7 @@
-"""Encodes pictures as terminal sequences.
+"""Encodes pictures as sequences that a terminal draws.
 
-A file is decoded and encoded again, so that none of its bytes reach the terminal unchanged. This is slow: the UI runs
-it in a thread.
+A file is decoded and encoded again, so that none of its bytes reach the terminal unchanged. That is slow, so the UI
+calls these functions in a thread.
 """
 
 import base64
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 _CHUNK = 4096
-"""Characters in one of kitty's commands."""
+"""Characters of data in one command of kitty."""
 _CLEAR = bytes([255] * 128 + [0] * 128)
-"""Translates opacity: below a half 0, else 1."""
+"""Translates the opacity of a pixel to 255, if it counts as transparent, or 0."""
 
 
 def draw_picture(data: bytes, protocol: Protocol, box: PictureBox) -> str:
@@ -35,7 +35,7 @@ def draw_picture(data: bytes, protocol: Protocol, box: PictureBox) -> str:
 
 
 def draw_rows(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COLOURS) -> tuple[str, ...]:
-    """Return the output that draws each row of a picture filling a box. Raises ValueError for invalid data."""
+    """Return the output that draws each row of a picture that fills a box. Raises ValueError for invalid data."""
     image = _fill_box(data, box)
     width, height = box.cell
     rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
@@ -49,12 +49,12 @@ def draw_rows(data: bytes, protocol: Protocol, box: PictureBox, colours: int = C
 
 
 def upload_picture(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
-    """Return the commands that upload a picture filling a box to kitty. Raises ValueError for invalid data."""
+    """Return the commands that upload a picture that fills a box to kitty. Raises ValueError for invalid data."""
     return kitty_commands(f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}", _encode_png(_fill_box(data, box)))
 
 
 def kitty_commands(keys: str, data: bytes) -> tuple[str, ...]:
-    """Return kitty's commands that transfer data, without answers."""
+    """Return the commands of kitty that transfer data, and that it must not answer."""
     text = base64.b64encode(data).decode("ascii")
     chunks = [text[at : at + _CHUNK] for at in range(0, len(text), _CHUNK)] or [""]
     return tuple(
@@ -103,7 +103,7 @@ def _fill_box(data: bytes, box: PictureBox) -> "Image":
 
 
 def _quantise(image: "Image", colours: int) -> tuple["Image", list[int]]:
-    """Return a picture as palette indices; transparent pixels are CLEAR."""
+    """Return a picture as indices of a palette, and the palette; transparent pixels have the index CLEAR."""
     from PIL import Image
 
     plain = image.convert("RGB")

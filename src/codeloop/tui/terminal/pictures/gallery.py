@@ -1,4 +1,4 @@
-"""The drawn pictures of the open conversations: encoded when they become visible."""
+"""The pictures of the open conversations: encodes each when it becomes visible, and keeps it."""
 
 import asyncio
 import secrets
@@ -21,6 +21,7 @@ from codeloop.tui.terminal.pictures import encode, kitty, sixel
 from codeloop.tui.terminal.pictures.painter import Slice
 
 Key = tuple[str, int, int]
+"""The key of a picture: its attachment's id, and its columns and rows."""
 
 
 class PictureScreen(Protocol):
@@ -39,12 +40,12 @@ class PictureScreen(Protocol):
         ...
 
     def show(self, commands: Sequence[str], *, as_text: bool) -> None:
-        """Write commands to the terminal, then show a finished picture; `as_text`: its rows are text, as with kitty."""
+        """Write commands to the terminal, then show a finished picture; `as_text`: its rows are text, as for kitty."""
         ...
 
 
 class LoadedPicture(Struct, frozen=True):
-    """A picture encoded row by row; for kitty it has a `number` instead of rows.
+    """An encoded picture: the output of each row, or for kitty the `number` under which it was uploaded.
 
     `problem`: why it can't be drawn.
     """
@@ -55,9 +56,9 @@ class LoadedPicture(Struct, frozen=True):
 
 
 class Gallery:
-    """Draws pictures by one of the three protocols (kitty, iterm, sixel), one at a time and in a thread.
+    """Encodes and draws pictures by one of the three protocols kitty, iterm and sixel.
 
-    `room`: the largest size of each.
+    `room`: the largest size of a picture. `colours`: how many the terminal has for one.
     """
 
     def __init__(self, protocol: images.Protocol, room: PictureBox, colours: int, screen: PictureScreen) -> None:
@@ -67,8 +68,8 @@ class Gallery:
         self._screen = screen
         self._pictures: dict[Key, LoadedPicture] = {}
         self._requested_keys = set[Key]()
-        self._turn = asyncio.Lock()
-        """Held while a picture is encoded: one at a time, since each takes a core."""
+        self._encoding_lock = asyncio.Lock()
+        """Held while a picture is encoded: one at a time, since encoding takes a core."""
         self._number = 0x100000 + secrets.randbelow(0xE00000)  # other programs may have pictures in the terminal, too
 
     def request(self, space: PictureSpace) -> None:
@@ -78,7 +79,7 @@ class Gallery:
             self._screen.start_task(self._load(space))
 
     def draw_row(self, row: PictureRow) -> list[Segment]:
-        """Return the segments of a row: kitty's placeholder cells; else blanks."""
+        """Return the segments of a row: kitty's placeholder cells, else blanks, or a problem."""
         space = row.space
         picture = self._pictures.get(space.key) if space is not None else None
         if space is None or picture is None or not (picture.number or picture.problem):
@@ -91,14 +92,14 @@ class Gallery:
         return row.cache[1]
 
     def slice_at(self, space: PictureSpace) -> Slice | None:
-        """Return the slice of a picture for a row; None: not ready, or not drawn by slices."""
+        """Return the slice of a picture that a row shows; None: it is not encoded yet, or not drawn in slices."""
         picture = self._pictures.get(space.key)
         if picture is None or not picture.rows:
             return None
         return Slice((*space.key, space.line), picture.rows[space.line], space.columns)
 
     def forget(self) -> None:
-        """Drop all drawn pictures: the terminal has lost them, or they are drawn differently."""
+        """Drop all encoded pictures, since the terminal has lost them, or must draw them in another size."""
         self._pictures.clear()
 
     @property
@@ -107,7 +108,7 @@ class Gallery:
         return "".join(kitty.delete_command(each.number) for each in self._pictures.values() if each.number)
 
     async def _load(self, space: PictureSpace) -> None:
-        async with self._turn:
+        async with self._encoding_lock:
             room = self.room
             try:
                 if space.key not in {each.key for each in self._screen.list_visible_spaces()}:

@@ -1,4 +1,4 @@
-"""Pictures within the conversation; imported only once there is one."""
+"""Draws pictures within the conversation. Imported only once a conversation has a picture."""
 
 import fcntl
 import os
@@ -14,26 +14,26 @@ from textual.timer import Timer
 from codeloop.schema.part import FilePart
 from codeloop.tui.actions.pictures import find_pictures
 from codeloop.tui.render.pictures import PictureSpace
-from codeloop.tui.terminal.desktop import MUTE, pass_through
+from codeloop.tui.terminal.desktop import PLAIN_TERMINALS, pass_through
 from codeloop.tui.terminal.images import PictureBox, Protocol
 from codeloop.tui.terminal.multiplexer import ask_tmux
 from codeloop.tui.terminal.pictures import kitty
 from codeloop.tui.terminal.pictures.gallery import Gallery
 from codeloop.tui.terminal.pictures.painter import Painter, Slice, Spot
-from codeloop.tui.terminal.pictures.sixel import COLOURS as MOST_COLOURS
+from codeloop.tui.terminal.pictures.sixel import COLOURS as MAX_COLOURS
 from codeloop.tui.terminal.textual_private import Layer, resume_signal, visible_layers
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.transcript.transcript import MARGIN, Transcript
 
 VERSION, COLOURS, CELL, LAST = "version", "colours", "cell", "attributes"
-"""The queries, as named by `Arrival`."""
-ASK_CELL = "\x1b[16t"
-ASK = f"\x1b[>q\x1b[?1;1;0S{ASK_CELL}\x1b[c"
-"""All queries. Every terminal answers the last one, after the others."""
+"""The names of the queries in `Arrival`."""
+QUERY_CELL = "\x1b[16t"
+QUERIES = f"\x1b[>q\x1b[?1;1;0S{QUERY_CELL}\x1b[c"
+"""All queries. Every terminal answers the last one, after the others that it knows."""
 _KITTY = re.compile(r"kitty\((\d+)\.(\d+)|ghostty")
 _ITERM = re.compile(r"iterm2|wezterm|mintty")
 _TEXT_STAYS_BELOW = re.compile(r"konsole")
-"""Terminals in which pictures stay when text is written over them."""
+"""Matches terminals in which pictures stay when text is written over them."""
 _TMUX = "#{client_termtype}\n#{client_termfeatures}\n#{allow-passthrough}"
 
 
@@ -50,10 +50,10 @@ def find_protocol(answers: Mapping[str, str]) -> Protocol:
 
 
 async def ask_tmux_terminal() -> dict[str, str]:
-    """Return the outer terminal's answers, as known by tmux; {} if tmux passes no pictures on."""
-    version, features, hands_on, *_ = [*(await ask_tmux(_TMUX)).split("\n"), "", "", ""]
-    can = hands_on in {"on", "all", "1"} and "RGB" in features.split(",")
-    return {VERSION: version} if can and _KITTY.match(version.lower()) else {}
+    """Return the answers of the terminal that tmux runs in; {}: tmux does not pass pictures on to it."""
+    version, features, passthrough, *_ = [*(await ask_tmux(_TMUX)).split("\n"), "", "", ""]
+    can_pass = passthrough in {"on", "all", "1"} and "RGB" in features.split(",")
+    return {VERSION: version} if can_pass and _KITTY.match(version.lower()) else {}
 
 
 def find_cell_size(answers: Mapping[str, str], descriptor: int) -> tuple[int, int] | None:
@@ -69,29 +69,27 @@ def find_cell_size(answers: Mapping[str, str], descriptor: int) -> tuple[int, in
     return cell if all(cell) else None
 
 
-_SHARE = 3
-"""The largest part of the screen's height that a picture takes."""
-
-
+_HEIGHT_DIVISOR = 3
+"""A picture takes at most the height of the screen divided by this."""
 _CELL = (10, 20)
-"""Default width and height of a cell in pixels, where the exact size matters little."""
+"""Width and height of a cell in pixels if they are unknown, for protocols that need no exact size."""
 _STDIN = 0
 
 
 class InlinePictures:
-    """Detects how the terminal draws pictures, and draws the visible ones."""
+    """Queries how the terminal draws pictures, and draws the visible ones."""
 
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
         self._answers: dict[str, str] = {}
         self._gallery: Gallery | None = None
         self._timer: Timer | None = None
-        if os.environ.get("TERM") not in MUTE and not os.environ.get("STY"):
-            ui.tell_terminal(ASK)
+        if os.environ.get("TERM") not in PLAIN_TERMINALS and not os.environ.get("STY"):
+            ui.write_sequence(QUERIES)
         resume_signal(ui).subscribe(ui, self._resume)
 
     async def take_answer(self, question: str, answer: str) -> None:
-        """Handle an answer of the terminal; the last one decides."""
+        """Handle an answer of the terminal; the answer to the last query decides whether pictures are drawn."""
         before = self._answers.get(question)
         self._answers[question] = answer
         if question == CELL and self._gallery is not None and before != answer:
@@ -103,22 +101,22 @@ class InlinePictures:
         protocol = find_protocol(self._answers)
         cell = self._find_cell(is_needed=protocol == "sixel")
         if not protocol or cell is None or (protocol == "kitty" and not self._ui.appearance.has_all_colours):
-            return  # kitty identifies a picture by a colour
+            return  # kitty identifies a picture by an RGB colour
         colours = self._answers.get(COLOURS, "")
-        self._gallery = Gallery(protocol, self._find_room(cell), int(colours) if colours else MOST_COLOURS, self)
+        self._gallery = Gallery(protocol, self._find_room(cell), int(colours) if colours else MAX_COLOURS, self)
         self._ui.appearance.pictures = self._gallery
         if protocol != "kitty":
             self._ui.painter = Painter(self._list_slices, self._paint_later)
         self._ui.restyle()
 
     def resize(self) -> None:
-        """Handle a change of the screen's size, and perhaps of its cells."""
+        """Handle a change of the screen's size, with which the size of a cell may change."""
         if self._gallery is not None:
-            self._ui.tell_terminal(ASK_CELL)
+            self._ui.write_sequence(QUERY_CELL)
             self._fit()
 
     def _fit(self) -> None:
-        """Resize pictures after the screen or its cells have changed."""
+        """Resize the pictures, if the screen or its cells have another size."""
         cell = self._find_cell(is_needed=False)
         if self._gallery is None or cell is None or (room := self._find_room(cell)) == self._gallery.room:
             return
@@ -139,12 +137,12 @@ class InlinePictures:
         return [row.space for y, row in rows if row.space is not None and y < height]
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> object:
-        """Do something that nothing waits for."""
+        """Start background work."""
         return self._ui.start_task(work)
 
     def show(self, commands: Sequence[str], *, as_text: bool) -> None:
-        """Write commands to the terminal, then show a finished picture; `as_text`: its rows are text, as with kitty."""
-        self._ui.tell_terminal("".join(pass_through(command, os.environ) for command in commands))
+        """Write commands to the terminal, then show a finished picture; `as_text`: its rows are text, as for kitty."""
+        self._ui.write_sequence("".join(pass_through(command, os.environ) for command in commands))
         self._set_farewell()
         if as_text:
             self._ui.tab.transcript.pictures.draw()
@@ -152,7 +150,7 @@ class InlinePictures:
             self._ui.paint()
 
     def _list_slices(self) -> Mapping[Spot, Slice]:
-        """Return the uncovered rows of pictures to draw, by their first cell."""
+        """Return the visible rows of pictures that no dialog covers, by their first cell."""
         transcript, gallery = self._ui.tab.transcript, self._gallery
         if gallery is None or not transcript.is_attached or self._ui.screen is not transcript.screen:
             return {}
@@ -169,12 +167,12 @@ class InlinePictures:
         return slices
 
     def _find_cell(self, *, is_needed: bool) -> tuple[int, int] | None:
-        """Return a cell's width and height in pixels; unknown: None if it `is_needed` exactly, else the usual one."""
+        """Return a cell's width and height in pixels. If they are unknown: None if `is_needed`, else the usual ones."""
         return find_cell_size(self._answers, _STDIN) or (None if is_needed else _CELL)
 
     def _find_room(self, cell: tuple[int, int]) -> PictureBox:
-        """Return the largest box of a picture on this screen."""
-        return PictureBox(kitty.MOST, min(max(self._ui.size.height // _SHARE, 1), kitty.MOST), cell)
+        """Return the largest box for a picture on this screen."""
+        return PictureBox(kitty.MAX_SIZE, min(max(self._ui.size.height // _HEIGHT_DIVISOR, 1), kitty.MAX_SIZE), cell)
 
     def _paint_later(self, seconds: float) -> None:
         if self._timer is not None:
@@ -183,7 +181,7 @@ class InlinePictures:
 
     def _forget(self) -> None:
         if self._gallery is not None:
-            self._ui.tell_terminal(self._ui.farewell)
+            self._ui.write_sequence(self._ui.farewell)
             self._gallery.forget()
             self._set_farewell()
 
@@ -192,7 +190,7 @@ class InlinePictures:
             self._ui.farewell = pass_through(self._gallery.farewell, os.environ)
 
     def _resume(self, _app: object) -> None:
-        """Redraw after another program had the terminal, which has lost our pictures."""
+        """Redraw the pictures after another program had the terminal, which has lost them."""
         self._forget()
         self._ui.tab.transcript.pictures.draw()
 

@@ -1,6 +1,6 @@
-"""Kitty's Unicode placeholders: a character that shows one cell of a picture and moves with the text.
+"""Kitty's Unicode placeholders: characters that each show one cell of a picture, and move with the text.
 
-Its combining marks give the row and column, its colour the picture:
+The combining marks of a placeholder select the row and the column of the picture, its colour selects the picture:
 https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders
 """
 
@@ -29,13 +29,13 @@ MARKS = "".join(
     )
     for mark in range(first, last + 1)
 )  # fmt: skip
-"""Combining marks by value: the first is 0."""
-MOST = len(MARKS)
-"""The most rows and columns of a picture."""
+"""The combining marks; the index of a mark is the row or column that it stands for."""
+MAX_SIZE = len(MARKS)
+"""Rows and columns of the largest picture."""
 
 
 def cells(number: int, line: int, columns: int, look: Style) -> Segment:
-    """Return a row of placeholders of a picture, on the background of a style."""
+    """Return the placeholders for one row of a picture, on the background of a style."""
     text = "".join(f"{CELL}{MARKS[line]}{mark}" for mark in MARKS[:columns])
     return Segment(text, look + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF)))
 

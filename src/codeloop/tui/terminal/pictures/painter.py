@@ -1,4 +1,4 @@
-"""Draws pictures over cells: after the text of their rows, and again when that text is rewritten."""
+"""Draws pictures over the cells of the screen: after the text of their rows, and again when that text is rewritten."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -10,14 +10,14 @@ from codeloop.tui.terminal.screen_updates import Changes
 
 Spot = tuple[int, int]
 """A cell of the screen: its row and its column, from 0."""
-RATE = 1_000_000
-"""The most characters written a second while pictures move."""
+MAX_RATE = 1_000_000
+"""Characters that are written per second while pictures move."""
 SETTLE_SECONDS = 0.2
-"""Seconds without movement before a picture that is too slow to follow scrolling is drawn again."""
+"""How long a picture must not move before it is drawn again, if it is too large to be drawn while it scrolls."""
 
 
 class Slice(Struct, frozen=True):
-    """A row of a picture: its output, and how many columns it takes. `name`: equal for equal pixels."""
+    """One row of a picture. `drawing`: the output that draws it; `name`: equal for slices with the same pixels."""
 
     name: object
     drawing: str
@@ -25,22 +25,22 @@ class Slice(Struct, frozen=True):
 
 
 class Painter:
-    """Tracks the pictures on the screen, and draws missing ones.
+    """Tracks which slices of pictures are on the screen, and draws missing ones.
 
-    `list_slices` returns the slices that should be on the screen, by their first cell; `later` has `TerminalApp.paint`
-    called in so many seconds.
+    `list_slices` returns the slices that should be on the screen, by their first cell; `paint_later` has
+    `TerminalApp.paint` called after a number of seconds.
     """
 
-    def __init__(self, list_slices: Callable[[], Mapping[Spot, Slice]], later: Callable[[float], None]) -> None:
+    def __init__(self, list_slices: Callable[[], Mapping[Spot, Slice]], paint_later: Callable[[float], None]) -> None:
         self._list_slices = list_slices
-        self._later = later
+        self._paint_later = paint_later
         self._slices: dict[Spot, Slice] = {}
         """The slices that are on the screen."""
         self._free_at = 0.0
-        """The estimated time when the terminal has drawn earlier output."""
+        """When the terminal will probably have drawn the output so far (monotonic seconds)."""
 
     def erase(self, update: Any) -> None:
-        """Note an update of the screen, which erases the pictures that it covers."""
+        """Note that an update of the screen is written, which erases the slices that it covers."""
         if not self._slices:
             return
         if not isinstance(update, Changes):
@@ -53,20 +53,20 @@ class Painter:
                 del self._slices[spot]
 
     def frame(self) -> str:
-        """Return the output that draws visible pictures not yet on the screen."""
+        """Return the output that draws the slices which are missing on the screen; "": none is, or it is too early."""
         missing = {spot: each for spot, each in self._list_slices().items() if self._slices.get(spot) != each}
         if not missing:
             return ""
         now = time.monotonic()
         if now < self._free_at:
-            self._later(max(self._free_at - now, SETTLE_SECONDS))
+            self._paint_later(max(self._free_at - now, SETTLE_SECONDS))
             return ""
         self._slices.update(missing)
         drawings = "".join(
             f"\x1b[{line + 1};{column + 1}H{each.drawing}"
             for (line, column), each in sorted(missing.items(), key=_spot)
         )
-        self._free_at = now + len(drawings) / RATE
+        self._free_at = now + len(drawings) / MAX_RATE
         return f"\x1b7{drawings}\x1b8"
 
 

@@ -1,9 +1,10 @@
-"""The sixel encoder: bands of six rows, each colour separately."""
+"""Encodes pictures as sixels: in bands of six rows of pixels, in which each colour is written separately."""
 
 import re
 from functools import cache
 
 COLOURS = 200
+"""Colours of a palette, if the terminal does not tell how many it has."""
 CLEAR = 255
 """The palette index of transparent pixels."""
 _BAND = 6
@@ -12,7 +13,7 @@ _CHARACTERS = bytes((63 + bits) & 0xFF for bits in range(256))
 
 
 def encode_sixels(pixels: bytes, palette: list[int], width: int) -> str:
-    """Encode pixels (palette indices, row by row) as a sixel picture that defines only the used colours."""
+    """Return the sequence that draws pixels: indices of a palette, row by row. It defines only the used colours."""
     colours = [f"#{at};2;{_format_colour(palette, at)}" for at in sorted({*pixels} - {CLEAR})]
     size = _BAND * width
     bands = (_encode_band(pixels[top : top + size], width) for top in range(0, len(pixels), size))
@@ -29,7 +30,7 @@ def _encode_band(band: bytes, width: int) -> str:
 
 
 def _encode_line(rows: list[bytes], colour: int, width: int) -> str:
-    """Return a colour's pixels in a band: six bits for each column, the lowest for the top row."""
+    """Return the pixels of one colour in a band: a character for each column, whose lowest bit is the top row."""
     bits = 0
     for at, row in enumerate(rows):
         if colour in row:
@@ -40,5 +41,5 @@ def _encode_line(rows: list[bytes], colour: int, width: int) -> str:
 
 @cache
 def _make_table(colour: int) -> bytes:
-    """Return a translation table: 1 for a colour, 0 for any other."""
+    """Return a table that translates a colour to 1 and all others to 0."""
     return bytes(number == colour for number in range(256))
