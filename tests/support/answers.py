@@ -1,4 +1,4 @@
-"""What the model server answers, as data: text, thinking, calls, counts, and the ways in which it goes wrong."""
+"""Answers of the model server, as data: text, thinking, calls, token counts, and failures."""
 
 import json
 from dataclasses import dataclass, field, fields
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call. `arguments` is sent as it is, so it may be broken JSON; None: the field is null."""
+    """A tool call. `arguments` is sent unchanged, so it may be broken JSON; None: the field is null."""
 
     name: str
     arguments: str | None = "{}"
@@ -17,7 +17,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Tokens as both protocols report them; `input` includes what was cached."""
+    """The counts of tokens in an answer; `input` includes `cached`."""
 
     input: int = 100
     output: int = 20
@@ -28,14 +28,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer. Times in seconds.
+    """One answer. Times are in seconds.
 
-    deltas: how many pieces the text is split into (0: one a word). delay: before each event.
-    finish: the protocol's own word for why it ends; empty: what fits; None: it never says.
-    pieces: bytes a network write (splits events, JSON and characters); 0: each event is one HTTP chunk.
-    hang: before the status line. stall_after: events after which nothing more comes, the connection stays open.
-    cut_after: events after which the connection is closed without the end of the body.
-    events: replaces everything before: the data of each event, verbatim. status: other than 200 sends `body`.
+    `deltas`: how many pieces the text is sent in; 0: one for each word. `delay`: before each event. `finish`: why the
+    answer ends, in the protocol's own word; "": the word that fits the answer; None: none is sent. `pieces`: bytes of a
+    network write, which may split events, JSON and characters; 0: each event is one HTTP chunk. `hang`: before the
+    status line. `stall_after`: events after which nothing is sent, while the connection stays open. `cut_after`: events
+    after which the connection is closed without the end of the body. `events`: the data of each event, verbatim,
+    instead of all fields before. `status`: with any other than 200, `body` is sent.
     """
 
     text: str = ""
@@ -59,12 +59,12 @@ class Answer:
     body: str = ""
 
     def words(self) -> list[str]:
-        """Split the text into the asked-for number of pieces, in order and without loss."""
+        """Return the text in `deltas` pieces."""
         return split(self.text, self.deltas)
 
 
 def split(text: str, parts: int) -> list[str]:
-    """Return `text` in `parts` pieces of about the same length (fewer when it is shorter); 0: one a word."""
+    """Return `text` in `parts` pieces of about the same length, or fewer if it is short; 0: one for each word."""
     if not text:
         return []
     if parts == 0:
@@ -91,7 +91,7 @@ def answer_of(data: dict[str, Any]) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Answers in their order, and one for requests without tools (titles, summaries)."""
+    """Answers in the order in which they are given, and the one for requests without tools (titles, summaries)."""
 
     answers: tuple[Answer, ...]
     without_tools: Answer = Answer(text="A short title")

@@ -1,4 +1,4 @@
-"""What the program is about to do, seen just before it does it, so that a test can step into a race."""
+"""Calls a test just before the program does something, so that the test can produce a race."""
 
 import sys
 import threading
@@ -9,14 +9,14 @@ from typing import Any
 
 Audit = Callable[[str, tuple[Any, ...]], None]
 _audits: list[Audit] = []
-_own = threading.local()
+_thread = threading.local()
 
 
 @contextmanager
 def audited(audit: Audit) -> Generator[None]:
-    """Call `audit(event, arguments)` before each operation that Python audits, on the thread that is to do it.
+    """Call `audit(event, arguments)` before each operation that Python audits, on the operation's thread.
 
-    What the audit does itself is not reported. See `sys.addaudithook` and the table of audit events.
+    Operations of the audit itself are not reported. See `sys.addaudithook` and the table of audit events.
     """
     _install()
     _audits.append(audit)
@@ -28,16 +28,16 @@ def audited(audit: Audit) -> Generator[None]:
 
 @cache
 def _install() -> None:
-    """Install the one hook of this process, which can't be removed any more."""
+    """Install the hook of this process, which can't be removed again."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if not _audits or getattr(_own, "is_busy", False):
+        if not _audits or getattr(_thread, "is_busy", False):
             return
-        _own.is_busy = True
+        _thread.is_busy = True
         try:
             for audit in _audits:
                 audit(event, arguments)
         finally:
-            _own.is_busy = False
+            _thread.is_busy = False
 
     sys.addaudithook(hook)

@@ -1,6 +1,6 @@
-"""Run a command where no sandbox can be had, as in a container without namespaces and Landlock: bare.py COMMAND.
+"""Runs a command where no sandbox is available, as in a container without namespaces and Landlock: bare.py COMMAND.
 
-With `--landlock` before the command only Landlock can be had.
+With `--landlock` before the command, only Landlock is available.
 """
 
 import os
@@ -13,14 +13,14 @@ from codeloop.workspace.sandbox.launcher.libc import call
 from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
 
 _LANDLOCK = 444
-"""The first of its three calls, on every processor."""
+"""The number of the first of its three system calls, on every processor."""
 _ENOSYS = 38
 _PROGRAM = ((0x20, 0, 0, 0), (0x35, 0, 2, _LANDLOCK), (0x35, 1, 0, _LANDLOCK + 3), (0x06, 0, 0, 0x00050000 | _ENOSYS))
 _ALLOW = (0x06, 0, 0, 0x7FFF0000)
 
 
 def main(command: Sequence[str]) -> None:
-    """Refuse namespaces, mounts and perhaps Landlock for good, then become the command."""
+    """Make the kernel refuse namespaces, mounts and perhaps Landlock, then replace this process by the command."""
     if not filter_calls(unix=True, internet=True, truncate=True):
         raise SystemExit("bare: the system calls of this processor are not known")
     if command[0] == "--landlock":

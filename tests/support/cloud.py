@@ -1,4 +1,4 @@
-"""A cloud's sign-in services on a local socket: each request is answered by a function, and kept."""
+"""An HTTP server on a local socket that records each request, and answers it with the result of a function."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 @dataclass(frozen=True)
 class Asked:
-    """A request. `headers`: names in lower case."""
+    """A request. `headers`: by name, in lower case."""
 
     method: str
     path: str
@@ -20,17 +20,17 @@ class Asked:
 
     @property
     def form(self) -> dict[str, str]:
-        """The body of a form."""
+        """The fields of the form in the body."""
         return dict(parse_qsl(self.body.decode()))
 
 
 Reply = tuple[int, Any]
-"""Status, and a body: bytes, or what becomes JSON."""
+"""The status, and the body: bytes, or a value that is sent as JSON."""
 
 
 @dataclass
 class CloudServer:
-    """Where it answers, and what it was asked."""
+    """A running server: its address, and the requests so far."""
 
     url: str
     asked: list[Asked] = field(default_factory=list)
@@ -38,7 +38,7 @@ class CloudServer:
 
 @asynccontextmanager
 async def serve_cloud(answer: Callable[[Asked], Reply]) -> AsyncGenerator[CloudServer]:
-    """Answer every request by `answer`; an assertion that fails in it is a 500 with its words."""
+    """Answer every request with the result of `answer`; if an assertion fails in it, with 500 and its message."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")

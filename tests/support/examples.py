@@ -1,24 +1,24 @@
-"""Which examples a property is tried with: the same ones in every run, or random ones, and many, under `make fuzz`."""
+"""Chooses the examples of properties: the same in every run, or with `make fuzz`, many random ones."""
 
 import os
 
 from hypothesis import HealthCheck, settings
 
 TIMES = int(os.environ.get("CODELOOP_FUZZ", "0"))
-"""How many times as many examples as in a usual run, drawn at random; 0: a usual run."""
+"""The factor by which `make fuzz` tries more examples; 0: a usual run."""
 
 _TIMED = [HealthCheck.too_slow]
 SHARES_A_FIXTURE = [*_TIMED, HealthCheck.function_scoped_fixture]
-"""Health checks that a property does without whose examples share one fixture on purpose."""
+"""Health checks to suppress for a property whose examples share one fixture on purpose."""
 
 
 def examples(count: int) -> int:
-    """Return how many examples to try where a usual run tries `count`."""
+    """Return how many examples to try of a property for which a usual run tries `count`."""
     return count * max(TIMES, 1)
 
 
 def choose_examples() -> None:
-    """Set what hypothesis draws, so that a commit has one verdict: nothing is random, and no time is measured."""
+    """Configure hypothesis. In a usual run nothing is random or timed, so that all runs of a commit agree."""
     untimed = settings(deadline=None, suppress_health_check=_TIMED)
     settings.register_profile("same", untimed, derandomize=True, database=None)
     settings.register_profile("fuzz", untimed, max_examples=examples(100), print_blob=True)

@@ -10,7 +10,7 @@ from keyring.errors import KeyringLocked
 
 
 class FileKeyring(KeyringBackend):
-    """What `PYTHON_KEYRING_BACKEND` names in tests."""
+    """The backend that `PYTHON_KEYRING_BACKEND` selects in tests."""
 
     priority: Any = 1
 

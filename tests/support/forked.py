@@ -1,8 +1,8 @@
-"""Starts the program many times for little: each is a real process, forked from one that has loaded all of it.
+"""Starts the program cheaply: as a real process that is forked from one in which the whole program is loaded.
 
-An interpreter and its imports are most of what a short command costs, and a suite starts hundreds. What such a child
-can't show (what is loaded when, a controlling terminal, a signal at any moment) is for tests that start the program
-whole.
+The interpreter and the imports are most of the cost of a short command, and the tests start hundreds. Tests of things
+that differ in such a child (when modules are loaded, the controlling terminal, a signal at any moment) start a new
+interpreter.
 """
 
 import atexit
@@ -27,15 +27,15 @@ import codeloop
 
 ROOT = Path(__file__).parents[2]
 AT_START = ("LANG", "LC_", "PYTHON", "TZ", "CODELOOP_FAULT")
-"""Variables that an interpreter, or the program as it is loaded, reads once."""
+"""Prefixes of variables that the interpreter, or the program while it is loaded, reads only once."""
 FRONT = Path(__file__).with_name("front.py")
-"""Stands in for a child where a process is to be started: its own arguments say what the child runs."""
+"""A script that is started in place of the program; its arguments send_number what the forked child runs."""
 PIPE = 16_000
-"""How many bytes any pipe holds that nobody reads yet."""
+"""Bytes that can be written to any pipe before its other end is read."""
 
 
 class Loaded:
-    """A process that has the program loaded. It forks children, side by side, for as long as we live."""
+    """A process in which the program is loaded. It forks children, also concurrently, until this process ends."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="codeloop-", ignore_cleanup_errors=True)
@@ -47,8 +47,8 @@ class Loaded:
                 [sys.executable, "-c", f"from tests.support.forked import serve; exec(serve({listener.fileno()}))"],
                 cwd=ROOT,
                 env={name: value for name, value in os.environ.items() if not name.startswith(AT_START)},
-                stdin=subprocess.PIPE,  # its end says that we are gone
-                stdout=subprocess.DEVNULL,  # and no terminal: Python writes to one line by line
+                stdin=subprocess.PIPE,  # is closed when this process ends
+                stdout=subprocess.DEVNULL,  # not a terminal: Python would write line by line to it
                 pass_fds=[listener.fileno()],
             )
         atexit.register(self._close)
@@ -56,7 +56,7 @@ class Loaded:
     def run(
         self, command: Sequence[str], cwd: Path, env: Mapping[str, str], text: str, seconds: float
     ) -> subprocess.CompletedProcess[str] | None:
-        """Run `python -c CODE ARGUMENT...` as `subprocess.run` does; None where it has to be started whole."""
+        """Run `python -c CODE ARGUMENT...` as `subprocess.run` does; None: that needs a new interpreter."""
         given = text.encode("utf-8", "surrogateescape")
         if len(given) > PIPE or any(map(read_at_start, env)):
             return None
@@ -82,19 +82,19 @@ class Loaded:
 
 
 def read_at_start(name: str) -> bool:
-    """Return whether a variable is read once, so that a forked child would not see it."""
+    """Return whether a variable is read only once, so that a forked child would not use it."""
     return name.startswith(AT_START)
 
 
 def number_from(channel: socket.socket) -> int:
-    """Return the next number that is said over a channel: a child's id, then its exit code."""
+    """Return the next number that a channel receives: the child's process id, then its exit code."""
     said = channel.recv(4, socket.MSG_WAITALL)
     assert len(said) == 4, "the process that has the program loaded is gone"
     return int.from_bytes(said, "big", signed=True)
 
 
 def read_both(out: int, err: int, seconds: float) -> list[str]:
-    """Read two pipes to their ends and close them."""
+    """Read two pipes to their ends and close them. Raises TimeoutError after `seconds`."""
     until = time.monotonic() + seconds
     read = {out: bytearray(), err: bytearray()}
     with selectors.DefaultSelector() as waiting:
@@ -116,7 +116,7 @@ def read_both(out: int, err: int, seconds: float) -> list[str]:
 
 
 def serve(descriptor: int) -> str:
-    """Fork what is asked for over a socket, until stdin ends. In a child: return the code that it is to run."""
+    """Fork a child for each request to a socket, until stdin ends. In a child, return the code that it has to run."""
     for module in pkgutil.walk_packages(codeloop.__path__, "codeloop."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
@@ -140,7 +140,7 @@ def serve(descriptor: int) -> str:
                 if key.fd == ended:
                     os.read(ended, 512)
                 elif key.fileobj is listener:
-                    channel, asked, given = taken(listener)
+                    channel, asked, given = accept_request(listener)
                     pid = os.fork()
                     if pid == 0:
                         signal.set_wakeup_fd(-1)
@@ -148,28 +148,28 @@ def serve(descriptor: int) -> str:
                         waiting.close()
                         for each in (ended, wake, *(other.detach() for other in (channel, *children.values()))):
                             os.close(each)
-                        become(given, asked["argv"], asked["cwd"], asked["env"])
+                        set_up_child(given, asked["argv"], asked["cwd"], asked["env"])
                         return asked["code"]
                     for each in given:
                         os.close(each)
                     children[pid] = channel
-                    say(channel, pid)
+                    send_number(channel, pid)
                     waiting.register(channel, selectors.EVENT_READ, pid)
-                elif key.data in children:  # who asked for it is gone
+                elif key.data in children:  # the process that requested it has ended
                     os.kill(key.data, signal.SIGKILL)
                     waiting.unregister(key.fileobj)
-            reap(children, waiting)
+            report_ended(children, waiting)
 
 
-def taken(listener: socket.socket) -> tuple[socket.socket, dict[str, Any], list[int]]:
-    """Return who asks for a child, what is asked, and the descriptors that the child is given."""
+def accept_request(listener: socket.socket) -> tuple[socket.socket, dict[str, Any], list[int]]:
+    """Accept a request; return its connection, its content, and the descriptors for the child."""
     channel, _ = listener.accept()
     length, given, _, _ = socket.recv_fds(channel, 4, 3)
     return channel, json.loads(channel.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)), given
 
 
-def reap(children: dict[int, socket.socket], waiting: selectors.BaseSelector) -> None:
-    """Say the exit codes of the children that have ended to those who asked for them."""
+def report_ended(children: dict[int, socket.socket], waiting: selectors.BaseSelector) -> None:
+    """Send the exit codes of the children that have ended to the processes that requested them."""
     while children:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
@@ -177,18 +177,18 @@ def reap(children: dict[int, socket.socket], waiting: selectors.BaseSelector) ->
         channel = children.pop(pid)
         if channel in waiting.get_map():
             waiting.unregister(channel)
-        say(channel, os.waitstatus_to_exitcode(status))
+        send_number(channel, os.waitstatus_to_exitcode(status))
         channel.close()
 
 
-def say(channel: socket.socket, number: int) -> None:
-    """Say a number, to nobody if who asked is gone."""
+def send_number(channel: socket.socket, number: int) -> None:
+    """Send a number, unless the receiver has ended."""
     with suppress(OSError):
         channel.sendall(number.to_bytes(4, "big", signed=True))
 
 
-def become(given: Sequence[int], argv: list[str], cwd: str, env: Mapping[str, str]) -> None:
-    """Make this process what `python -c` would be, with these descriptors as its stdin, stdout and stderr."""
+def set_up_child(given: Sequence[int], argv: list[str], cwd: str, env: Mapping[str, str]) -> None:
+    """Set this process up like `python -c`, with these descriptors as its stdin, stdout and stderr."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, each in enumerate(given):
         os.dup2(each, number)

@@ -1,7 +1,7 @@
-"""`python -I -S front.py SOCKET CODE ARGUMENT...`: have the process behind the socket fork a child that runs the code.
+"""Has the process behind a socket fork a child that runs a code: `python -I -S front.py SOCKET CODE ARGUMENT...`.
 
-The child has this one's stdin, stdout and stderr, directory and environment. Signals are handed on to it, and this
-process ends as the child does. It imports little, since it stands in for a program that is started hundreds of times.
+The child gets the stdin, stdout, stderr, directory and environment of this process. Signals are passed on to it, and
+this process ends as the child does. It imports little, since it is started hundreds of times in place of the program.
 """
 
 import json
@@ -10,11 +10,11 @@ import signal
 import socket
 import sys
 
-HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, signal.SIGUSR1)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, signal.SIGUSR1)
 
 
 def main() -> None:
-    """Ask for the child, and be it as far as anybody can see."""
+    """Request the child, pass signals on to it, and end as it does."""
     _, where, code, *argv = sys.argv
     asked = json.dumps({"code": code, "argv": argv, "cwd": os.path.realpath("."), "env": dict(os.environ)}).encode()
     with socket.socket(socket.AF_UNIX) as channel:
@@ -22,7 +22,7 @@ def main() -> None:
         socket.send_fds(channel, [len(asked).to_bytes(4, "big")], [0, 1, 2])
         channel.sendall(asked)
         pid = number_from(channel)
-        for each in HANDED_ON:
+        for each in SIGNALS:
             if signal.getsignal(each) != signal.SIG_IGN:
                 signal.signal(each, lambda number, _frame: os.kill(pid, number))
         code = number_from(channel)
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def number_from(channel: socket.socket) -> int:
-    """Return the next number that is said."""
+    """Return the next number that the channel receives."""
     said = channel.recv(4, socket.MSG_WAITALL)
     if len(said) < 4:
         sys.exit("the process that has the program loaded is gone")

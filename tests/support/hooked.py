@@ -1,4 +1,4 @@
-"""A project whose hooks a test answers in its own process, and counts."""
+"""A project whose hooks are answered by functions of a test, and recorded."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -14,11 +14,11 @@ from tests.support.project import Rig, rig
 
 Answers = Callable[[JSON, JSON], JSON]
 QUIET: dict[str, Any] = {"PreCompact": [{"matcher": "never", "hooks": [{"type": "command", "command": "true"}]}]}
-"""A project with these has hooks that do nothing."""
+"""The configuration of hooks that never run; with it, a project has a runner of hooks."""
 
 
 class Hearing:
-    """A handler that answers as it is told to, and keeps what it was asked."""
+    """A handler that answers each hook with the result of a function, and records the calls."""
 
     label = "the extension under test"
     is_project = False
@@ -35,12 +35,12 @@ class Hearing:
         return self._answers[name](given, output)
 
     def given(self, name: str) -> list[JSON]:
-        """Return what was asked at a hook."""
+        """Return the inputs of the calls of a hook."""
         return [given for asked, given, _ in self.asked if asked == name]
 
     @property
     def counts(self) -> Counter[str]:
-        """How often each hook was asked."""
+        """How often each hook was called."""
         return Counter(name for name, _, _ in self.asked)
 
 

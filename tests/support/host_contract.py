@@ -30,25 +30,25 @@ class Extensions:
     looks like a message and returns the title "T", the output "O" and the metadata {"x": 1}; `fails` raises "broken";
     `long` returns 60 million characters.
 
-    `plugin`: its hook `tool.execute.before` raises "not this one" for the tool "bad", else sets `args.seen` to what the
-    operation `session.list` gave; its hook `event` accepts every event; its tool `look` gives what `session.get` of
-    `ses_1` said.
+    `plugin`: its hook `tool.execute.before` raises "not this one" for the tool "bad", else sets `args.seen` to the
+    result of the operation `session.list`; its hook `event` accepts every event; its tool `look` returns the result of
+    the operation `session.get` for `ses_1`.
     """
 
     tools: Path
     plugin: Path
     prefix: str = ""
-    """What the names of the tool file's tools begin with."""
+    """The prefix of the names of the tools in the tool file."""
 
 
 @dataclass
 class Host:
-    """A host process, driven by hand."""
+    """A host process, and the connection to it."""
 
     command: Sequence[str]
     directory: Path
     heard: list[Message] = field(default_factory=list[Message])
-    """What the host sent while an answer was waited for."""
+    """The messages that the host sent before the answers that were waited for."""
 
     def __enter__(self) -> Self:
         ours, theirs = socket.socketpair()
@@ -91,7 +91,7 @@ class Host:
         return self.last
 
     def answer(self, number: int) -> Message:
-        """Read until a message is answered; allow what is asked, and answer operations with their own name."""
+        """Read until a message is answered. Meanwhile, allow permissions, and answer operations with their names."""
         while True:
             message = self.read()
             if message["type"] in {"result", "error"} and message["id"] == number:

@@ -1,4 +1,4 @@
-"""Programs of others that tests install once for themselves, from the registries: what can't be had is skipped."""
+"""Installs third-party programs for tests, once, from the registries; if that fails the test is skipped."""
 
 import re
 import sys
@@ -10,17 +10,18 @@ CACHE = Path.home() / ".cache" / "codeloop-tests"
 
 
 def python_programs(*packages: str) -> Path:
-    """Return the folder of programs of an environment with these packages."""
+    """Return the folder of programs of a virtual environment with these Python packages."""
     pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
     commands = [[sys.executable, "-m", "venv", "."], ["env", *pip, "install", *packages]]
-    return filled(CACHE / _named("pip", packages), [], commands) / "bin"
+    return filled(CACHE / _make_folder_name("pip", packages), [], commands) / "bin"
 
 
 def npm_programs(*packages: str) -> Path:
-    """Return the folder of programs of a folder with these packages."""
+    """Return the folder of programs of these npm packages."""
     install = ["npm", "install", "--prefix", ".", "--no-audit", "--no-fund", "--fetch-retries=1", *packages]
-    return filled(CACHE / _named("npm", packages), [], [["node", "--version"], install]) / "node_modules" / ".bin"
+    folder = CACHE / _make_folder_name("npm", packages)
+    return filled(folder, [], [["node", "--version"], install]) / "node_modules" / ".bin"
 
 
-def _named(kind: str, packages: tuple[str, ...]) -> str:
+def _make_folder_name(kind: str, packages: tuple[str, ...]) -> str:
     return "-".join((kind, *(re.sub(r"[^\w.]+", "-", each) for each in packages)))

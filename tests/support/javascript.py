@@ -1,4 +1,4 @@
-"""Extensions in TypeScript for tests, and what runs them."""
+"""Extensions in TypeScript for tests, and the command that runs them."""
 
 import os
 from pathlib import Path
@@ -76,7 +76,7 @@ export const Guard: Plugin = async ({ client }) => ({
 
 
 def written(folder: Path) -> Extensions:
-    """Write the two extensions of the contract below a folder."""
+    """Write the two extensions of `host_contract` into a folder."""
     tools, plugin = folder / "tool" / "say.ts", folder / "plugin" / "guard.ts"
     library = folder / "tool" / "lib" / "count.ts"
     for path, text in (
@@ -90,7 +90,7 @@ def written(folder: Path) -> Extensions:
 
 
 def host_command() -> tuple[str, ...]:
-    """Return the command of the host, or skip the test and say what is missing."""
+    """Return the command of the host; without a runtime, the test is skipped with the reason."""
     try:
         return javascript_command(os.environ.get("PATH"))
     except NoRuntime as error:

@@ -1,4 +1,4 @@
-"""A strict Kubernetes API of one namespace, which runs a Job's command as a process of this machine."""
+"""A strict Kubernetes API with one namespace, which runs the command of a Job as a process of this machine."""
 
 import json
 import os
@@ -27,7 +27,7 @@ PODS = "/api/v1/namespaces/work/pods"
 
 
 class Refusal(Exception):
-    """An answer with a status of its own."""
+    """A request is refused, with this status."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class Refusal(Exception):
 
 
 def is_a(kind: type, pattern: re.Pattern[str] | None = None, most: int = 1_000_000) -> Check:
-    """Check a value's type (400 otherwise), and its text or number (422)."""
+    """Return a check of a value's type (refused with 400), and of its text or number (refused with 422)."""
 
     def check(value: Any, where: str) -> None:
         if type(value) is not kind:
@@ -50,7 +50,7 @@ def is_a(kind: type, pattern: re.Pattern[str] | None = None, most: int = 1_000_0
 
 
 def has(required: dict[str, Check], optional: dict[str, Check]) -> Check:
-    """Check an object: no unknown field (400), each required one (422)."""
+    """Return a check of an object: an unknown field is refused with 400, a missing required field with 422."""
 
     def check(value: Any, where: str) -> None:
         is_a(dict)(value, where)
@@ -66,7 +66,7 @@ def has(required: dict[str, Check], optional: dict[str, Check]) -> Check:
 
 
 def each(item: Check) -> Check:
-    """Check a list's items."""
+    """Return a check of the items of a list."""
 
     def check(value: Any, where: str) -> None:
         is_a(list)(value, where)
@@ -77,7 +77,7 @@ def each(item: Check) -> Check:
 
 
 def maps(key: re.Pattern[str], item: Check) -> Check:
-    """Check an object with free keys."""
+    """Return a check of an object with free keys."""
 
     def check(value: Any, where: str) -> None:
         is_a(dict)(value, where)
@@ -89,7 +89,7 @@ def maps(key: re.Pattern[str], item: Check) -> Check:
 
 
 def one_of(*words: str) -> Check:
-    """Check a word of a list."""
+    """Return a check of a text that has to be one of `words`."""
     return is_a(str, re.compile("|".join(words)))
 
 
@@ -135,9 +135,9 @@ WATCH_QUERY = {"labelSelector", "watch", "resourceVersion", "allowWatchBookmarks
 
 
 class KubernetesServer:
-    """See the module. `secrets`: by name, what a pod's `envFrom` sets; `environment`: what every pod has, too.
+    """The server, whose Jobs are processes. `environment`: variables of every pod; `secrets`: variables by secret.
 
-    `failures`: (method, status) of requests that are still to be refused once each; `requests`: all that came.
+    `failures`: (method, status) of requests that will be refused, once each; `requests`: all requests so far.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class KubernetesServer:
             _kill(process)
 
     def forget_history(self) -> None:
-        """Forget all changes so far, and end all watches: who watches on from before is told 410."""
+        """Forget all changes so far, and end all watches; a watch that continues from before gets 410."""
         with self.changed:
             self._version += 1
             self._oldest, self._cuts = self._version, self._cuts + 1
@@ -417,7 +417,7 @@ def _chunk(handler: BaseHTTPRequestHandler, event: dict[str, Any]) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a pod: asked first, then killed."""
+    """Terminate a pod, and kill it if it does not end."""
     process.terminate()
     try:
         process.wait(5)

@@ -1,4 +1,4 @@
-"""Ollama and LM Studio as far as codeloop speaks with them: each refuses what the real one refuses."""
+"""Stand-ins for Ollama and LM Studio, with the requests that codeloop uses; each refuses what the real one refuses."""
 
 import json
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ ANSWER = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "
 
 @dataclass
 class OllamaServer:
-    """Loads each model with 4,096 tokens where it names no other number; the last one that was loaded stays so.
+    """Loads one model at a time, with a context of its `num_ctx`, by default 4,096 tokens.
 
-    `models`: by name the `num_ctx` of each, None without one. `most`: what they were trained with.
+    `models`: the `num_ctx` of each model, by name; None: it has none. `most`: the context that they were trained with.
     """
 
     models: dict[str, int | None] = field(default_factory=lambda: {"qwen3:8b": None})
@@ -21,7 +21,7 @@ class OllamaServer:
     can_create: bool = True
     loaded: dict[str, int] = field(default_factory=dict[str, int])
     asked: list[str] = field(default_factory=list[str])
-    """The models that answered."""
+    """The models that answered, in order."""
 
     def answer(self, asked: Asked) -> Reply:
         """Answer one request."""
@@ -59,14 +59,14 @@ class OllamaServer:
 
 @dataclass
 class LmStudioServer:
-    """Loads a model anew beside the instances that there are, as `key:2`; `room`: the largest context that fits."""
+    """Loads a model once more, as `key:2`, if an instance of it exists; `room`: the largest context that fits."""
 
     key: str = "qwen/qwen3-8b"
     most: int = 40_960
     room: int = 40_960
     instances: dict[str, int] = field(default_factory=lambda: {"qwen/qwen3-8b": 4_096})
     asked: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-    """Which instance answered, and the context that it had."""
+    """The instances that answered, each with its context."""
 
     def answer(self, asked: Asked) -> Reply:
         """Answer one request."""

@@ -1,4 +1,4 @@
-"""Models under test against a real model server on a local socket."""
+"""Models under test, and their requests to the model server on a local socket."""
 
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -38,7 +38,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Got:
-    """Everything one stream gave."""
+    """The events of one answer."""
 
     def __init__(self, events: list[ModelEvent]) -> None:
         self.events = events
@@ -130,7 +130,7 @@ async def anthropic() -> AsyncGenerator[Callable[..., AnthropicMessages], None]:
 
 
 def endpoint(server: ModelServer | str, **given: Any) -> Endpoint:
-    """Return an endpoint with deadlines that a test can wait for."""
+    """Return an endpoint with deadlines that are short enough for a test."""
     url = server if isinstance(server, str) else server.url
     values: dict[str, Any] = {"key": KEY, "connect": 2.0, "first_byte": 2.0, "idle": 2.0, **given}
     return Endpoint(url, **values)

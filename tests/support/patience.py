@@ -1,4 +1,4 @@
-"""Waits for language servers that are as long as a loaded machine needs."""
+"""Makes waits for language servers as long as a loaded machine needs."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from codeloop.lsp import languages, new_diagnostics
 
 
 def wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let edits and searches wait for what a server or ripgrep says."""
+    """Let edits and searches wait long enough for language servers and ripgrep."""
     long = Limit("test", 20_000, "ms", "for a test")
     monkeypatch.setattr(languages, "LSP_WAIT", long)
     monkeypatch.setattr(languages, "LSP_FIRST", long)

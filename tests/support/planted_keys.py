@@ -1,4 +1,4 @@
-"""Keys as services make them, none of them real: by their published forms, drawn from a fixed seed."""
+"""Random keys in the published forms of services, from a fixed seed; none of them is real."""
 
 import random
 import string
@@ -116,7 +116,7 @@ eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.|url|43|
 glft-|url|20|
 jina_|word|60|
 """
-"""How a key begins, of which signs and how many the rest is, how it ends."""
+"""Forms of keys: the start, the kind of signs of the rest, how many, and the end."""
 _NAMED = """
 AWS_SECRET_ACCESS_KEY=|base64|40|
 DB_PASSWORD=|word|14|
@@ -131,11 +131,11 @@ https://example.com/?access_token=|word|32|&page=2
 curl --user me:|word|16| https://example.com
 tool --api-key |word|24|
 """
-"""What stands around a secret that has no form of its own."""
+"""Texts around a secret that has no form of its own: as in `_FORMS`."""
 
 
 def draw_keys(count: int) -> list[tuple[str, str]]:
-    """Return texts, each with the secret in it that must not be seen."""
+    """Return texts, each with the secret in it that must be masked."""
     chance = random.Random(20)
     drawn: list[tuple[str, str]] = []
     rows = [

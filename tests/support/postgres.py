@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own, on a socket in a temporary folder."""
+"""A PostgreSQL server for one test, on a socket in a temporary folder."""
 
 import os
 import pwd
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def find_programs() -> Path | None:
-    """Return the folder of PostgreSQL's programs: that of the PATH, else where Debian has them; None: not installed."""
+    """Return the folder of PostgreSQL's programs: on the PATH, else where Debian installs them; None: not installed."""
     found = shutil.which("initdb")
     places = [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     return next((place for place in reversed(places) if (place / "pg_ctl").exists()), None)
@@ -20,7 +20,7 @@ def find_programs() -> Path | None:
 
 @contextmanager
 def postgres(programs: Path) -> Generator[str]:
-    """Serve an empty database, as another user where this one is root, which PostgreSQL refuses; yield its address."""
+    """Serve an empty database and yield its address; as another user if this one is root, which PostgreSQL refuses."""
     who: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="pg-") as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""Programs that run beside the test, in a home and a project of their own."""
+"""Programs that run during a test, in a temporary home and project."""
 
 import json
 import os
@@ -33,7 +33,7 @@ class Place:
 
 
 def environment_in(home: Path) -> dict[str, str]:
-    """Return what a program is started with: nothing of the person's who runs the tests."""
+    """Return the variables for a program, without those of the person who runs the tests."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -50,7 +50,7 @@ def provider_at(url: str, *models: str) -> dict[str, Any]:
 
 
 def configure(home: Path, config: dict[str, Any]) -> Path:
-    """Write the person's configuration and return its folder."""
+    """Write the global configuration and return its folder."""
     file = home / "codeloop" / "config" / "codeloop.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(config))
@@ -58,7 +58,7 @@ def configure(home: Path, config: dict[str, Any]) -> Path:
 
 
 def commit_all(project: Path) -> None:
-    """Make a folder a repository whose one commit has every file in it."""
+    """Make a folder a repository, with one commit of all its files."""
     who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
     for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run(["git", *who, *words], cwd=project, check=True)
@@ -66,7 +66,7 @@ def commit_all(project: Path) -> None:
 
 @contextmanager
 def process(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins: str = "") -> Generator[str]:
-    """Run a program beside the test and yield what its first line says after `begins`; end it, and what it started."""
+    """Run a program and yield its first line of output, without the prefix `begins`; then end it and its children."""
     with subprocess.Popen(
         command,
         cwd=cwd,

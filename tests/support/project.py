@@ -1,4 +1,4 @@
-"""A whole project in a temporary folder, driven through its client; the model is a script, everything else is real."""
+"""A project in a temporary folder, used through its client; the model is a script, everything else is real."""
 
 import asyncio
 import os
@@ -47,7 +47,7 @@ REACHED = "CODELOOP_TEST_CLIENT"
 
 
 class Heard:
-    """A model that passes requests on to another one and remembers them."""
+    """A model that records the requests, and passes them on to another model."""
 
     def __init__(self, inner: ChatModel) -> None:
         self._inner = inner
@@ -63,7 +63,7 @@ class Heard:
 
 
 class Rig:
-    """An open project with a session, and what the model was asked."""
+    """An open project with a session, and the model that records the requests."""
 
     def __init__(self, project: Project, model: Heard, session_id: str, client: Client) -> None:
         self.project = project
@@ -76,7 +76,7 @@ class Rig:
         return self.project.workspace.directory
 
     async def prompt(self, text: str = "go", **more: Any) -> MessageWithParts:
-        """Say something and wait for the end of the turn."""
+        """Send a prompt, and wait for the end of the turn."""
         given = [TextPartInput(text=text)]
         async with asyncio.timeout(20):
             return await self.client.call(PROMPT, Prompt(session_id=self.session_id, parts=given, **more))
@@ -90,25 +90,25 @@ class Rig:
         return [part for entry in self.view().entries for part in entry.parts if isinstance(part, ToolPart)]
 
     def results(self) -> list[str]:
-        """Return what each call came to, as the model reads it."""
+        """Return the output or error of each call, as the model gets it."""
         return [result(part) for part in self.calls()]
 
     async def question(self) -> PermissionRequest:
-        """Wait for a question."""
+        """Wait for a permission request, and return it."""
         return (await self.questions(1))[0]
 
     async def questions(self, count: int) -> list[PermissionRequest]:
-        """Wait until `count` questions wait."""
+        """Wait until `count` permission requests are open, and return them."""
         await until(lambda: len(self.project.store.pending_permissions()) >= count)
         return self.project.store.pending_permissions()
 
     async def answer(self, request: PermissionRequest, reply: Reply, message: str | None = None) -> None:
-        """Answer a question as a client does."""
+        """Answer a permission request, as a client does."""
         await self.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
 
 
 def result(part: ToolPart) -> str:
-    """Return a call's output or error, as the model reads it; fails when there is none."""
+    """Return a call's output or error, as the model gets it; fails if there is none."""
     match part.state:
         case ToolStateCompleted(output=output):
             return output
@@ -126,17 +126,17 @@ async def until(ready: Callable[[], object], deadline: float = 60) -> None:
 
 
 def call(name: str, call_id: str = "", **arguments: Any) -> ScriptedCall:
-    """Return a call of a script."""
+    """Return a call for a script."""
     return ScriptedCall(name, arguments, call_id)
 
 
 def calls(*made: ScriptedCall, text: str = "") -> ScriptedAnswer:
-    """Return an answer that makes calls."""
+    """Return an answer for a script that makes these calls."""
     return ScriptedAnswer(text=text, calls=made, tokens=Count(input=100, output=10))
 
 
 def startup(home: Path, work: Path, **settings: Any) -> Startup:
-    """Return a start in `work`, with all of codeloop's own files below `home`."""
+    """Return a startup in `work`, with all of codeloop's own files below `home`."""
     environment = {"CODELOOP_HOME": str(home), "HOME": str(home), "PATH": PATH, "LANG": "C.UTF-8"}
     return Startup(directory=work, environment=environment, settings=with_commands(settings))
 
@@ -150,7 +150,7 @@ async def rig(
     session_id: str | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Rig]:
-    """Open a project in `tmp_path / "work"` with a script as its model, reached as `both_clients` says."""
+    """Open a project in `tmp_path / "work"` with a scripted model, and the client that `both_clients` has set."""
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     inner = ScriptedModel(answers, info) if isinstance(answers, Sequence) else answers
@@ -166,7 +166,7 @@ Opened = tuple[Project, Client]
 
 @asynccontextmanager
 async def in_process(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
-    """Open a project."""
+    """Open a project, with a client in this process."""
     project = await open_project(start, model)
     try:
         yield project, LocalClient(project)
@@ -176,7 +176,7 @@ async def in_process(start: Startup, model: OneModel | None) -> AsyncGenerator[O
 
 @asynccontextmanager
 async def over_http(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
-    """Open a project and serve it on a real socket."""
+    """Open a project and serve it on a real socket, with a client of that."""
     server = Server(App(start, model), ListenOptions(password=PASSWORD))
     await server.start()
     client = HttpClient(server.url, str(start.directory), (server.listening.username, PASSWORD))
@@ -189,21 +189,21 @@ async def over_http(start: Startup, model: OneModel | None) -> AsyncGenerator[Op
 
 @pytest.fixture(autouse=True, params=["local", "http"])
 def both_clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every test of a module that imports this run twice: its `rig` in process, and over HTTP."""
+    """Run every test of a module that imports this twice: with the client of `rig` in process, and over HTTP."""
     monkeypatch.setenv(REACHED, request.param)
 
 
 LOCAL = pytest.mark.parametrize("both_clients", ["local"], indirect=True)
-"""For a test that has nothing to do with a client."""
+"""Marks a test that does not depend on the client, so that it runs only once."""
 
 
 async def within(wait: Awaitable[Any], seconds: float = 30) -> Any:
-    """Wait, with a deadline."""
+    """Wait for a result, with a deadline."""
     return await asyncio.wait_for(wait, seconds)
 
 
 def check_turns(turns: Sequence[ModelMessage]) -> None:
-    """Fail unless a service that checks the pairing of calls and results would take the turns."""
+    """Fail unless a service that checks the pairing of calls and results would accept the messages."""
     for place, turn in enumerate(turns):
         match turn:
             case UserModelMessage(content=pieces):
@@ -228,12 +228,12 @@ def check_turns(turns: Sequence[ModelMessage]) -> None:
 
 
 def words(parts: Iterable[Part]) -> str:
-    """Return the texts of parts, one after the other."""
+    """Return the joined texts of the text parts."""
     return "".join(part.text for part in parts if isinstance(part, TextPart))
 
 
 def told(turn: ModelMessage) -> list[str]:
-    """Return what a turn tells the model: texts and results."""
+    """Return the texts and results of a message, as the model gets them."""
     said: list[str] = []
     for piece in turn.content:
         match piece:

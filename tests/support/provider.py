@@ -1,7 +1,8 @@
 """A model server on a local socket that speaks the protocols of `bench/dialects.py`.
 
-Used by the bench, as a process (`python -m tests.support.provider --script FILE`), and by the tests, inside them.
-Standard library only. It answers what it is told to, misbehaves as it is told to, and refuses histories as services do.
+It is used by the bench as a process (`python -m tests.support.provider --script FILE`), and by the tests in their own
+process. It needs only the standard library. It gives the answers, and the failures, that it is told to, and refuses
+histories as services do.
 """
 
 import argparse
@@ -19,21 +20,22 @@ from tests.support.answers import Answer, Script, read_script
 from tests.support.wire import Client, Received, chunk_of, head_of
 
 RENDERED = 256
-"""Answers whose bytes are kept."""
+"""How many answers' bytes are kept."""
 STREAMED = {"transfer-encoding": "chunked"}
 STEP = re.compile(rb'"role":\s*"(?:assistant|model)"|"type":\s*"function_call"')
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
 READY = ("openai-chat", "anthropic-messages")
-"""Protocols whose answers are made before the first request of a process."""
+"""Protocols for which a process renders its answers before the first request."""
 Choose = Callable[[Received], Answer]
 
 
 @dataclass(slots=True)
 class ModelServer:
-    """Serves while it is entered: `async with ModelServer([Answer(text="hi")]) as server: server.url`.
+    """Serves within `async with ModelServer([Answer(text="hi")]) as server`, at `server.url`.
 
-    `answers`: one for each request, the last one for all that follow; or a function of the request.
-    `key`: a request without it is refused. `validate`: histories are checked as the services check them.
+    `answers`: one for each request, the last one for all further requests; or a function of the request. `key`: a
+    request without it is refused. `validate`: histories are checked as services check them. `record`: requests are
+    kept in `requests`.
     """
 
     answers: Sequence[Answer] | Choose
@@ -44,7 +46,7 @@ class ModelServer:
     models: tuple[str, ...] = ("bench",)
     requests: list[Received] = field(default_factory=list[Received])
     aborted: int = 0
-    """Connections that the client closed in the middle of an answer."""
+    """How many connections the client closed in the middle of an answer."""
     connections: int = 0
     _served: int = 0
     _server: asyncio.Server | None = None
@@ -55,7 +57,7 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        """The base URL, as a provider's `baseURL`."""
+        """The base URL, for a provider's `baseURL`."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     async def __aenter__(self) -> Self:
@@ -65,7 +67,7 @@ class ModelServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop listening and drop what is open."""
+        """Stop listening and drop the open connections."""
         if self._server is not None:
             self._server.close()
         for task in list(self._tasks):
@@ -98,7 +100,7 @@ class ModelServer:
             writer.transport.abort()
 
     async def _answer(self, received: Received, client: Client) -> bool:
-        """Answer one request; False: the connection is to be closed."""
+        """Answer one request; return False if the connection has to be closed."""
         path = received.path.partition("?")[0]
         dialect = dialect_of(path)
         if dialect is None and path != "/v1/models":
@@ -121,7 +123,7 @@ class ModelServer:
         return answer
 
     async def _play(self, answer: Answer, dialect: Dialect, client: Client) -> bool:
-        """Do what the answer says; False: the connection is to be closed."""
+        """Send an answer, or fail as it says; return False if the connection has to be closed."""
         if answer.hang and not await client.wait(answer.hang):
             self.aborted += 1
             return False
@@ -137,7 +139,7 @@ class ModelServer:
         return True
 
     async def _drip(self, answer: Answer, client: Client, dialect: Dialect) -> bool:
-        """Send an answer piece by piece, as far as it goes."""
+        """Send an answer in pieces, up to the point where it stalls or is cut off."""
         events = list(dialect.events(answer, "bench"))
         kept = min(len(events) if each is None else each for each in (answer.cut_after, answer.stall_after))
         pieces = events[:kept]
@@ -146,7 +148,7 @@ class ModelServer:
             pieces = [joined[at : at + answer.pieces] for at in range(0, len(joined), answer.pieces)]
         due = asyncio.get_running_loop().time()
         for piece in pieces:
-            due += answer.delay  # of a schedule: a clock that wakes late does not make the whole answer slower
+            due += answer.delay  # a fixed schedule, so that waking late does not make the whole answer slower
             if answer.delay and not await client.wait(max(due - asyncio.get_running_loop().time(), 0.0)):
                 self.aborted += 1
                 return False
@@ -164,7 +166,7 @@ class ModelServer:
         return False
 
     def render(self, answer: Answer, dialect: Dialect) -> bytes:
-        """Return all chunks of an answer, made once for each answer and protocol: one event a chunk."""
+        """Return the chunks of an answer, one for each event; they are made once for each answer and protocol."""
         key = (id(answer), dialect.suffix)
         known = self._rendered.get(key)
         if known is not None and known[0] is answer:
@@ -178,7 +180,7 @@ class ModelServer:
 
 
 def by_step(script: Script) -> Choose:
-    """Choose by how many answers the history already holds, so that any number of sessions can run side by side."""
+    """Return a function that chooses by the number of answers in the history, so that sessions can run concurrently."""
 
     def choose(received: Received) -> Answer:
         if b'"tools"' not in received.body:
@@ -189,7 +191,7 @@ def by_step(script: Script) -> Choose:
 
 
 async def serve(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
-    """Serve until the process is stopped; the first line printed is the base URL. `ready`: answers to render first."""
+    """Render the answers `ready`, print the base URL, and serve until the process is stopped."""
     async with server:
         for answer in ready:
             for name in READY:
@@ -199,7 +201,7 @@ async def serve(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
 
 
 def run_server(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
-    """Be the process of a server; see `serve`."""
+    """Run `serve` until Ctrl-C."""
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve(server, ready))
 

@@ -1,7 +1,7 @@
-"""What share of each room's lines the tests have run: printed by `make test COVERAGE=1` before pytest's last line.
+"""Prints which share of each room's lines the tests ran: with `make test COVERAGE=1`, before pytest's last line.
 
-Programs that tests start are not counted, only what runs in the tests' own processes: the commands of `cli` are covered
-better than their row says.
+Only lines that run in the tests' own processes are counted, not those in programs that tests start: the commands of
+`cli` are covered better than their row says.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "codeloop"
 
 @pytest.hookimpl(trylast=True)  # after pytest-cov has combined what its workers wrote
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print a row for each room, and the sum."""
+    """Print a row for each room, and one for all rooms."""
     coverage = Coverage()
     coverage.load()
     lines: Counter[str] = Counter()

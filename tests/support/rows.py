@@ -1,4 +1,4 @@
-"""Every adapter with a model to speak to, for the tests that all of them pass. One row joins an adapter."""
+"""A row for every adapter, with a model, for the tests that all adapters have to pass."""
 
 import json
 from collections.abc import Sequence
@@ -29,10 +29,10 @@ VERTEX = "/v1/projects/p/locations/global/publishers"
 
 @dataclass(frozen=True)
 class AdapterRow:
-    """One adapter. `base`: the path of its base URL. `signs`: signatures of its thinking must come back.
+    """One adapter. `overflow`, `busy`: the body of the error for a request that is too long, and for too many requests.
 
-    `overflow`, `busy`: body of a request that is too long, and of one too many. `counts_thoughts`: says how many tokens
-    were thought. `counts_written`: says how many went into the cache.
+    `base`: the path of its base URL. `signs`: signatures of thinking must be sent back. `counts_thoughts`: answers have
+    the number of thinking tokens; `counts_written`: that of tokens written to the cache.
     """
 
     info: ModelInfo
@@ -44,7 +44,7 @@ class AdapterRow:
     counts_written: bool = True
 
     def open(self, url: str, **given: Any) -> Any:
-        """Return the model at a server, whose URL ends in /v1."""
+        """Return a model that uses a server, whose URL ends in /v1."""
         values: dict[str, Any] = {"key": KEY, "connect": 2.0, "first_byte": 5.0, "idle": 5.0, **given}
         endpoint = Endpoint(url.removesuffix("/v1") + self.base, **values)
         adapter: Any = load(ADAPTERS[self.protocol])
@@ -77,7 +77,7 @@ def error_of(**fields: Any) -> str:
 
 
 def anthropic_error(kind: str, message: str) -> str:
-    """Return an error's body as Anthropic words it."""
+    """Return the body of an error in Anthropic's form."""
     return json.dumps({"type": "error", "error": {"type": kind, "message": message}})
 
 
@@ -163,11 +163,11 @@ ROWS = {
         counts_thoughts=False,
     ),
 }
-"""By the name that tests show."""
+"""By name, which is the id of its tests."""
 
 
 def fold_turn(events: Sequence[ModelEvent], origin: str) -> AssistantModelMessage:
-    """Return the turn that an answer becomes, as the agent stores it and sends it back."""
+    """Return the message that the agent makes of an answer, and sends back."""
     pieces: list[TextPiece | ReasoningPiece | CallPiece] = []
     last: tuple[type, int] | None = None
     for event in events:

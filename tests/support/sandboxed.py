@@ -1,4 +1,4 @@
-"""Whether commands can be sandboxed on this machine, and what tests need that are about something else."""
+"""Tells whether commands can be sandboxed on this machine, and lets tests of other things run commands anyway."""
 
 import asyncio
 import os
@@ -19,23 +19,23 @@ from codeloop.workspace.sandbox.sandbox import Backend, SandboxRefused
 
 @cache
 def sandbox_here() -> str:
-    """Return what enforces the sandbox here, "" where none can be had; tried once in a process."""
-    with ThreadPoolExecutor(1) as thread:  # a test may run in a loop of its own
-        return thread.submit(asyncio.run, _entered()).result()
+    """Return which kind of sandbox works here; "": none does. It is tried once in a process."""
+    with ThreadPoolExecutor(1) as thread:  # the calling test may have a running event loop
+        return thread.submit(asyncio.run, _try_sandbox()).result()
 
 
 def each_sandbox(*kinds: Backend) -> list[Any]:
-    """Return `kinds` as parameters of a test: that which commands get here, and the others for `make slow`."""
+    """Return `kinds` as parameters of a test; all but the one that works here are for `make slow` only."""
     here = sandbox_here()
     return [pytest.param(kind, marks=() if kind == here else pytest.mark.slow) for kind in kinds]
 
 
 def is_sandboxed() -> bool:
-    """Return whether a sandbox can be had here."""
+    """Return whether a sandbox works here."""
     return bool(sandbox_here())
 
 
-async def _entered() -> str:
+async def _try_sandbox() -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(os.path.realpath(name))
         shells = Shells()
@@ -49,9 +49,9 @@ async def _entered() -> str:
 
 
 def with_commands(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings under which commands need no question, as in a sandbox; where none can be had a rule allows them.
+    """Return settings in which commands need no permission: where no sandbox works, a rule that allows them is added.
 
-    What the settings say of permissions comes after that rule; `{"bash": {}}` does without it.
+    The permissions of the settings come after that rule; with `{"bash": {}}` the rule is not added.
     """
     given = settings.get("permission", {})
     bash = given.get("bash", {"*": "allow"}) if isinstance(given, dict) else {}

@@ -1,4 +1,4 @@
-"""Programs in a terminal of tmux, which are used as a person uses them: by keys, and by what is on the screen."""
+"""Runs programs in a terminal of tmux, to use them as a person does: with keys, and by the text on the screen."""
 
 import os
 import shutil
@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-LOOK = 0.04
-"""Seconds between two looks at the screen."""
+_POLL_SECONDS = 0.04
+"""Seconds between two reads of the screen."""
 DEADLINE = 30.0
-"""Seconds until what is waited for has to be there; a machine that does much else is slow."""
+"""Seconds until an expected text has to be on the screen; many, since the machine may be busy."""
 ENDED = "ended with exit code "
 SHELL = ("sh", "-c", f'"$@"; echo "{ENDED}$?"; exec sleep 600', "sh")
-"""Runs a program, and keeps the terminal afterwards; tmux itself may miss the end of one."""
+"""Runs a program, prints its exit code, and keeps the terminal open; tmux itself may miss the end of a program."""
 OPTIONS = (
     "set -g default-terminal tmux-256color",
     "set -ga terminal-overrides ,*:RGB",
@@ -33,18 +33,18 @@ class Pane:
         self._env = dict(env)
 
     def screen(self, *, colours: bool = False) -> str:
-        """Return what is on the screen, with the sequences of its colours if they are wanted."""
+        """Return the text on the screen. `colours`: with the sequences of its colours."""
         return self._run("capture-pane", "-p", *(["-e"] if colours else []))
 
     def sees(self, *texts: str, without: Sequence[str] = ()) -> str:
-        """Wait until all texts are on the screen, and none of those in `without`; return it."""
+        """Wait until all texts, and none of those in `without`, are on the screen; return the screen's text."""
         end = time.monotonic() + DEADLINE
         while True:
             shown = self.screen()
             if all(text in shown for text in texts) and not any(text in shown for text in without):
                 return shown
             assert time.monotonic() < end, f"never seen: {texts}, without {without}:\n{shown}"
-            time.sleep(LOOK)
+            time.sleep(_POLL_SECONDS)
 
     def type(self, text: str, *keys: str) -> None:
         """Type a text, then press keys by tmux's names for them."""
@@ -58,7 +58,7 @@ class Pane:
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
 
     def ended(self) -> tuple[int, str]:
-        """Wait until the program has ended; return its exit code, and what it left on the terminal."""
+        """Wait until the program has ended; return its exit code, and the text that it left on the screen."""
         said, _, code = self.sees(ENDED).rpartition(ENDED)
         return int(code), said
 
@@ -88,7 +88,7 @@ class Pane:
 def pane(
     command: Sequence[str], cwd: Path, env: Mapping[str, str], size: tuple[int, int] = (120, 40)
 ) -> Generator[Pane]:
-    """Run a program in a terminal of its own; the test is skipped where there is no tmux."""
+    """Run a program in a terminal of its own; without tmux, the test is skipped."""
     if shutil.which("tmux") is None:
         pytest.skip("there is no tmux on the PATH: apt-get install tmux")
     made = Pane(f"codeloop-{os.getpid()}-{time.monotonic_ns()}", env)

@@ -1,4 +1,4 @@
-"""The server's side of HTTP/1.1: requests in, answers out, and noticing that the client has gone."""
+"""The server's side of HTTP/1.1: reads requests, sends answers, and notices when the client closes the connection."""
 
 import asyncio
 import contextlib
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
-WATCH = 0.01
-"""Seconds between two looks whether the client is still there."""
+_POLL_SECONDS = 0.01
+"""Seconds between two checks whether the client is still connected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as it came: target of the request line, lower-case header names, raw body, monotonic seconds."""
+    """A request. `path`: the target of the request line; `headers`: by name, in lower case; `at`: monotonic seconds."""
 
     path: str
     headers: dict[str, str]
@@ -29,7 +29,7 @@ class Received:
 
 
 def chunk_of(data: bytes) -> bytes:
-    """Return one chunk of a chunked body."""
+    """Return data as one chunk of a chunked body."""
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
@@ -49,7 +49,7 @@ class Client:
         self.drain = writer.drain
 
     async def request(self) -> Received | None:
-        """Read a request; None when the client closes between two. Raises IncompleteReadError within one."""
+        """Read a request; None: the client closed between two requests. Raises IncompleteReadError within one."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:
@@ -64,7 +64,7 @@ class Client:
         return Received(first.split(" ")[1], headers, body)
 
     async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> bool:
-        """Send a whole answer; JSON unless the headers say otherwise. True: the connection stays open."""
+        """Send a whole answer, as JSON unless `headers` differ; return whether the connection stays open."""
         given = {name.lower(): value for name, value in (headers or {}).items()}
         self._writer.write(
             head_of(status, {"content-type": "application/json", "content-length": str(len(body)), **given}) + body
@@ -73,12 +73,12 @@ class Client:
         return given.get("connection") != "close"
 
     async def wait(self, seconds: float) -> bool:
-        """Wait; False as soon as the client has gone."""
+        """Wait; return False as soon as the client is gone, else True."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if self._reader.at_eof() or self._writer.is_closing():
                 return False
-            await asyncio.sleep(min(left, WATCH))
+            await asyncio.sleep(min(left, _POLL_SECONDS))
         return True
 
     async def hang_up(self) -> None:

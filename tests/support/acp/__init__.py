@@ -12,28 +12,28 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 _OPAQUE = frozenset(("_meta", "rawInput", "rawOutput", "requestedSchema", "data"))
-"""Fields with content of our own."""
+"""Fields whose content is codeloop's own, or free."""
 _UNSTABLE = frozenset(("fork",))
-"""Fields of the unstable schema, which clients know all the same."""
+"""Fields of the unstable schema that clients know nevertheless."""
 
 
 @cache
-def _schema(version: int) -> dict[str, Any]:
+def _read_schema(version: int) -> dict[str, Any]:
     return json.loads((Path(__file__).parent / f"version{version}.json").read_text(encoding="utf-8"))
 
 
 @cache
-def _named(version: int) -> dict[tuple[str, str], str]:
-    """Return the definitions by method, and whether they are of an answer or of what the agent asks."""
+def _find_definitions(version: int) -> dict[tuple[str, str], str]:
+    """Return the names of definitions, by method and by `answer` or `ask` (a request or notification of the agent)."""
     found: dict[tuple[str, str], str] = {}
-    for name, each in _schema(version)["$defs"].items():
+    for name, each in _read_schema(version)["$defs"].items():
         if method := each.get("x-method"):
             found[method, "answer" if name.endswith("Response") else "ask"] = name
     return found
 
 
 @cache
-def _names(version: int) -> frozenset[str]:
+def _find_field_names(version: int) -> frozenset[str]:
     found: set[str] = set()
 
     def look(node: Any) -> None:
@@ -45,41 +45,41 @@ def _names(version: int) -> frozenset[str]:
             for each in node:
                 look(each)
 
-    look(_schema(version))
+    look(_read_schema(version))
     return frozenset(found)
 
 
 def check_answer(version: int, method: str, result: Any) -> None:
-    """Fail if the result of a method is not what the schema says; methods that it does not have are not checked."""
-    if name := _named(version).get((method, "answer")):
+    """Fail if the result of a method does not fit the schema; a method that is not in the schema is not checked."""
+    if name := _find_definitions(version).get((method, "answer")):
         _check(version, name, result)
 
 
 def check_asked(version: int, method: str, params: Any) -> None:
-    """Fail if a request or notification of the agent is not what the schema says."""
-    name = _named(version).get((method, "ask"))
+    """Fail if a request or notification of the agent does not fit the schema."""
+    name = _find_definitions(version).get((method, "ask"))
     assert name is not None, f"version {version} has no method {method}"
     _check(version, name, params)
 
 
 def check_error(version: int, error: Any) -> None:
-    """Fail if an error is not what the schema says."""
+    """Fail if an error does not fit the schema."""
     _check(version, "Error", error)
 
 
 def _check(version: int, name: str, value: Any) -> None:
-    schema = {"$ref": f"#/$defs/{name}", **_schema(version)}
+    schema = {"$ref": f"#/$defs/{name}", **_read_schema(version)}
     errors = Draft202012Validator(schema).iter_errors(value)
     problems = [f"{'/'.join(map(str, each.path))}: {each.message}" for each in errors]
     assert not problems, f"{name}: {problems}"
-    unknown = _fields(value) - _names(version) - _UNSTABLE
+    unknown = _list_fields(value) - _find_field_names(version) - _UNSTABLE
     assert not unknown, f"{name}: no such fields: {unknown}"
 
 
-def _fields(value: Any) -> set[str]:
+def _list_fields(value: Any) -> set[str]:
     if isinstance(value, dict):
-        inner = (_fields(each) for name, each in value.items() if name not in _OPAQUE)
+        inner = (_list_fields(each) for name, each in value.items() if name not in _OPAQUE)
         return {*value, *(name for each in inner for name in each)}
     if isinstance(value, list):
-        return {name for each in value for name in _fields(each)}
+        return {name for each in value for name in _list_fields(each)}
     return set()
