@@ -22,6 +22,8 @@ from tests.support.wire import Received
 
 COMMAND = [sys.executable, "-c", "from codeloop.cli.main import main; main()"]
 KEY = "sk-test-0123456789abcdefghij"
+HANGING = 600.0
+"""Seconds after which a program counts as hanging: on a slow machine with other work, a review takes minutes."""
 UNCONFINED: dict[str, Any] = {"sandbox": "off", "permission": {"bash": "allow"}}
 """For tests that look at a command's processes: in a sandbox they have other ids."""
 Protocol = Literal["openai", "anthropic"]
@@ -90,9 +92,9 @@ class Desk:
         text = stdin.decode("utf-8", "replace") if isinstance(stdin, bytes) else stdin
         command, options = [*self.command, *arguments], self.options(**environment)
         can_fork = not self.wrapper and not self.limits
-        if can_fork and (done := loaded().run(command, options["cwd"], options["env"], text, seconds=180)):
+        if can_fork and (done := loaded().run(command, options["cwd"], options["env"], text, seconds=HANGING)):
             return done
-        return subprocess.run(command, **options, input=text, capture_output=True, text=True, timeout=180, check=False)
+        return subprocess.run(command, **options, input=text, capture_output=True, text=True, timeout=HANGING, check=False)
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start the program in a session of its own, without stdin."""
