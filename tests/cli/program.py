@@ -94,7 +94,9 @@ class Desk:
         can_fork = not self.wrapper and not self.limits
         if can_fork and (done := loaded().run(command, options["cwd"], options["env"], text, seconds=HANGING)):
             return done
-        return subprocess.run(command, **options, input=text, capture_output=True, text=True, timeout=HANGING, check=False)
+        return subprocess.run(
+            command, **options, input=text, capture_output=True, text=True, timeout=HANGING, check=False
+        )
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start the program in a session of its own, without stdin."""
