@@ -49,6 +49,7 @@ ATTACKS = (
     "echo garbage > {git}/modules/sub/HEAD; rm -rf {git}/modules/sub",
     "git --git-dir={git}/modules/sub update-ref -d refs/heads/kept",
     "mv {git}/modules {git}/m; echo '[core] fsmonitor = evil' >> {git}/modules/sub/config",
+    "(cd {git}/modules/lib && rm -rf HEAD config hooks objects/pack packed-refs worktrees/second)",
     "git gc --prune=now --quiet; git repack -a -d -q; git prune --expire=now",
 )
 EVERYDAY = (
@@ -67,6 +68,8 @@ EVERYDAY = (
     "git branch -D kept && git tag -d v1 && git fetch -q --prune {git} +refs/heads/*:refs/remotes/origin/*",
     "git gc --auto && git maintenance run --auto",
     "git pack-refs --all --prune",
+    "echo six > lib/six && git -C lib add -A && git -C lib -c user.name=A -c user.email=a@example.com commit -qm six",
+    "git -C lib switch -qc own && git -C lib tag new && git -C lib tag -d new",
     "git fsck --no-progress",
 )
 
@@ -85,10 +88,13 @@ def shared(it: Attacked, trees: Trees) -> Path:
     git(it, main, "tag", "v1")
     git(it, main, "branch", "kept")
     git(it, main, "gc", "--quiet")
-    (shared / "info/exclude").write_text("")
+    (shared / "info/exclude").write_text("lib\n")
     (shared / "MERGE_HEAD").write_text(git(it, main, "rev-parse", "side"))
     git(it, main, "init", "-q", "--bare", str(shared / "modules/sub"))
     (shared / "modules/sub/refs/heads/kept").write_text(git(it, main, "rev-parse", "side"))
+    lib = str(shared / "modules/lib")  # a submodule that is checked out in the first tree
+    git(it, main, "clone", "-q", "--bare", str(main), lib)
+    git(it, main, f"--git-dir={lib}", "worktree", "add", "-q", "--detach", str(trees.first / "lib"))
     return shared
 
 

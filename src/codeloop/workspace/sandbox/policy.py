@@ -170,7 +170,7 @@ class Policies:
         policy = replace(
             self._make(grants, guarded, writable_git, around, secrets.union(grants.unseen)),
             foreign=tuple(_keep_existing(foreign)),
-            git_lists=tuple(git[1] / name for name in GIT_LISTS) if foreign else (),
+            git_lists=tuple(folder / name for folder in writable_git[1:] for name in GIT_LISTS) if foreign else (),
         )
         if is_usual:
             self._last_policy = _LastPolicy(made_from, states, policy)

@@ -14,7 +14,7 @@ WORK_TREE_NAMES = ("commondir", "gitdir", "config.worktree")
 """The same of the folder that a further work tree has in a git directory."""
 GIT_LISTS = ("packed-refs", "shallow")
 """The files of a git directory without which git reads nothing in it, and which git in any work tree may replace."""
-_SHARED_NAMES = ("shallow", "info", "modules")
+_SHARED_NAMES = ("shallow", "info")
 """Of a git directory: what all work trees read, and what none of them but the main one writes in everyday work."""
 _MAIN_NAMES = (
     *("HEAD", "index", "logs/HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE"),
@@ -57,11 +57,24 @@ def list_foreign_state(root: Path) -> list[Path]:
     """Return the files in a linked work tree's repository that belong to its other work trees; none for the main one.
 
     These are the state of each, with the branches checked out there and their logs, what all work trees read, and the
-    packs of objects. Makes the files of packed branches, and the folder `info`, which must not appear with others.
+    packs of objects; and the same of the submodules, all of a submodule that is not checked out in this work tree.
+    Makes the files of packed branches, and the folder `info`, which must not appear with others.
     """
-    own, shared, *_ = (*git_folders(root), root, root)
-    if shared == root or own.parent != shared / "worktrees":
+    folders = [*git_folders(root)]
+    if len(folders) < 2 or folders[0].parent != folders[1] / "worktrees":
         return []
+    own, shared, *modules = folders
+    top = os.path.realpath(root)
+    foreign = _list_state_of_others(shared, own)
+    for module in modules:
+        pointers = {tree: read_pointer(tree / "gitdir") for tree in list_work_trees(module)}
+        in_root = [tree for tree, path in pointers.items() if path is not None and path.is_relative_to(top)]
+        foreign += _list_state_of_others(module, in_root[0]) if len(in_root) == 1 else [module]
+    return foreign
+
+
+def _list_state_of_others(shared: Path, own: Path) -> list[Path]:
+    """Return what in a git directory doesn't belong to the linked work tree whose folder there is `own`."""
     others = [each for each in list_work_trees(shared) if each != own]
     heads = {read_reference(each / "HEAD") for each in (shared, *others)} - {read_reference(own / "HEAD")}
     heads = {head for head in heads if head.startswith("refs/heads/") and ".." not in head}
