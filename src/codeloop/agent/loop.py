@@ -1,6 +1,6 @@
 """The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
 
-from codeloop.agent.answer.reminders import remind
+from codeloop.agent.answer.reminders import end_turn
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover, Stop, next_move
 from codeloop.agent.recovery import fall_back, recover
@@ -16,8 +16,9 @@ async def run(engine: Engine, session_id: str) -> Stop:
         match next_move(engine.store.context_view(session_id), engine.policy):
             case Stop() as stop:
                 # A run that found nothing to do sends no reminder: it would wake the model for nothing.
-                if stop.reason != "done" or not has_asked or not remind(engine, session_id):
-                    return stop
+                end = await end_turn(engine, session_id, stop) if has_asked else stop
+                if end is not None:
+                    return end
             case Recover() as move:
                 recover(engine.store, session_id, move.entries)
             case Compact() as move:

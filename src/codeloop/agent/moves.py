@@ -45,10 +45,16 @@ class Recover(Struct, frozen=True):
 
 
 class Stop(Struct, frozen=True):
-    """The turn is over; `message` says why in a line when it is not simply done."""
+    """The turn is over; `message` says why in a line when it is not simply done.
+
+    `test_changes`: how tests changed that were there before, a phrase each. `has_unchecked_edits`: files changed, the
+    project has checks, and none ran.
+    """
 
     reason: StopReason
     message: str = ""
+    test_changes: tuple[str, ...] = ()
+    has_unchecked_edits: bool = False
 
 
 class Compact(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The file changes of steps and turns: computed from the snapshots around each step, stored with the prompt."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -68,12 +68,12 @@ def list_positions(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
     A subagent's message belongs to the latest one when it began. Oldest first, undone ones included.
     """
     starts = [entry.info.time.created for entry in view.entries]
-    other_files = sorted(_list_subagent_entries(store, view.session.id), key=lambda entry: entry.info.time.created)
+    other_files = sorted(list_subagent_entries(store, view.session.id), key=lambda entry: entry.info.time.created)
     positions = [(max(bisect_right(starts, entry.info.time.created) - 1, 0), entry) for entry in other_files]
     return sorted((*enumerate(view.entries), *positions), key=lambda each: each[0])
 
 
-def _list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
+def list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
     """Yield the messages of all subagents below a session, without undone ones."""
     waiting = [session_id]
     while waiting:
@@ -109,9 +109,16 @@ def _find_changes(objects: ObjectStore, before: str, after: str, names: set[str]
 
 
 async def compare_turn(
-    snapshots: Snapshots, entries: Sequence[Entry], limit: Limit = SNAPSHOT_COMPARE
+    snapshots: Snapshots,
+    entries: Sequence[Entry],
+    limit: Limit = SNAPSHOT_COMPARE,
+    *,
+    is_wanted: Callable[[str], bool] | None = None,
 ) -> tuple[SnapshotFileDiff, ...] | Failed:
-    """Return how the files that the steps of a turn changed differ between its begin and its end."""
+    """Return how the files that the steps of a turn changed differ between its begin and its end.
+
+    `is_wanted`: picks files by their name relative to the work tree; None: all.
+    """
     changed_entries = [entry for entry in entries if any(isinstance(part, PatchPart) for part in entry.parts)]
     if not changed_entries:
         return ()
@@ -121,7 +128,8 @@ async def compare_turn(
 
         snapshots.objects.ensure()
         steps = [step for entry in changed_entries if (step := find_step_changes(snapshots, entry, 0)) is not None]
-        return make_file_diffs(snapshots.objects, join_changes(change for step in steps for change in step.changes))
+        changes = (change for step in steps for change in step.changes if is_wanted is None or is_wanted(change.path))
+        return make_file_diffs(snapshots.objects, join_changes(changes))
 
     return await snapshots.jobs.run_in_background(compare, limit)
 

@@ -120,17 +120,18 @@ def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | N
 def _choose_usable(commands: Iterable[str]) -> list[str]:
     """Return the commands that can be run; where none can, all of them."""
     every = [*commands]
-    return [each for each in every if not _lacks_program(each)] or every
+    return [each for each in every if not lacks_program(each)] or every
 
 
-def _lacks_program(command: str) -> bool:
+def lacks_program(command: str) -> bool:
+    """Return whether a command is marked as one whose program is missing."""
     return command.endswith(("(not installed)", "on the PATH)"))
 
 
 def _run_one_test(command: str) -> str:
     """Return how to run one test, given the command for all; empty where unknown."""
     runner = next((name for name in _ONE_TEST if re.search(rf"(?:^|[/(]|, ){name}(?![\w-])", command)), None)
-    return "" if runner is None or _lacks_program(command) else _ONE_TEST[runner].format(command)
+    return "" if runner is None or lacks_program(command) else _ONE_TEST[runner].format(command)
 
 
 class _Package(msgspec.Struct):

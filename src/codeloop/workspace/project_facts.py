@@ -4,6 +4,7 @@ A few files are read, with bounds; nothing is run. File names are untrusted: the
 """
 
 import os
+import re
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -12,8 +13,10 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import FACTS
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.git.tree_state import read_tree_state
-from codeloop.workspace.project_checks import project_checks
+from codeloop.workspace.project_checks import lacks_program, project_checks
 
+OWN_CHECKS = "Its own checks: "
+"""The begin of the line that names the project's check commands."""
 _NAMES = 40
 _NAME = 40
 _MISSING = 300
@@ -36,13 +39,20 @@ def project_facts(root: Path, directory: Path, environment: Mapping[str, str]) -
         from codeloop.workspace.missing_modules import find_missing_test_packages
 
         missing = find_missing_test_packages(directory, root, environment)
-    tail = [*([f"Its own checks: {checks}"] if checks else []), *([one_line(missing, _MISSING)] if missing else [])]
+    tail = [*([f"{OWN_CHECKS}{checks}"] if checks else []), *([one_line(missing, _MISSING)] if missing else [])]
     remaining = FACTS.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
     if remaining < 0:
         tail = [_cut(line, FACTS.value - sum(len(each.encode()) + 1 for each in head)) for line in tail]
         remaining = 0
     names = _names(there, remaining)
     return "\n".join((*head, *([names] if names else []), *tail))
+
+
+def names_usable_check(facts: str) -> bool:
+    """Return whether facts name a check command of the project whose program is there."""
+    line = next((line for line in facts.splitlines() if line.startswith(OWN_CHECKS)), "")
+    commands = line.removeprefix(OWN_CHECKS).partition("; one test: ")[0]
+    return any(not lacks_program(each) for each in re.split(r"[,;] ", commands) if each)
 
 
 def _cut(line: str, size: int) -> str:

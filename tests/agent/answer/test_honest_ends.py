@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
-from codeloop.agent.answer.checks import describe_problem, find_failure, list_checks
+from codeloop.agent.answer.changed_tests import TestChange, find_test_changes, list_call_diffs
+from codeloop.agent.answer.checks import describe_problem, find_failure, list_checks, read_failures
 from codeloop.kit.diff import unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
@@ -46,8 +47,14 @@ def tool(name: str, given: JSON, output: str, metadata: JSON, title: str = "") -
 
 
 def changes(*between: ToolPart) -> list[str]:
-    """Return how tests changed between a run that failed and one that passed."""
-    return list_checks([bash("pytest", 1, FAILED), *between, bash("pytest", 0, PASSED)])[-1].test_changes
+    """Return how tests changed between a run that failed and one that passed, as far as an answer has to say why."""
+    return [str(change) for change in find_changes(*between) if change.needs_reason]
+
+
+def find_changes(*between: ToolPart) -> list[TestChange]:
+    parts = [bash("pytest", 1, FAILED), *between, bash("pytest", 0, PASSED)]
+    calls_made = [(part, part.state) for part in between if isinstance(part.state, ToolStateCompleted)]
+    return find_test_changes(list_call_diffs(calls_made), read_failures(parts))
 
 
 SKIPS = {
@@ -93,20 +100,15 @@ def test_removed_tests_and_edited_ones_that_failed_are_named() -> None:
     assert changes(edit(BEFORE, BEFORE.replace("19", "20"))) == ["tests/test_shop.py::test_tax edited"]
     assert changes(bash("rm -f tests/test_shop.py")) == ["tests/test_shop.py removed"]
     assert changes(bash("cd a && git rm -q tests/test_shop.py")) == ["tests/test_shop.py removed"]
-    assert changes(bash("sed -i 's/19/20/' tests/test_shop.py")) == ["tests/test_shop.py edited"]
 
 
-def test_a_change_before_the_failing_run_or_that_is_taken_back_does_not_count() -> None:
+def test_a_change_that_is_taken_back_does_not_count() -> None:
     without = BEFORE[: BEFORE.index("def test_tax")]
-    gone = edit(BEFORE, without)
-    checks = list_checks([gone, bash("pytest", 1, FAILED), bash("pytest", 0, PASSED)])
-    assert not checks[-1].test_changes
-    assert not changes(gone, edit(without, BEFORE))
+    assert not changes(edit(BEFORE, without), edit(without, BEFORE))
     for restoring in ("checkout -- tests/test_shop.py", "restore tests/", "checkout -q .", "reset --hard HEAD"):
         assert not changes(bash("rm tests/test_shop.py"), bash(f"git {restoring}"))
     for other in ("checkout -b fix", "checkout -- src/shop.py", "reset -q", "stash list", "restore src"):
         assert changes(bash("rm tests/test_shop.py"), bash(f"git {other}")) == ["tests/test_shop.py removed"]
-    assert not list_checks([bash("pytest", 1, FAILED), gone, bash("pytest", 1, FAILED)])[-1].test_changes
 
 
 def test_ordinary_work_on_tests_raises_no_alarm() -> None:
@@ -118,9 +120,7 @@ def test_ordinary_work_on_tests_raises_no_alarm() -> None:
     assert not changes(edit(BEFORE, BEFORE.replace("test_sum", "test_add")))
     assert not changes(edit("x = 1\n", "x = 2\n", "src/shop.py"))
     assert not changes(bash("rm -rf build tests/__pycache__ /tmp/test_a.py"), bash("sed -n 1,5p tests/test_shop.py"))
-    assert not list_checks([own, bash("pytest", 1, "FAILED tests/test_new.py::test_new"), weaker, bash("pytest")])[
-        -1
-    ].test_changes
+    assert not changes(own, weaker)
     assert not changes(own, bash("rm tests/test_new.py"))
 
 
@@ -245,4 +245,4 @@ async def test_a_removed_test_is_asked_about_once(tmp_path: Path) -> None:
         (tmp_path / "work" / "test_a.py").touch()
         await it.prompt(limits=RunLimits(attended=False))
         (words,) = reminders(it)
-    assert "tests changed since a check failed (test_a.py removed)" in words
+    assert "your answer does not say that tests changed (test_a.py removed)" in words

@@ -1,19 +1,28 @@
-"""Tests that a turn removed, skipped or edited after a check had failed. Pure: read from the diffs of its calls."""
+"""Which tests a turn changed, and how: read from the diffs of its files, whatever changed them. Pure."""
 
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
+from typing import Literal
 
-from codeloop.agent.answer.check_commands import split_commands
+from msgspec import Struct
+
+from codeloop.agent.answer.check_commands import find_checks, split_commands
+from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON
-from codeloop.workspace.check_files import TESTS, compile_patterns
+from codeloop.workspace.check_files import SETTINGS, TESTS, compile_patterns
 
 _FILES = compile_patterns((*TESTS, "**/conftest.py"))
+_SETTINGS = compile_patterns(SETTINGS)
+_TOOL_FOLDERS = frozenset(("__pycache__", "node_modules", ".pytest_cache", ".venv", "venv"))
 _FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__"))
 _CODE = re.compile(
     r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kt|cs|php|swift|exs?|scala|dart|lua|bats|c|cc|cpp|sh|vue|svelte)"
 )
+_COLLECTED = re.compile(r"test.*\.py|.*_tests?\.py|.+\.(?!py$)\w+")
+"""Matches names of files whose tests a runner finds: pytest and unittest look at no other Python files."""
 _START = re.compile(
     r"^\s*(?:async\s+)?def\s+(test\w*)"
     r"|^\s*(?:it|test|specify|scenario)(?:\.\w+)*\s*[( ]\s*(['\"`])(?P<title>.+?)\2"
@@ -25,111 +34,238 @@ _SKIP = re.compile(
     r"|\bSkipTest\(|\b(?:it|test|describe|context|suite)\.(?:skip|todo|failing|fixme|only)\b"
     r"|\bx(?:it|describe|test|context)\(|\bf(?:it|describe)\(|\b[tb]\.Skip\w*\(|#\[ignore|@(?:Disabled|Ignore)\b|\[Ignore"
     r"|\(Skip ?=|markTestSkipped|collect_ignore|^\s*skip\b"
+    r"|^    return\s*(?:#.*)?$|\bpytestmark\s*=.*\.(?:skip|xfail)|\b__test__ *= *False"
 )
+_SELECTION = re.compile(
+    r"collect_ignore|\bdef pytest_(?:collection_modifyitems|ignore_collect|collect_file|runtest_\w+|pyfunc_call)\b"
+    r"|\bexitstatus *=|--(?:deselect|ignore(?:-glob)?|collect-only|co|passWithNoTests)\b"
+    r"|\baddopts\b.*\s-[km]\b|^\s*['\"]?-[km][ '\"=]"
+    r"|^\s*(?:testpaths|norecursedirs|python_(?:files|classes|functions))\s*="
+    r"|\b(?:testPathIgnorePatterns|modulePathIgnorePatterns|testMatch|testRegex|testNamePattern|passWithNoTests)\b"
+    r"|\|\|\s*(?:true|:|exit 0)\s*['\"]?,?\s*$"
+)
+"""Matches a line of settings that leaves tests out, or makes a run pass that failed."""
+_RUNNER = re.compile(
+    r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|(?:go|cargo|npm|make) test)\b"
+)
+_STARTUP = frozenset(("sitecustomize.py", "usercustomize.py"))
+_TEST_NAME = re.compile(r"test|spec", re.IGNORECASE)
 _OTHER = re.compile(r"(?:async )?(?:def|class|func|function|fn|const)\b")
+_IMPORT = re.compile(r"\s*(?:import|from|use|using|require|package|#|//|/?\*|[)\]}]+[;,]?\s*$)")
 _ASSERTION = re.compile(r"assert|expect|should|require|verify|raises|\bt\.(?:Error|Fatal)|\beq", re.IGNORECASE)
 _FAILURE_LINE = re.compile(
     r"FAIL|ERROR|Failure|^_{3,} |^\s*(?:\u25cf|\u2715|\u2716|\u2717|\u00d7) |\bnot ok\b|^\s+\d+\) |^\d+\) ",
     re.MULTILINE,
 )
-_REMOVING = frozenset(("rm", "unlink", "mv", "truncate"))
-_IN_PLACE = frozenset(("-i", "-pi", "-i.bak", "-ri", "-Ei", "--in-place"))
-_RESTORING = frozenset(("checkout", "restore", "reset"))
+_REMOVERS = frozenset(("rm", "unlink", "mv", "truncate"))
+_RESTORERS = frozenset(("checkout", "restore", "reset"))
 _WHOLE_TREE = frozenset((".", "./", ":/", "--hard"))
 """Words with which git restores every file. Without them and without a file it only looks, or changes the branch."""
-_MOST = 20
-"""How many changes are named."""
+
+Effect = Literal["removed", "skipped", "edited", "replaced", "changed", "deleted", "changes which tests run"]
 
 
-class ChangedTests:
-    """The changes to tests since the first check of a turn that failed.
+class TestChange(Struct, frozen=True):
+    """A change of a test, of a file of tests (`name` is ""), or of settings that decide which tests run.
 
-    Tests that the turn itself has written do not count.
+    `needs_reason`: fewer tests run than before, or one that failed was edited, so an answer has to say why.
     """
 
-    def __init__(self) -> None:
-        self._failures: str | None = None
-        self._created: set[tuple[str, str]] = set()
-        self._changes: dict[tuple[str, str], str] = {}
+    __test__ = False
+    file: str
+    name: str
+    effect: Effect
+    needs_reason: bool
 
-    def list_all(self) -> list[str]:
-        """Describe each: `tests/test_a.py::test_b removed`."""
-        rows = [f"{file}{name and f'::{name}'} {what}" for (file, name), what in self._changes.items()]
-        return rows[:_MOST]
+    def __str__(self) -> str:
+        """Return it as a phrase: `tests/test_a.py::test_b removed`."""
+        return f"{self.file}{self.name and f'::{self.name}'} {self.effect}"
 
-    def take_failure(self, output: str) -> None:
-        """Take the output of a check that failed."""
-        lines = [line for line in output.splitlines() if _FAILURE_LINE.search(line)]
-        self._failures = "\n".join([self._failures or "", *lines])
 
-    def take_call(self, part: ToolPart, state: ToolStateCompleted) -> None:
-        """Take a call that may have changed tests."""
+def find_test_changes(diffs: Iterable[SnapshotFileDiff], failures: str | None = None) -> list[TestChange]:
+    """Return how tests changed that were there before.
+
+    `diffs`: of the turn, oldest first. `failures`: what the checks that failed printed about it; None: none failed.
+    """
+    reader = _Reader(failures)
+    for diff in diffs:
+        reader.take(diff)
+    return reader.list_all()
+
+
+def is_check_file(path: str) -> bool:
+    """Return whether a file (relative to the project) holds tests or data of tests, or decides which tests run."""
+    if not _TOOL_FOLDERS.isdisjoint(PurePath(path).parts):
+        return False
+    return any(each.fullmatch(path) for each in (*_FILES, *_SETTINGS))
+
+
+def pick_failure_lines(output: str) -> str:
+    """Return the lines of a failed check that may name tests."""
+    return "\n".join(line for line in output.splitlines() if _FAILURE_LINE.search(line))
+
+
+def find_exported_options(commands: Iterable[str]) -> list[TestChange]:
+    """Return a change where a command exports options for pytest by which it runs fewer tests."""
+    prefix = "PYTEST_ADDOPTS="
+    values = [
+        word.removeprefix(prefix)
+        for command in commands
+        if prefix in command
+        for words in split_commands(command)
+        if words[:1] in (["export"], ["declare"], ["typeset"])
+        for word in words
+        if word.startswith(prefix)
+    ]
+    narrow = any(check.filters for value in values for check in find_checks(f"{prefix}{shlex.quote(value)} pytest"))
+    return [TestChange("PYTEST_ADDOPTS", "", "changes which tests run", needs_reason=True)] if narrow else []
+
+
+def list_call_diffs(calls: Iterable[tuple[ToolPart, ToolStateCompleted]]) -> list[SnapshotFileDiff]:
+    """Return the changes of tests as far as the calls themselves tell: by edits, and by commands that remove files.
+
+    It is less than snapshots know, and serves where there are none.
+    """
+    diffs: list[SnapshotFileDiff] = []
+    for part, state in calls:
         if part.tool == "bash":
             for words in split_commands(str(state.input.get("command"))):
-                self._take_command(words)
+                diffs = _apply_command(diffs, words)
         else:
-            for file, patch in _list_patches(state):
-                self._take_patch(file, patch.partition("\n@@")[2].split("\n"))
+            diffs += _list_edits(state)
+    return diffs
 
-    def _take_patch(self, file: str, lines: Sequence[str]) -> None:
+
+class _Reader:
+    """Collects the changes of tests from diffs."""
+
+    def __init__(self, failures: str | None) -> None:
+        self._failures = failures
+        self._created: set[tuple[str, str]] = set()
+        self._deleted: dict[str, set[str]] = {}
+        """The names of the tests in each file that was deleted."""
+        self._changes: dict[tuple[str, str], Effect] = {}
+
+    def list_all(self) -> list[TestChange]:
+        """Return the changes, but for tests that were moved to another file."""
+        moved = {name for file, name in self._created if name and _is_collected(file)}
+        changes: dict[tuple[str, str], Effect] = {
+            key: effect
+            for key, effect in self._changes.items()
+            if not (effect == "removed" and key[1] in moved)
+            and not (effect == "removed" and (names := self._deleted.get(key[0])) and names <= moved)
+        }
+        named_files = {file for file, name in changes if name}
+        return [
+            TestChange(file, name, effect, self._needs_reason(file, name, effect))
+            for (file, name), effect in changes.items()
+            if name or effect not in {"edited", "changed"} or file not in named_files
+        ]
+
+    def take(self, diff: SnapshotFileDiff) -> None:
+        """Take the changes of one file."""
+        file = diff.file or ""
+        lines = (diff.patch or "").partition("\n@@")[2].split("\n")
+        if _is_settings_file(file):
+            self._take_settings(file, diff, lines)
         if not _is_test_file(file):
             return
         before, after = _names(lines, "-"), _names(lines, "+")
         for name in after - before:
             if self._changes.pop((file, name), None) is None:
                 self._created.add((file, name))
-        if lines[0].startswith(" -0,0 "):
-            self._created.add((file, ""))
-        if self._failures is None:
-            return
+        if diff.status == "added":
+            if self._deleted.pop(file, None) is not None:
+                self._changes.pop((file, ""), None)
+            else:
+                self._created.add((file, ""))
+        elif diff.status == "deleted":
+            is_test = _CODE.fullmatch(file) and (before or _TEST_NAME.search(PurePath(file).name) or not diff.patch)
+            self._note(file, "", "removed" if is_test else "deleted")
+            self._deleted[file] = before
+        elif not _CODE.fullmatch(file) or len(lines) < 2:  # it is data, or too large
+            self._note(file, "", "changed")
+        else:
+            self._take_edit(file, lines, before, after)
+
+    def _take_edit(self, file: str, lines: Sequence[str], before: set[str], after: set[str]) -> None:
         for name in before - after:
             is_rename = len(after) >= len(before) and not self._has_failed(file, name)
-            if not is_rename:
-                self._note(file, name, "removed")
-        for name, what in _find_changed_bodies(lines):
-            if what == "skipped" or self._has_failed(file, name):
-                self._note(file, name, what)
+            self._note(file, name, "replaced" if is_rename else "removed")
+        for name, effect in _find_changed_bodies(lines):
+            self._note(file, name, effect)
 
-    def _take_command(self, words: Sequence[str]) -> None:
-        if not words:
-            return
-        program, files = words[0].rpartition("/")[2], [word for word in words[1:] if _is_test_file(word, folders=True)]
-        if program == "git" and len(words) > 1:
-            if words[1] in _RESTORING:
-                is_whole = not _WHOLE_TREE.isdisjoint(words)
-                paths = [each.removeprefix("./").rstrip("/") for each in files]
-                for key in list(self._changes):
-                    if is_whole or any(key[0] == each or key[0].startswith(f"{each}/") for each in paths):
-                        del self._changes[key]
-                return
-            program = "rm" if words[1] == "rm" else program
-        if self._failures is None:
-            return
-        for file in files:
-            if program in _REMOVING:
-                self._note(file.removeprefix("./"), "", "removed")
-            elif program in {"sed", "perl"} and _IN_PLACE & set(words) and self._has_failed(file, ""):
-                self._note(file.removeprefix("./"), "", "edited")
+    def _take_settings(self, file: str, diff: SnapshotFileDiff, lines: Sequence[str]) -> None:
+        added = [line[1:] for line in lines if line.startswith("+")]
+        removed = [line[1:] for line in lines if line.startswith("-")]
+        if PurePath(file).name in _STARTUP or any(_SELECTION.search(line) for line in added):
+            self._note(file, "", "changes which tests run")
+        elif diff.status == "deleted":
+            self._note(file, "", "deleted")
+        elif any(_RUNNER.search(line) for line in removed):
+            self._note(file, "", "changed")
+
+    def _needs_reason(self, file: str, name: str, effect: Effect) -> bool:
+        if effect == "edited":
+            return self._has_failed(file, name)
+        return effect in {"removed", "skipped", "changes which tests run"}
 
     def _has_failed(self, file: str, name: str) -> bool:
         """Return whether a test is among those that failed, as far as the outputs name any."""
-        failures = self._failures or ""
-        if name and name in failures:
+        if self._failures is None:
+            return False
+        if name and name in self._failures:
             return True
-        is_named = PurePath(file).name in failures
-        return (is_named and not name) or not failures.strip()
+        is_named = PurePath(file).name in self._failures
+        return (is_named and not name) or not self._failures.strip()
 
-    def _note(self, file: str, name: str, what: str) -> None:
+    def _note(self, file: str, name: str, effect: Effect) -> None:
         if not {(file, name), (file, "")} & self._created:
-            self._changes[file, name] = self._changes.get((file, name), what) if what == "edited" else what
+            is_weak = effect in {"edited", "changed"}
+            self._changes[file, name] = self._changes.get((file, name), effect) if is_weak else effect
 
 
-def _list_patches(state: ToolStateCompleted) -> list[tuple[str, str]]:
-    """Return the files that an edit changed, relative to the project, each with its patch."""
+def _apply_command(diffs: list[SnapshotFileDiff], words: Sequence[str]) -> list[SnapshotFileDiff]:
+    """Return the diffs after a command that may have removed or restored files of tests."""
+    if not words:
+        return diffs
+    program, files = words[0].rpartition("/")[2], [word for word in words[1:] if _is_test_file(word, folders=True)]
+    paths = [each.removeprefix("./").rstrip("/") for each in files]
+    if program == "git" and len(words) > 1:
+        if words[1] in _RESTORERS:
+            is_whole = not _WHOLE_TREE.isdisjoint(words)
+            return [each for each in diffs if not is_whole and not _is_below(each.file or "", paths)]
+        program = "rm" if words[1] == "rm" else program
+    if program not in _REMOVERS:
+        return diffs
+    created = {each.file for each in diffs if each.status == "added"}
+    return [
+        *diffs,
+        *(
+            SnapshotFileDiff(file=each, patch="", additions=0, deletions=0, status="deleted")
+            for each in paths
+            if each not in created
+        ),
+    ]
+
+
+def _is_below(file: str, paths: Sequence[str]) -> bool:
+    return any(file == each or file.startswith(f"{each}/") for each in paths)
+
+
+def _list_edits(state: ToolStateCompleted) -> list[SnapshotFileDiff]:
+    """Return the files that an edit changed, relative to the project."""
     files: list[JSON] = state.metadata.get("files") or []
-    if files:
-        return [(str(each.get("relativePath")), str(each.get("patch"))) for each in files]
-    return [(state.title, str(state.metadata.get("diff") or ""))]
+    patches = [(str(each.get("relativePath")), str(each.get("patch"))) for each in files]
+    return [
+        SnapshotFileDiff(file=file, patch=patch, additions=0, deletions=0, status=_read_status(patch))
+        for file, patch in patches or [(state.title, str(state.metadata.get("diff") or ""))]
+    ]
+
+
+def _read_status(patch: str) -> Literal["added", "deleted", "modified"]:
+    header = patch.partition("\n@@")[2].partition("@@")[0]
+    return "added" if header.startswith(" -0,0 ") else "deleted" if header.endswith(" +0,0 ") else "modified"
 
 
 def _names(lines: Sequence[str], sign: str) -> set[str]:
@@ -142,7 +278,7 @@ def _name_of(line: str) -> str:
     return "" if match is None else match["title"] or next(filter(None, (match[1], match[4], match[5])), "")
 
 
-def _find_changed_bodies(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _find_changed_bodies(lines: Sequence[str]) -> Iterator[tuple[str, Effect]]:
     """Yield each test that a hunk changes within, with what happened to it; "" where the hunk does not name it."""
     name = ""
     for number, line in enumerate(lines):
@@ -152,14 +288,24 @@ def _find_changed_bodies(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         if line.startswith("+") and _SKIP.search(line[1:]):
             below = next(filter(None, (_name_of(each[1:]) for each in lines[number : number + 8])), name)
             yield (below if line[1:].lstrip().startswith(("@", "#[", "[")) else _name_of(line[1:]) or name), "skipped"
-        elif line.startswith("-") and line[1:].strip() and (name or _ASSERTION.search(line)) and not _name_of(line[1:]):
-            yield name, "edited"
+        elif line.startswith("-") and line[1:].strip() and not _name_of(line[1:]) and not _IMPORT.match(line[1:]):
+            yield name, "edited" if name or _ASSERTION.search(line) else "changed"
+
+
+def _is_settings_file(path: str) -> bool:
+    return _TOOL_FOLDERS.isdisjoint(PurePath(path).parts) and any(each.fullmatch(path) for each in _SETTINGS)
+
+
+def _is_collected(file: str) -> bool:
+    """Return whether a runner finds the tests of a file by its name."""
+    return _CODE.fullmatch(file) is not None and _COLLECTED.fullmatch(PurePath(file).name) is not None
 
 
 def _is_test_file(path: str, *, folders: bool = False) -> bool:
     parts = PurePath(path).parts
-    if not parts or "__pycache__" in parts or path.startswith(("-", "/")):
+    if not parts or not _TOOL_FOLDERS.isdisjoint(parts) or path.startswith(("-", "/")):
         return False
-    if _CODE.fullmatch(parts[-1]) and any(each.fullmatch(path.removeprefix("./")) for each in _FILES):
-        return True
-    return folders and parts[-1] in _FOLDERS
+    is_below_tests = any(each.fullmatch(path.removeprefix("./")) for each in _FILES)
+    if not folders:
+        return is_below_tests
+    return parts[-1] in _FOLDERS or (is_below_tests and _CODE.fullmatch(parts[-1]) is not None)

@@ -1,15 +1,20 @@
 """Which command lines are checks (tests, linters, type checkers, builds), and how much each of them checks. Pure."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from pathlib import PurePath
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from codeloop.agent.answer.check_programs import (
+    ATTACHED,
     EVERYTHING,
     FILTERS,
     NAMES,
     NARROW,
+    OWN_FILTERS,
     PROGRAMS,
     QUESTIONS,
     RUNS_IN,
@@ -22,6 +27,7 @@ from codeloop.agent.answer.check_programs import (
 
 _LINE = 20_000
 """Characters of a line that are looked at."""
+_TOP = "$(git rev-parse --show-toplevel)"
 _DEEP = 3
 """How deep lines inside of lines (`bash -c "..."`) are followed."""
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)(?=\n)(?:.*?\n[ \t]*\2[ \t]*(?=\n|\Z)|.*)", re.DOTALL)
@@ -58,6 +64,10 @@ _SCRIPT = re.compile(
 )
 _TEST_FILE = re.compile(r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t")
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
+_CODE_RUN = re.compile(r"\b(?P<runner>pytest|unittest)\.main\((?P<arguments>[^)]*)")
+"""Matches code that runs tests: `python -c "import pytest; pytest.main()"`."""
+_QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
+_FUNCTION = re.compile(r"(?:^|[;\n&|({])[ \t]*(?:function[ \t]+([\w.-]+)|([\w.-]+)[ \t]*\(\))|\balias[ \t]+([\w.-]+)=")
 _MODULE_AFTER = frozenset(("python", "pypy", "pypy3", "coverage"))
 
 
@@ -72,16 +82,22 @@ class CheckCommand(Struct, frozen=True):
     targets: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
     is_task: bool = False
+    folder: str = ""
+    """Where it runs, relative to the session's directory (""); absolute where it is not below it."""
 
     def covers(self, other: "CheckCommand") -> bool:
         """Return whether what the other one checks is checked by this one, too."""
+        if self.folder != other.folder and (self.folder or self.is_task):
+            return False
         if self.program != other.program:
-            is_related = self.is_task or other.is_task
+            is_related = (self.is_task or other.is_task) and self.folder == other.folder
             return is_related and self.kind in {other.kind, "all"} and not (self.targets or self.filters)
         if self.filters and self.filters != other.filters:
             return False
         return not self.targets or (
-            bool(other.targets) and all(any(_is_below(each, mine) for mine in self.targets) for each in other.targets)
+            self.folder == other.folder
+            and bool(other.targets)
+            and all(any(_is_below(each, mine) for mine in self.targets) for each in other.targets)
         )
 
 
@@ -90,27 +106,100 @@ def is_check(line: str) -> bool:
     return bool(find_checks(line))
 
 
-def find_checks(line: str) -> list[CheckCommand]:
-    """Return the checks that a command line runs, in order."""
-    return [*_find_checks(line, _DEEP)]
+def find_checks(line: str, folder: str = "", root: str = "") -> list[CheckCommand]:
+    """Return the checks that a command line runs, in order.
+
+    `folder`: where the line begins, as in `CheckCommand`; `root`: the session's directory, "" if it is not known.
+    """
+    return [*_find_checks(line.replace(_TOP, root or "."), _DEEP, folder, root)]
 
 
-def _find_checks(line: str, depth: int) -> Iterator[CheckCommand]:
-    for words in split_commands(line):
-        yield from _read(words, depth)
+def _find_checks(line: str, depth: int, folder: str, root: str) -> Iterator[CheckCommand]:
+    outer: list[str] = []
+    for words, end in split_line(line):
+        if words[:1] in (["cd"], ["pushd"]):
+            folder = join_folder(folder, words[1] if len(words) > 1 else "~", root)
+        for check in _read(words, depth):
+            yield structs.replace(check, folder=join_folder(folder, check.folder, root))
+        if end == "(":
+            outer.append(folder)
+        elif end == ")" and outer:
+            folder = outer.pop()
+
+
+def join_folder(folder: str, target: str, root: str) -> str:
+    """Return the folder, as in `CheckCommand`, that `cd target` leads to from another one."""
+    path = os.path.normpath(str(PurePath(root, folder, target)))
+    if root and (path == root or path.startswith(f"{root}/")):
+        path = path[len(root) :].lstrip("/")
+    return "" if path == "." else path
+
+
+def is_outside(folder: str, root: str) -> bool:
+    """Return whether a folder has nothing to do with the session's directory: it is neither below nor above it."""
+    return bool(root) and folder.startswith("/") and not root.startswith(f"{folder.rstrip('/')}/")
+
+
+def find_functions(line: str) -> set[str]:
+    """Return the names of the shell functions and aliases that a line defines."""
+    return {
+        name for match in _FUNCTION.finditer(_HERE_DOCUMENT.sub(r"\3", line[:_LINE])) for name in match.groups() if name
+    }
+
+
+def runs_check(words: Sequence[str]) -> bool:
+    """Return whether a simple command is a check."""
+    return any(True for _ in _read(words, _DEEP))
+
+
+def inverts_check(line: str) -> bool:
+    """Return whether a line inverts the exit code of a check (`! pytest`)."""
+    return any("!" in takewhile(_KEYWORDS.__contains__, words) and runs_check(words) for words, _ in split_line(line))
+
+
+def hides_exit_code(line: str) -> bool:
+    """Return whether a line may exit with 0 although a check in it failed."""
+    pieces = [(words, end) for words, end in split_line(line) if words or end in {"&", "`", "("}]
+    for number, (words, _) in enumerate(pieces):
+        if not runs_check(words):
+            continue
+        before, _ = pieces[number - 1] if number else ([], "")
+        if before[-1:] == ["$"] or any(_hides_inside(word) for word in words):
+            return True
+        for later, (_, end) in enumerate(pieces[number:], number + 1):
+            if end in {"&", "`"}:
+                return True
+            follows = next((each for each, _ in pieces[later:] if each), list[str]())
+            if not follows:
+                break
+            if end == "||" and follows[0] in {"exit", "return", "false"} and follows[-1] != "0":
+                continue
+            if end in {"||", ";", "\n"} or (end == "|" and "pipefail" not in line):
+                return True
+    return False
+
+
+def _hides_inside(word: str) -> bool:
+    """Return whether a word is a line, or code, that runs a check and drops its exit code."""
+    return (_CODE_RUN.search(word) is not None and "xit(" not in word) or (" " in word and hides_exit_code(word))
 
 
 def split_commands(line: str) -> Iterator[list[str]]:
     """Yield the words of each simple command of a line."""
+    return (words for words, _ in split_line(line))
+
+
+def split_line(line: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the words of each simple command of a line, with the operator after it ("" at the line's end)."""
     text = _HERE_DOCUMENT.sub(r"\3", line[:_LINE].replace("\\\n", " "))
     words: list[str] = []
     for token in _TOKEN.finditer(text):
         if token["end"] is not None:
-            yield words
+            yield words, token["end"]
             words = []
         elif token["word"] is not None:
             words.append(_QUOTES.sub(lambda quote: quote[1] or quote[2] or quote[3] or "", token["word"]))
-    yield words
+    yield words, ""
 
 
 def _read(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
@@ -118,7 +207,13 @@ def _read(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
     start = next(
         (n for n, word in enumerate(words) if word not in _KEYWORDS and not _ASSIGNMENT.match(word)), len(words)
     )
+    options = [word.partition("=")[2] for word in words[:start] if word.startswith("PYTEST_ADDOPTS=")]
     words = words[start:]
+    if options:
+        narrow = _narrow("pytest", "test", [word for option in options for word in option.split()]).filters
+        for check in _read(words, depth):
+            yield structs.replace(check, filters=(*check.filters, *narrow))
+        return
     if not words or any(word in QUESTIONS for word in words[1:]):
         return
     name = words[0].rpartition("/")[2].removesuffix(".exe")
@@ -128,9 +223,10 @@ def _read(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
     rest = _find_inner(name, words)
     for start in range(len(rest)):
         if " " in rest[start] and depth:
-            yield from _find_checks(rest[start], depth - 1)
+            yield from _find_checks(rest[start], depth - 1, "", "")
         elif inner := [*_read(rest[start:], 0)]:
-            yield from inner
+            more = ("xargs",) if name == "xargs" else ()  # its targets come from elsewhere
+            yield from (structs.replace(check, filters=(*check.filters, *more)) for check in inner)
             return
 
 
@@ -160,6 +256,9 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
     if plain == "rake" and len(words) == 1:
         return CheckCommand("rake", "all", is_task=True)
     if _INTERPRETERS.fullmatch(name):
+        if "-c" in words and (match := _CODE_RUN.search(" ".join(words[words.index("-c") + 1 :]))):
+            arguments = tuple(_QUOTED.findall(match["arguments"]))
+            return _narrow(match["runner"], "test", arguments)
         script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
         if script.rpartition("/")[2] in PROGRAMS:  # manage.py, artisan
             return _read_program(script.rpartition("/")[2], words[words.index(script) :])
@@ -233,15 +332,17 @@ def _narrow(program: str, kind: Kind, words: Sequence[str]) -> CheckCommand:
     targets: list[str] = []
     filters: list[str] = []
     previous = ""
+    own, attached = OWN_FILTERS.get(program, frozenset()), ATTACHED.get(program, frozenset())
     for word in words:
         option = word.partition("=")[0]
-        if previous in FILTERS:
+        if previous in FILTERS or previous in own:
             filters.append(f"{previous} {word}")
         elif word.startswith("-"):
-            filters += [word] if option in NARROW or ("=" in word and option in FILTERS) else []
+            is_filter = option in NARROW or ("=" in word and (option in FILTERS or option in own))
+            filters += [word] if is_filter or (len(word) > 2 and word[:2] in attached) else []
         elif previous not in VALUES and not word.isdigit():
             targets.append(word.removeprefix("./").rstrip("/") or ".")
-        previous = word if word.startswith("-") else ""
+        previous = word if word.startswith("-") and word[:2] not in attached - {word} else ""
     is_all = any(word in EVERYTHING for word in targets)
     name = NAMES.get(program, program)
     return CheckCommand(name, kind, () if is_all else tuple(targets), tuple(filters), name in TASKS)

@@ -114,7 +114,19 @@ PROGRAMS: dict[str, dict[str, Kind]] = {
 }
 """Program -> what it must be told first ("": nothing) -> what that checks."""
 QUESTIONS = frozenset(
-    ("--version", "-V", "--help", "-h", "--collect-only", "--co", "--list", "--listTests", "--list-tests", "--fixtures")
+    (
+        "--version",
+        "-V",
+        "--help",
+        "-h",
+        "--collect-only",
+        "--collectonly",
+        "--co",
+        "--list",
+        "--listTests",
+        "--list-tests",
+        "--fixtures",
+    )
 )
 """Options with which a program checks nothing."""
 FILTERS = frozenset(
@@ -122,11 +134,26 @@ FILTERS = frozenset(
         *("-k", "-m", "-t", "-g", "-e", "--grep", "-run", "--run", "--testNamePattern", "--filter", "--only"),
         *("--select", "--deselect", "--ignore", "--exclude", "--test", "--example", "--package", "--tests", "-Dtest"),
         *("--testPathPattern", "--testPathPatterns", "--shard", "--test-name-pattern", "--env", "--example-matches"),
+        *("--ignore-glob", "--testPathIgnorePatterns", "--findRelatedTests", "--exclude-task"),
     )
 )
 """Options that narrow what is checked, each with the word after it."""
 NARROW = frozenset(("--lf", "--last-failed", "--changed", "--onlyChanged", "--only-failures", "--lib", "--bins"))
 """Options that narrow it by themselves."""
+_PYTEST_SETTINGS = frozenset(("-c", "--config-file", "-o", "--override-ini", "--rootdir", "--confcutdir"))
+OWN_FILTERS: Mapping[str, frozenset[str]] = {
+    "pytest": _PYTEST_SETTINGS,
+    "py.test": _PYTEST_SETTINGS,
+    "unittest": frozenset(("-p", "--pattern")),
+}
+"""Options, each with the word after it, by which one program may check less than its project says."""
+ATTACHED: Mapping[str, frozenset[str]] = {
+    "pytest": frozenset(("-k", "-m", "-c", "-o")),
+    "py.test": frozenset(("-k", "-m", "-c", "-o")),
+    "unittest": frozenset(("-k",)),
+    "ctest": frozenset(("-R", "-E", "-L")),
+}
+"""Short options of a program whose value may be attached (`-kname`)."""
 VALUES = frozenset(
     (
         *("-n", "-c", "-o", "-W", "-p", "-r", "-j", "-C", "-f", "-R", "-S", "--tb", "--cov", "--cov-report", "--color"),

@@ -3,12 +3,25 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from codeloop.agent.answer.changed_tests import ChangedTests
-from codeloop.agent.answer.check_commands import CheckCommand, find_checks, is_check
+from msgspec import Struct, structs
+
+from codeloop.agent.answer.changed_tests import pick_failure_lines
+from codeloop.agent.answer.check_commands import (
+    CheckCommand,
+    find_checks,
+    find_functions,
+    hides_exit_code,
+    inverts_check,
+    is_outside,
+    join_folder,
+    runs_check,
+    split_line,
+)
+from codeloop.agent.answer.results import read_results
 from codeloop.schema.part import CHECK, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
 
-_EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
+EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
 _PROSE = (".md", ".rst", ".adoc")
 """Suffixes of files that checks ignore: a line in a changelog leaves the last check valid."""
 _FAILURE = re.compile(
@@ -59,6 +72,7 @@ _PASS = re.compile(
 """A line by which a known program says that all passed."""
 _NOT_STARTED = re.compile(
     r"^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named |: not found$"
+    r"|^ERROR: (?:file or directory )?not found:"
     r"|Missing script:|No rule to make target|could not determine executable|unrecognized (?:arguments|option)"
     r"|No such option|[Uu]nknown (?:option|command)|no such (?:command|subcommand)|does not contain recipe",
     re.MULTILINE,
@@ -66,21 +80,22 @@ _NOT_STARTED = re.compile(
 """A line by which it is known that a check didn't start: the next one is another try at the same."""
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
+_FOLDER_NOTE = re.compile(r"^The working directory is now (.+)\.$", re.MULTILINE)
+
 NOT_SHOWN = "nothing shows that the last check passed"
 FAILED_BEFORE = "a check failed and has not passed since"
-TESTS_CHANGED = "tests changed since a check failed"
+TESTS_CHANGED = "your answer does not say that tests changed"
 FILES_CHANGED = "files changed after the last check"
 
 
 class CheckRun(Wire):
-    """A check: its command, its exit code (None: it was ended), and whether no file was edited after it.
+    """A check: its command, its exit code (None: it was ended, or still runs), and whether no file was edited after it.
 
     A line that ends with another command (`pytest | tail`) exits with 0 whatever the check found: there its own closing
-    line counts. Without one that is known, it neither `failed` nor `passed`.
+    line counts. Without one that is known, it neither `failed` nor `passed`; nor did a check that ran no test.
 
     `started`: false where its output says that the program or the task is not there, or was called wrongly.
-    `test_changes`, of the last check where it passed: how tests changed since the first one that failed, a phrase each
-    (`tests/test_a.py::test_b removed`).
+    `folder`: where it ran, relative to the session's directory (""). `own_script`: it is a script that the turn wrote.
     """
 
     command: str
@@ -89,7 +104,17 @@ class CheckRun(Wire):
     failed: bool
     passed: bool
     started: bool = True
-    test_changes: list[str] = []
+    folder: str = ""
+    own_script: bool = False
+
+
+class _Row(Struct):
+    """A check run, the message of its step, its output, and the id of its background command ("": none)."""
+
+    run: CheckRun
+    message_id: str
+    output: str
+    job: str = ""
 
 
 def is_own_check(part: ToolPart) -> bool:
@@ -97,41 +122,94 @@ def is_own_check(part: ToolPart) -> bool:
     return isinstance(part.state, ToolStateCompleted) and bool(part.state.metadata.get(CHECK))
 
 
-def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
-    """Return the checks among the calls of a turn, oldest first."""
-    rows: list[tuple[str, CheckRun]] = []  # each with the message of its step
-    changes = ChangedTests()
+def list_checks(parts: Iterable[Part], root: str = "") -> list[CheckRun]:
+    """Return the checks among the calls of a turn, oldest first. `root`: the session's directory, if it is known."""
+    return [row.run for row in _list_rows(parts, root)]
+
+
+def read_failures(parts: Iterable[Part]) -> str | None:
+    """Return what the checks of a turn that failed printed about it; None: none failed."""
+    outputs = [pick_failure_lines(_COLOUR.sub("", row.output)) for row in _list_rows(parts) if row.run.failed]
+    return "\n".join(outputs) if outputs else None
+
+
+def _list_rows(parts: Iterable[Part], root: str = "") -> list[_Row]:
+    reader = _Reader(root)
     for part in parts:
+        reader.take(part)
+    return reader.rows
+
+
+class _Reader:
+    """Collects the checks from the parts of a turn, oldest first."""
+
+    def __init__(self, root: str) -> None:
+        self.rows: list[_Row] = []
+        self._root = root
+        self._folders: dict[str, str] = {}
+        """By session: where its shell is."""
+        self._functions: set[str] = set()
+        self._written: set[str] = set()
+
+    def take(self, part: Part) -> None:
+        """Take the next part."""
         if isinstance(part, PatchPart) and not all(file.lower().endswith(_PROSE) for file in part.files):
             # A command may have changed them. Within a step it is not known whether that was before the check.
-            rows = [row if row[0] == part.message_id else _outdate(row) for row in rows]
+            self._outdate(part.message_id)
+            self._written |= {self._shorten(file) for file in part.files}
         if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
-            continue
-        command = str(part.state.input.get("command"))
-        if part.tool in _EDITS:
-            changes.take_call(part, part.state)
-            if not str(part.state.input.get("filePath")).lower().endswith(_PROSE):
-                rows = [_outdate(row) for row in rows]
-        elif part.tool == "bash" and part.state.input.get("unchanged"):
-            continue  # it says nothing about the files as they are
-        elif part.tool == "bash" and "id" not in part.state.metadata:
-            changes.take_call(part, part.state)
-            if is_check(command) or is_own_check(part):
-                run = _read_run(command, part.state)
-                rows.append((part.message_id, run))
-                if run.failed:
-                    changes.take_failure(_COLOUR.sub("", part.state.output))
-    check_runs = [run for _, run in rows]
-    if check_runs and check_runs[-1].passed:
-        check_runs[-1] = replace(check_runs[-1], test_changes=changes.list_all())
-    return check_runs
+            return
+        file = str(part.state.input.get("filePath"))
+        if part.tool in EDITS:
+            self._written.add(self._shorten(file))
+            if not file.lower().endswith(_PROSE):
+                self._outdate("")
+        elif part.tool == "bash_output":
+            self._take_output(part.state)
+        elif part.tool == "bash" and not part.state.input.get("unchanged"):  # else it says nothing about the files
+            self._take_command(part, part.state)
+
+    def _outdate(self, but_message: str) -> None:
+        for row in self.rows:
+            if row.message_id != but_message:
+                row.run = replace(row.run, after_last_edit=False)
+
+    def _shorten(self, file: str) -> str:
+        return file.removeprefix(f"{self._root}/") if self._root else file
+
+    def _take_command(self, part: ToolPart, state: ToolStateCompleted) -> None:
+        command = str(state.input.get("command"))
+        folder = self._folders.get(part.session_id, "")
+        if state.input.get("workdir"):
+            folder = join_folder(folder, str(state.input["workdir"]), self._root)
+        if match := _FOLDER_NOTE.search(state.output):
+            self._folders[part.session_id] = join_folder("", match[1], self._root)
+        self._functions |= find_functions(command)
+        checks = find_checks(command, folder, self._root)
+        if not is_own_check(part) and (not checks or all(is_outside(each.folder, self._root) for each in checks)):
+            return
+        job = str(state.metadata.get("id") or "")
+        run = _read_run(command, state.metadata.get("exit"), state.output)
+        if job or not self._functions.isdisjoint(each.program for each in checks):
+            run = replace(run, failed=False, passed=False)  # it still runs, or is a function of the same name
+        own_script = bool(checks) and all(each.is_task and each.program in self._written for each in checks)
+        run = replace(run, folder=folder, own_script=own_script)
+        self.rows.append(_Row(run, part.message_id, "" if job else state.output, job))
+
+    def _take_output(self, state: ToolStateCompleted) -> None:
+        """Take what a check in the background has printed and how it ended."""
+        row = next((each for each in self.rows if each.job and each.job == state.metadata.get("id")), None)
+        if row is None:
+            return
+        row.output += state.output
+        if state.metadata.get("status") == "exited":
+            run = _read_run(row.run.command, state.metadata.get("exit"), row.output)
+            names = ("failed", "passed", "exit_code", "started")
+            row.run = replace(row.run, **{name: getattr(run, name) for name in names})
+            row.job = ""
 
 
-def _outdate(row: tuple[str, CheckRun]) -> tuple[str, CheckRun]:
-    return row[0], replace(row[1], after_last_edit=False)
-
-
-def find_failure(check_runs: Sequence[CheckRun]) -> CheckRun | None:
+def find_failure(check_runs: Sequence[CheckRun], root: str = "") -> CheckRun | None:
     """Return the newest check that failed, unless a later one that covers it passed; None: there is none.
 
     A part of it that passes (`pytest tests/test_a.py` after `pytest`) does not hide that the whole failed. Of a line of
@@ -139,7 +217,11 @@ def find_failure(check_runs: Sequence[CheckRun]) -> CheckRun | None:
     """
     failures: list[tuple[CheckRun, list[CheckCommand]]] = []
     for run in check_runs:
-        commands = find_checks(run.command) or [CheckCommand(run.command, "all", filters=(run.command,))]
+        commands = find_checks(run.command, run.folder, root) or [
+            CheckCommand(run.command, "all", filters=(run.command,))
+        ]
+        if run.own_script:  # it shows nothing about other checks
+            commands = [structs.replace(each, is_task=False) for each in commands]
         if run.passed or run.failed:  # what a later run covers is judged by that one
             still = [(earlier, left, _list_uncovered(left, commands)) for earlier, left in failures]
             failures = [(earlier, remaining) for earlier, left, remaining in still if _counts(remaining, left)]
@@ -156,7 +238,7 @@ def _counts(remaining: Sequence[CheckCommand], before: Sequence[CheckCommand]) -
     return len(remaining) == len(before) or any(each.kind in {"test", "all"} for each in remaining)
 
 
-def describe_problem(check_runs: Sequence[CheckRun]) -> tuple[str, str] | None:
+def describe_problem(check_runs: Sequence[CheckRun], root: str = "") -> tuple[str, str] | None:
     """Return why a turn's checks don't show that all is well, as a phrase and a detail; None: they do."""
     if not check_runs:
         return None
@@ -167,32 +249,53 @@ def describe_problem(check_runs: Sequence[CheckRun]) -> tuple[str, str] | None:
         return NOT_SHOWN, last.command
     if not last.after_last_edit:
         return FILES_CHANGED, last.command
-    if (failure := find_failure(check_runs)) is not None:
+    if (failure := find_failure(check_runs, root)) is not None:
         return FAILED_BEFORE, failure.command
-    return (TESTS_CHANGED, "; ".join(last.test_changes)) if last.test_changes else None
+    return None
 
 
-def _read_run(command: str, state: ToolStateCompleted) -> CheckRun:
-    code = state.metadata.get("exit")
-    failed, passed = _judge(command, code, state.output)
-    started = not failed or (code not in {126, 127} and not _NOT_STARTED.search(state.output))
+def _read_run(command: str, code: int | None, output: str) -> CheckRun:
+    failed, passed = _judge(command, code, output)
+    started = not failed or (code not in {126, 127} and not _NOT_STARTED.search(output))
     return CheckRun(
         command=command, exit_code=code, after_last_edit=True, failed=failed, passed=passed, started=started
     )
 
 
-def _judge(command: str, code: object, output: str) -> tuple[bool, bool]:
+def _judge(command: str, code: int | None, output: str) -> tuple[bool, bool]:
     """Return whether a check failed, and whether it passed; neither where nothing tells."""
-    if code != 0 or not _hides_exit_code(command):
-        return code != 0, code == 0
     text = _COLOUR.sub("", output).rstrip()
+    results = read_results(text)
+    if "!" in command and inverts_check(command):
+        return False, False
+    if code != 0 or not hides_exit_code(command):
+        return code != 0, code == 0 and (results is None or results.ran > 0)
     has_pass = _PASS.search(text) is not None
     failed = _FAILURE.search(text) is not None or (not has_pass and _CRASH.search(text) is not None)
-    return failed, has_pass and not failed
+    return failed, has_pass and not failed and not _may_print_pass(command)
 
 
-def _hides_exit_code(command: str) -> bool:
-    """Return whether a line exits with 0 although a check in it failed."""
-    ends = r"\|\||[;\n]" if "pipefail" in command else r"[|;\n]"
-    *earlier, _last = re.split(ends, command.rstrip("; \t\n"))
-    return any(is_check(each) for each in earlier)
+def _may_print_pass(command: str) -> bool:
+    """Return whether a line may print that all passed although its checks did not: by itself, or by filtering."""
+    has_check = False
+    operator = ""
+    for words, end in split_line(command):
+        is_filter = has_check and operator == "|" and bool(words)
+        texts = [word.replace("\\n", "\n") for word in (*words[1:], " ".join(words[1:]))]
+        prints_pass = any(_PASS.search(text) for text in texts)
+        if runs_check(words):
+            has_check = True
+        elif prints_pass or (is_filter and not _is_whole(words)):
+            return True
+        operator = end
+    return False
+
+
+def _is_whole(words: Sequence[str]) -> bool:
+    """Return whether a command after a pipe lets lines about failures through."""
+    program = words[0].rpartition("/")[2]
+    if program in {"grep", "egrep", "rg"}:
+        options = "".join(word for word in words[1:] if word.startswith("-") and not word.startswith("--"))
+        shows_lines = not {"o", "v", "c", "q"} & set(options) and not {"--only-matching", "--count"} & set(words)
+        return shows_lines and any(re.search("fail|error", word, re.IGNORECASE) for word in words[1:])
+    return program in {"tail", "tee", "cat", "less", "more", "ts", "sort", "uniq"}

@@ -3,13 +3,19 @@
 import itertools
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from codeloop.agent.engine import Engine
+from codeloop.agent.moves import Stop
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
 from codeloop.schema.part import REMINDER, PatchPart, TextPart, ToolPart
+from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, next_prompt
+
+if TYPE_CHECKING:
+    from codeloop.agent.answer.turn_review import TurnReview
 
 EMPTY = (
     "<system-reminder>Your answer was empty. Go on with the task, or say what you did and what is left."
@@ -50,14 +56,32 @@ _EXCERPT_CHARS = 100
 """The length to which a todo or a command is cut in a reminder."""
 
 
-def remind(engine: Engine, session_id: str) -> bool:
-    """Store a reminder to continue if the turn ended too early; return whether one was stored."""
-    view = engine.store.context_view(session_id)
-    reminder = find_reminder(view.entries, engine.store.todos(session_id), is_attended=engine.policy.attended)
+async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
+    """Return how a turn ends, with what it did to tests; None: it continues, since a reminder was stored.
+
+    Where a user is there, who saw what the turn did, only an empty answer is worth a reminder.
+    """
+    entries = engine.store.context_view(session_id).entries
+    is_attended = engine.policy.attended
+    turn, _ = _split_turn(entries)
+    review = None
+    if not is_attended and any(isinstance(part, ToolPart) for entry in turn for part in entry.parts):
+        # An answer without calls needs none of this: what it matches with takes as long to load as the answer.
+        from codeloop.agent.answer.turn_review import has_unchecked_edits, review_turn
+
+        review = await review_turn(engine, session_id, turn)
+        unchecked = has_unchecked_edits(engine, session_id, review)
+        stop = replace(stop, test_changes=review.describe_changes(), has_unchecked_edits=unchecked)
+        if engine.store.context_view(session_id).entries[-1].info.id != entries[-1].info.id:
+            return None  # a prompt came meanwhile
+    if stop.reason != "done":
+        return stop
+    root = str(engine.workspace.directory)
+    reminder = find_reminder(entries, engine.store.todos(session_id), review, root, is_attended=is_attended)
     if reminder is None:
-        return False
+        return stop
     store_reminder(engine, session_id, reminder)
-    return True
+    return None
 
 
 def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
@@ -74,9 +98,12 @@ def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
     engine.store.append(message_updated(message), part_updated(part))
 
 
-def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attended: bool) -> str | None:
+def find_reminder(
+    entries: Sequence[Entry], todos: Sequence[Todo], review: "TurnReview | None", root: str, *, is_attended: bool
+) -> str | None:
     """Return the reminder that follows the last answer; None if nothing is unfinished, or a reminder said so already.
 
+    `review`: of the turn, None for one without calls; `root`: the session's directory.
     A check that did not pass is the exception: its reminder comes again after new calls, at most 3 times in a turn.
     """
     last = entries[-1]
@@ -88,7 +115,7 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attende
     if is_attended:
         return None
     text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
-    has_called = any(isinstance(part, ToolPart) for entry in turn for part in entry.parts)
+    has_called = review is not None
     if WAS_TEXT not in reminders and not has_called and _TEXT_CALL.search(text):
         return WAS_TEXT
     if ANNOUNCED not in reminders and (
@@ -99,9 +126,9 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, is_attende
     are_unfinished = all(each.startswith(_UNFINISHED_START) for each in earlier)
     if earlier and (not are_unfinished or len(earlier) >= _MAX_CHECK_REMINDERS or not _has_new_calls(turn)):
         return None
-    if not has_called:
+    if review is None:
         return None
-    remaining = _list_unfinished(turn, [] if earlier else todos, text, reminders)
+    remaining = _list_unfinished(review, root, [] if earlier else todos, text, reminders)
     return UNFINISHED.format(problem="; ".join(remaining)) if remaining else None
 
 
@@ -135,12 +162,13 @@ def announces_step(text: str) -> bool:
     return _ANNOUNCED.search(text[-_ANSWER_END_CHARS:]) is not None
 
 
-def _list_unfinished(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, reminders: Sequence[str]) -> list[str]:
+def _list_unfinished(
+    review: "TurnReview", root: str, todos: Sequence[Todo], answer: str, reminders: Sequence[str]
+) -> list[str]:
     """Return the unfinished work of a turn, a phrase each: open todos, and why its last check does not count.
 
     The list is empty if `answer` admits the failure. Changed tests are mentioned in one reminder of a turn only.
     """
-    # An answer without calls needs none of these: what they match with takes as long to load as the answer.
     from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
     from codeloop.agent.answer.checks import (
         FAILED_BEFORE,
@@ -154,22 +182,23 @@ def _list_unfinished(turn: Sequence[Entry], todos: Sequence[Todo], answer: str, 
     if admits_failure(answer):
         return []
     # What commands changed is named in the result only: a scratch file that is removed at the end is worth no request.
-    parts = [part for entry in turn for part in entry.parts if not isinstance(part, PatchPart)]
+    parts = [part for part in review.parts if not isinstance(part, PatchPart)]
     wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
     open_todos = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
-    checks = list_checks(parts)
+    checks = list_checks(parts, root)
     remaining: list[str] = []
     if open_todos:
         more = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""
         remaining.append(f"a todo is open ({open_todos[0][:_EXCERPT_CHARS]}{more})")
+    problem = describe_problem(checks, root)
     if checks and not checks[-1].after_last_edit:
         remaining.append(f"{FILES_CHANGED} ({checks[-1].command[:_EXCERPT_CHARS]})")
-    elif (problem := describe_problem(checks)) is not None:
+    elif problem is not None and not (problem[0] == FAILED_BEFORE and names_unrun_checks(answer)):
+        # else some of the tests passed, and the answer says that others were not run
         reason, detail = problem
-        if reason == TESTS_CHANGED and (names_test_changes(answer) or any(reason in each for each in reminders)):
-            return remaining
-        if reason == FAILED_BEFORE and names_unrun_checks(answer):
-            return remaining  # some of the tests passed, and the answer says that others were not run
         advice = ": run it so that its exit code counts" if reason == NOT_SHOWN else ""
-        remaining.append(f"{reason} ({detail[: _EXCERPT_CHARS * (2 if reason == TESTS_CHANGED else 1)]}){advice}")
+        remaining.append(f"{reason} ({detail[:_EXCERPT_CHARS]}){advice}")
+    changes = "; ".join(str(change) for change in review.test_changes if change.needs_reason)
+    if changes and not names_test_changes(answer) and not any(TESTS_CHANGED in each for each in reminders):
+        remaining.append(f"{TESTS_CHANGED} ({changes[: 2 * _EXCERPT_CHARS]})")
     return remaining

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.agent.answer.checks import is_check, is_own_check, list_checks
+from codeloop.agent.answer.check_commands import is_check
+from codeloop.agent.answer.checks import is_own_check, list_checks
 from codeloop.agent.answer.reminders import store_reminder
+from codeloop.agent.answer.results import TestResults, find_lost_tests, read_results
 from codeloop.agent.engine import Engine
 from codeloop.agent.goal.check_runs import run_and_store, run_without_storing
 from codeloop.agent.goal.judge import judge_goal
-from codeloop.agent.goal.results import TestResults, find_lost_tests, read_results
 from codeloop.agent.moves import Stop
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import Goal, GoalCheck, GoalEnd

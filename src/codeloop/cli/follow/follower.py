@@ -140,6 +140,7 @@ class RunFollower:
                 self._set_running(is_running=not isinstance(status, Idle))
             self._on.on_event(event)
         elif (title := self.subagents.take(event)) is not None:
+            self.tally.take_changes(event)
             self._view.show_subagent(event, title)
 
     def _set_running(self, *, is_running: bool) -> None:

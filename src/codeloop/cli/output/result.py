@@ -82,6 +82,8 @@ class Ending(NamedTuple):
     message: str = ""
     window: int = 0
     goal: GoalEnd | None = None
+    test_changes: tuple[str, ...] = ()
+    has_unchecked_edits: bool = False
 
 
 class Outcome(Wire):
@@ -99,7 +101,9 @@ class Outcome(Wire):
     denied: list[JSON]
     session_id: str = ""
     checks: "list[CheckRun]" = []
-    """The tests, linters and builds that the turn ran, oldest first."""
+    """The tests, linters and builds that the turn and its subagents ran, oldest first."""
+    test_changes: list[str] = []
+    """How tests changed that were there before, a phrase each."""
     goal: GoalEnd | None = None
     """How far the goal came, when there is one."""
     structured: Any = None
@@ -197,16 +201,22 @@ class Tally:
                 self._messages[p.info.id] = p.info
             case SessionUpdated(properties=p):
                 self.grow(p.info)
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(p.part.state, ToolStateError):
+                if (p.part.state.metadata or {}).get("denied"):
+                    denied = {"tool": p.part.tool, "input": p.part.state.input, "reason": p.part.state.error}
+                    self._denied.append(denied)
+            case _:
+                self.take_changes(event)
+
+    def take_changes(self, event: Event) -> None:
+        """Take the calls and changed files of an event of the session or of a subagent."""
+        match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(
                 p.part.state, ToolStateCompleted
             ):
                 self._parts[p.part.id] = p.part
             case PartUpdated(properties=p) if isinstance(p.part, PatchPart):
                 self._parts[p.part.id] = p.part
-            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(p.part.state, ToolStateError):
-                if (p.part.state.metadata or {}).get("denied"):
-                    denied = {"tool": p.part.tool, "input": p.part.state.input, "reason": p.part.state.error}
-                    self._denied.append(denied)
             case _:
                 pass
 
@@ -219,7 +229,7 @@ class Tally:
 
     def outcome(self, ending: Ending, *, session_id: str, seconds: float) -> Outcome:
         """Return the sums, and how it ended."""
-        reason, code, message, window, goal = ending
+        reason, code, message, window, goal, test_changes, has_unchecked_edits = ending
         messages = self._messages.values()
         checks = self._list_checks()
         of_checks = {
@@ -229,11 +239,17 @@ class Tally:
             and isinstance(part.state, ToolStateCompleted)
             and CHECK in part.state.metadata
         }
-        if reason == "done" and checks:
-            from codeloop.agent.answer.checks import describe_problem
-
-            what, detail = describe_problem(checks) or ("", "")
-            message = message or (what and f"{what[0].upper()}{what[1:]}: {one_line(detail, _COMMAND)}")
+        if reason == "done" and not message:
+            message = " ".join(
+                filter(
+                    None,
+                    (
+                        self._describe_checks(checks),
+                        f"Tests changed in this run: {'; '.join(test_changes)}." if test_changes else "",
+                        "Checks: none after the last edit." if has_unchecked_edits and not checks else "",
+                    ),
+                )
+            )
         used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
         outcome = Outcome(
             type="result",
@@ -248,6 +264,7 @@ class Tally:
             duration_ms=int(seconds * 1000),
             denied=self._denied,
             checks=checks,
+            test_changes=[*test_changes],
             structured=next((info.structured for info in reversed(messages) if info.structured is not None), None),
             context=(used, window) if window else None,
         )
@@ -258,4 +275,17 @@ class Tally:
             return []
         from codeloop.agent.answer.checks import list_checks
 
-        return list_checks(self._parts.values())
+        return list_checks(self._parts.values(), self._root)
+
+    def _describe_checks(self, checks: "list[CheckRun]") -> str:
+        """Return why the checks don't show that all is well, as a sentence; "": they do, or there is none."""
+        if not checks:
+            return ""
+        from codeloop.agent.answer.checks import describe_problem
+
+        what, detail = describe_problem(checks, self._root) or ("", "")
+        return what and f"{what[0].upper()}{what[1:]}: {one_line(detail, _COMMAND)}."
+
+    @property
+    def _root(self) -> str:
+        return self._session.directory if self._session is not None else ""

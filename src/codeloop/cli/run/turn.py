@@ -54,7 +54,9 @@ def read_ending(answer: MessageWithParts | None, refusals: int) -> Ending:
     message = stop.message if stop is not None and reason != "done" else ""
     if code == exit_codes.DONE and refusals and goal is None:
         code, message = exit_codes.DENIED, NOBODY_ASKED
-    return Ending(reason, code, message, stop.context_window if stop is not None else 0, goal)
+    if stop is None:
+        return Ending(reason, code, message)
+    return Ending(reason, code, message, stop.context_window, goal, tuple(stop.test_changes), stop.has_unchecked_edits)
 
 
 class RunTurn:

@@ -177,13 +177,17 @@ class RejectQuestion(Wire):
 class TurnEnd(Wire):
     """Why a turn ended; `message` says it in a line. `context_window`: of the model, in tokens; 0: unknown.
 
-    `goal`: how far the work came, if the prompt had one.
+    `goal`: how far the work came, if the prompt had one. Where nobody was there, `test_changes` says how tests changed
+    that were there before, a phrase each, and `has_unchecked_edits` that files changed and none of the project's checks
+    ran.
     """
 
     reason: str
     message: str = ""
     context_window: int = 0
     goal: GoalEnd | None = None
+    test_changes: list[str] = []
+    has_unchecked_edits: bool = False
 
 
 class MessageWithParts(Wire):

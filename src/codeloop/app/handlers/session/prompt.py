@@ -381,7 +381,13 @@ def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
     if not entries:
         raise OperationError("NotFoundError", "The prompt was cancelled before anything answered it.")
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
-    end = TurnEnd(reason=stop.reason, message=stop.message, context_window=_window(project, last.info))
+    end = TurnEnd(
+        reason=stop.reason,
+        message=stop.message,
+        context_window=_window(project, last.info),
+        test_changes=[*stop.test_changes],
+        has_unchecked_edits=stop.has_unchecked_edits,
+    )
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=end)
 
 

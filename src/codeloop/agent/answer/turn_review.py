@@ -1,0 +1,103 @@
+"""What a turn did to tests, and which checks it ran, read from its calls, its subagents' calls, and the snapshots."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from codeloop.agent.answer.changed_tests import (
+    TestChange,
+    find_exported_options,
+    find_test_changes,
+    is_check_file,
+    list_call_diffs,
+)
+from codeloop.agent.answer.checks import EDITS, list_checks, read_failures
+from codeloop.agent.engine import Engine
+from codeloop.agent.turn_diffs import compare_turn, list_subagent_entries
+from codeloop.schema.message import SnapshotFileDiff
+from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
+from codeloop.store.conversation import Entry
+from codeloop.workspace.project_facts import names_usable_check
+from codeloop.workspace.snapshot.file_jobs import Failed
+
+_MAX_NAMED = 20
+"""Changes of tests that a result names; it counts the others."""
+_CODE = re.compile(
+    r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kts?|cs|php|swift|exs?|scala|dart|lua|zig|c|cc|cpp|h|hpp|sh|vue)"
+)
+"""Matches files that the checks of most projects look at."""
+
+
+class TurnReview(Struct, frozen=True):
+    """The parts of a turn with those of its subagents, oldest first, and how tests changed that were there before.
+
+    `unknown`: why the changes are not known, as a clause; "": they are.
+    """
+
+    parts: Sequence[Part]
+    test_changes: Sequence[TestChange] = ()
+    unknown: str = ""
+
+    def describe_changes(self) -> tuple[str, ...]:
+        """Return the changes of tests for the result, a phrase each."""
+        rows = [str(change) for change in self.test_changes[:_MAX_NAMED]]
+        more = len(self.test_changes) - len(rows)
+        rows += [f"{more} more"] if more else []
+        return (*rows, *([f"which files of tests changed is not known: {self.unknown}"] if self.unknown else []))
+
+
+async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) -> TurnReview:
+    """Review a turn. Files are read only if the turn changed files of tests or settings of checks."""
+    entries = _add_subagents(engine, session_id, turn)
+    parts = [part for entry in entries for part in entry.parts]
+    diffs = await _list_diffs(engine, entries, parts)
+    if isinstance(diffs, Failed):
+        return TurnReview(parts, unknown=diffs.reason)
+    commands = [str(part.state.input.get("command")) for part, _ in _list_calls(parts) if part.tool == "bash"]
+    changes = [*find_test_changes(diffs, read_failures(parts)), *find_exported_options(commands)]
+    return TurnReview(parts, changes)
+
+
+def has_unchecked_edits(engine: Engine, session_id: str, review: TurnReview) -> bool:
+    """Return whether a turn changed code and ran no check, although the project has one that can be run."""
+    files = [file for part in review.parts if isinstance(part, PatchPart) for file in part.files]
+    files += [str(part.state.input.get("filePath")) for part, _ in _list_calls(review.parts) if part.tool in EDITS]
+    if not any(_CODE.fullmatch(file) for file in files):
+        return False
+    facts = engine.store.facts.of(session_id)
+    root = str(engine.workspace.directory)
+    return facts is not None and names_usable_check(facts) and not list_checks(review.parts, root)
+
+
+def _add_subagents(engine: Engine, session_id: str, turn: Sequence[Entry]) -> list[Entry]:
+    """Return the entries of a turn with those of its subagents, oldest first."""
+    if not any(isinstance(part, ToolPart) and part.tool == "task" for entry in turn for part in entry.parts):
+        return [*turn]
+    began = turn[0].info.time.created
+    own = (entry for entry in list_subagent_entries(engine.store, session_id) if entry.info.time.created >= began)
+    return sorted((*turn, *own), key=lambda entry: entry.info.time.created)
+
+
+async def _list_diffs(
+    engine: Engine, entries: Sequence[Entry], parts: Sequence[Part]
+) -> Sequence[SnapshotFileDiff] | Failed:
+    """Return the changes of files of tests and settings: from snapshots, else as far as the calls tell."""
+    snapshots = engine.snapshots
+    files = [file for part in parts if isinstance(part, PatchPart) for file in part.files]
+    if snapshots is None or (not files and snapshots.last is None):
+        return list_call_diffs(_list_calls(parts))
+    if not any(is_check_file(file.removeprefix(f"{snapshots.root}/")) for file in files):
+        return ()
+    return await compare_turn(snapshots, entries, is_wanted=is_check_file)
+
+
+def _list_calls(parts: Sequence[Part]) -> list[tuple[ToolPart, ToolStateCompleted]]:
+    """Return the completed calls of commands and edits."""
+    return [
+        (part, part.state)
+        for part in parts
+        if isinstance(part, ToolPart)
+        and isinstance(part.state, ToolStateCompleted)
+        and (part.tool == "bash" or part.tool in EDITS)
+    ]
