@@ -10,7 +10,6 @@ from codeloop.kit.diff import unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.message import SnapshotFileDiff
-from codeloop.workspace.check_files import SETTINGS
 from tests.agent.answer.test_early_ends import DONE, reminders
 from tests.support.project import call, calls, rig
 
@@ -108,7 +107,6 @@ def test_exported_options_that_leave_tests_out_are_named(command: str, *, is_nam
 def test_files_that_decide_about_checks_are_known() -> None:
     assert all(is_check_file(name) for name in ("tests/data/a.json", "src/a_test.go", "conftest.py", "a/pytest.ini"))
     assert not any(is_check_file(name) for name in ("src/shop.py", "node_modules/a/test/a.js", "README.md"))
-    assert SETTINGS
 
 
 HEREDOC = "cat > tests/test_shop.py <<'EOF'\ndef test_sum():\n    assert add(1, 2) == 3\nEOF"

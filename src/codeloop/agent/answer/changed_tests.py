@@ -87,7 +87,7 @@ def find_test_changes(diffs: Iterable[SnapshotFileDiff], failures: str | None = 
 
     `diffs`: of the turn, oldest first. `failures`: what the checks that failed printed about it; None: none failed.
     """
-    reader = _Reader(failures)
+    reader = _ChangeReader(failures)
     for diff in diffs:
         reader.take(diff)
     return reader.list_all()
@@ -136,7 +136,7 @@ def list_call_diffs(calls: Iterable[tuple[ToolPart, ToolStateCompleted]]) -> lis
     return diffs
 
 
-class _Reader:
+class _ChangeReader:
     """Collects the changes of tests from diffs."""
 
     def __init__(self, failures: str | None) -> None:
@@ -171,7 +171,7 @@ class _Reader:
         if not _is_test_file(file):
             return
         before, after = _names(lines, "-"), _names(lines, "+")
-        for name in after - before:
+        for name in sorted(after - before):
             if self._changes.pop((file, name), None) is None:
                 self._created.add((file, name))
         if diff.status == "added":
@@ -189,7 +189,7 @@ class _Reader:
             self._take_edit(file, lines, before, after)
 
     def _take_edit(self, file: str, lines: Sequence[str], before: set[str], after: set[str]) -> None:
-        for name in before - after:
+        for name in sorted(before - after):
             is_rename = len(after) >= len(before) and not self._has_failed(file, name)
             self._note(file, name, "replaced" if is_rename else "removed")
         for name, effect in _find_changed_bodies(lines):

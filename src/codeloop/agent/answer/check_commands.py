@@ -142,9 +142,8 @@ def is_outside(folder: str, root: str) -> bool:
 
 def find_functions(line: str) -> set[str]:
     """Return the names of the shell functions and aliases that a line defines."""
-    return {
-        name for match in _FUNCTION.finditer(_HERE_DOCUMENT.sub(r"\3", line[:_LINE])) for name in match.groups() if name
-    }
+    text = _QUOTES.sub("", _HERE_DOCUMENT.sub(r"\3", line[:_LINE]))
+    return {name for match in _FUNCTION.finditer(text) for name in match.groups() if name}
 
 
 def runs_check(words: Sequence[str]) -> bool:

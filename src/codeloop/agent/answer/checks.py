@@ -108,7 +108,7 @@ class CheckRun(Wire):
     own_script: bool = False
 
 
-class _Row(Struct):
+class _CheckRow(Struct):
     """A check run, the message of its step, its output, and the id of its background command ("": none)."""
 
     run: CheckRun
@@ -133,18 +133,18 @@ def read_failures(parts: Iterable[Part]) -> str | None:
     return "\n".join(outputs) if outputs else None
 
 
-def _list_rows(parts: Iterable[Part], root: str = "") -> list[_Row]:
-    reader = _Reader(root)
+def _list_rows(parts: Iterable[Part], root: str = "") -> list[_CheckRow]:
+    reader = _CheckReader(root)
     for part in parts:
         reader.take(part)
     return reader.rows
 
 
-class _Reader:
+class _CheckReader:
     """Collects the checks from the parts of a turn, oldest first."""
 
     def __init__(self, root: str) -> None:
-        self.rows: list[_Row] = []
+        self.rows: list[_CheckRow] = []
         self._root = root
         self._folders: dict[str, str] = {}
         """By session: where its shell is."""
@@ -190,11 +190,11 @@ class _Reader:
             return
         job = str(state.metadata.get("id") or "")
         run = _read_run(command, state.metadata.get("exit"), state.output)
-        if job or not self._functions.isdisjoint(each.program for each in checks):
+        if job or not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks):
             run = replace(run, failed=False, passed=False)  # it still runs, or is a function of the same name
         own_script = bool(checks) and all(each.is_task and each.program in self._written for each in checks)
         run = replace(run, folder=folder, own_script=own_script)
-        self.rows.append(_Row(run, part.message_id, "" if job else state.output, job))
+        self.rows.append(_CheckRow(run, part.message_id, "" if job else state.output, job))
 
     def _take_output(self, state: ToolStateCompleted) -> None:
         """Take what a check in the background has printed and how it ended."""
