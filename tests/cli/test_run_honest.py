@@ -80,7 +80,9 @@ def test_what_a_subagent_checked_and_changed_counts(tmp_path: Path) -> None:
 def test_a_check_in_the_background_has_its_real_result(tmp_path: Path) -> None:
     start = call("bash", command="make test", run_in_background=True, description="Tests")
     read = call("bash_output", id="bash_1", wait=20_000)
-    ended, _ = run(shop(tmp_path), start, read, Answer(text="The check fails: RATE is missing."))
+    ended, _ = run(
+        shop(tmp_path), start, read, bash("sleep 0.3"), read, Answer(text="The check fails: RATE is missing.")
+    )
     (check,) = ended["checks"]
     assert (check["command"], check["exitCode"], check["failed"], check["passed"]) == ("make test", 2, True, False)
     assert ended["message"] == "The last check failed: make test."

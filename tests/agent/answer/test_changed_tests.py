@@ -138,7 +138,7 @@ async def test_a_turn_names_how_commands_changed_tests(tmp_path: Path) -> None:
             before = len(reminders(it))
             answer = await it.prompt(limits=RunLimits(attended=False))
             assert answer.stop is not None
-            assert answer.stop.test_changes == rows, command
+            assert [*answer.stop.test_changes] == rows, command
             is_asked = any("edited" not in row for row in rows)
             assert len(reminders(it)) - before == is_asked, command
 

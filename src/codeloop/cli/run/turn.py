@@ -56,7 +56,7 @@ def read_ending(answer: MessageWithParts | None, refusals: int) -> Ending:
         code, message = exit_codes.DENIED, NOBODY_ASKED
     if stop is None:
         return Ending(reason, code, message)
-    return Ending(reason, code, message, stop.context_window, goal, tuple(stop.test_changes), stop.has_unchecked_edits)
+    return Ending(reason, code, message, stop.context_window, goal, stop.test_changes, stop.has_unchecked_edits)
 
 
 class RunTurn:

@@ -186,7 +186,7 @@ class TurnEnd(Wire):
     message: str = ""
     context_window: int = 0
     goal: GoalEnd | None = None
-    test_changes: list[str] = []
+    test_changes: tuple[str, ...] = ()
     has_unchecked_edits: bool = False
 
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
+from msgspec import structs
+
 from codeloop.agent.engine import model_ref
 from codeloop.agent.moves import Stop, next_move
 from codeloop.app.handlers import handles
@@ -381,13 +383,7 @@ def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
     if not entries:
         raise OperationError("NotFoundError", "The prompt was cancelled before anything answered it.")
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
-    end = TurnEnd(
-        reason=stop.reason,
-        message=stop.message,
-        context_window=_window(project, last.info),
-        test_changes=[*stop.test_changes],
-        has_unchecked_edits=stop.has_unchecked_edits,
-    )
+    end = TurnEnd(**structs.asdict(stop), context_window=_window(project, last.info))
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=end)
 
 
