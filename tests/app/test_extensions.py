@@ -24,7 +24,7 @@ from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import Branch, BranchUpdated, Delta, PartDelta, ToastShown
 from codeloop.schema.operation import PROMPT, SESSION_CREATE
-from tests.support.project import Heard, Rig, call, calls, rig, startup, until
+from tests.support.project import RequestRecorder, Rig, call, calls, rig, startup, until
 
 WORD = '''
 from pathlib import Path
@@ -77,7 +77,7 @@ async def test_a_known_tool_is_offered_before_any_host_is_started(tmp_path: Path
 async def test_a_changed_tool_is_loaded_anew_between_turns(tmp_path: Path) -> None:
     file = own(tmp_path, "tool/word.py", WORD)
     (tmp_path / "work").mkdir()
-    model = Heard(ScriptedModel([calls(call("word")), DONE] * 3))
+    model = RequestRecorder(ScriptedModel([calls(call("word")), DONE] * 3))
     app = App(startup(tmp_path / "home", tmp_path / "work", **OPEN), OneModel(model))
 
     async def say() -> list[str]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from tests.e2e.model import CART, TESTS
 from tests.support import programs
-from tests.support.programs import ROOT, Place, commit_all, environment_in, process, provider_at
+from tests.support.programs import ROOT, ProgramFolders, commit_all, environment_in, process, provider_at
 
 
-class EndToEnd(Place):
+class EndToEnd(ProgramFolders):
     """What the program is started with, and where."""
 
     @property

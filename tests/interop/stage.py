@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support import programs
-from tests.support.programs import ROOT, Place, commit_all, environment_in, process, provider_at
+from tests.support.programs import ROOT, ProgramFolders, commit_all, environment_in, process, provider_at
 
 HERE = Path(__file__).resolve().parent
 PASSWORD = "a password for interop"
@@ -82,7 +82,7 @@ def checker() -> Path:
     return python_environment("checker", HERE / "requirements.txt") / "bin"
 
 
-class Stage(Place):
+class Stage(ProgramFolders):
     """A home, a project in a repository and a model service."""
 
     @property

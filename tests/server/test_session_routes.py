@@ -18,7 +18,7 @@ from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import COMMAND
 from tests.server.support.hearing import Event, hearing, of
 from tests.server.support.serving import Served, served
-from tests.support.project import PASSWORD, Heard, call, calls, startup
+from tests.support.project import PASSWORD, RequestRecorder, call, calls, startup
 
 DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5, output=2))
 WAIT = calls(call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))
@@ -268,7 +268,7 @@ async def test_an_unknown_model_is_refused_before_anything_is_stored(tmp_path: P
     work.mkdir()
     server = Server(App(startup(tmp_path / "home", work)), ListenOptions(password=PASSWORD))
     await server.start()
-    it = Served(server, Heard(ScriptedModel([])), work)
+    it = Served(server, RequestRecorder(ScriptedModel([])), work)
     try:
         session = await it.session()
         model = {"providerID": "nobody", "modelID": "nothing"}

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 
 @dataclass(frozen=True)
-class Asked:
+class CloudRequest:
     """A request. `headers`: by name, in lower case."""
 
     method: str
@@ -33,11 +33,11 @@ class CloudServer:
     """A running server: its address, and the requests so far."""
 
     url: str
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[CloudRequest] = field(default_factory=list)
 
 
 @asynccontextmanager
-async def serve_cloud(answer: Callable[[Asked], Reply]) -> AsyncGenerator[CloudServer]:
+async def serve_cloud(answer: Callable[[CloudRequest], Reply]) -> AsyncGenerator[CloudServer]:
     """Answer every request with the result of `answer`; if an assertion fails in it, with 500 and its message."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,7 +45,7 @@ async def serve_cloud(answer: Callable[[Asked], Reply]) -> AsyncGenerator[CloudS
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         method, path, _ = head.split(" ")
-        cloud.asked.append(Asked(method, path, headers, body))
+        cloud.asked.append(CloudRequest(method, path, headers, body))
         try:
             status, said = answer(cloud.asked[-1])
         except AssertionError as error:

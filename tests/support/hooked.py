@@ -17,7 +17,7 @@ QUIET: dict[str, Any] = {"PreCompact": [{"matcher": "never", "hooks": [{"type": 
 """The configuration of hooks that never run; with it, a project has a runner of hooks."""
 
 
-class Hearing:
+class RecordingHandler:
     """A handler that answers each hook with the result of a function, and records the calls."""
 
     label = "the extension under test"
@@ -51,7 +51,7 @@ def nothing(_given: JSON, output: JSON) -> JSON:
 
 @asynccontextmanager
 async def hooked(
-    tmp_path: Path, answers: Sequence[ScriptedAnswer] | ChatModel, handler: Hearing, **settings: Any
+    tmp_path: Path, answers: Sequence[ScriptedAnswer] | ChatModel, handler: RecordingHandler, **settings: Any
 ) -> AsyncGenerator[Rig]:
     """Open a project as `rig` does, with a handler."""
     async with rig(tmp_path, answers, hooks=QUIET, **settings) as it:

@@ -37,7 +37,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-class Got:
+class CollectedAnswer:
     """The events of one answer."""
 
     def __init__(self, events: list[ModelEvent]) -> None:
@@ -68,17 +68,17 @@ class Got:
         return str(getattr(self.end.error.data, "message", ""))
 
 
-async def ask(model: ChatModel, *turns: ModelMessage, **request: Any) -> Got:
+async def ask(model: ChatModel, *turns: ModelMessage, **request: Any) -> CollectedAnswer:
     """Send a request and read it to its end."""
     wanted = ModelRequest(system=request.pop("system", "Be brief."), messages=turns or HELLO, **request)
-    return Got([event async for event in model.stream(wanted)])
+    return CollectedAnswer([event async for event in model.stream(wanted)])
 
 
-Asking = Callable[..., Any]
+Ask = Callable[..., Any]
 
 
 @pytest.fixture
-def asking() -> Asking:
+def asking() -> Ask:
     return ask
 
 

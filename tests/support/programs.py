@@ -17,7 +17,7 @@ LISTENING = "opencode server listening on "
 
 
 @dataclass(frozen=True)
-class Place:
+class ProgramFolders:
     """A home, a project, and the base URL of a model service."""
 
     folder: Path

@@ -46,7 +46,7 @@ PASSWORD = "a password for tests"
 REACHED = "CODELOOP_TEST_CLIENT"
 
 
-class Heard:
+class RequestRecorder:
     """A model that records the requests, and passes them on to another model."""
 
     def __init__(self, inner: ChatModel) -> None:
@@ -65,7 +65,7 @@ class Heard:
 class Rig:
     """An open project with a session, and the model that records the requests."""
 
-    def __init__(self, project: Project, model: Heard, session_id: str, client: Client) -> None:
+    def __init__(self, project: Project, model: RequestRecorder, session_id: str, client: Client) -> None:
         self.project = project
         self.model = model
         self.session_id = session_id
@@ -154,7 +154,7 @@ async def rig(
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     inner = ScriptedModel(answers, info) if isinstance(answers, Sequence) else answers
-    model = Heard(inner)
+    model = RequestRecorder(inner)
     opened = over_http if os.environ.get(REACHED) == "http" else in_process
     async with opened(startup(tmp_path / "home", work, **settings), OneModel(model)) as (project, client):
         known = session_id or (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id

@@ -19,7 +19,7 @@ from codeloop.schema.operation import COMMAND, PTY_CREATE, SESSION_SHELL, SUMMAR
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
 from tests.support.answers import Answer
-from tests.support.hooked import Hearing, hooked, nothing
+from tests.support.hooked import RecordingHandler, hooked, nothing
 from tests.support.project import call, calls, result, told, until, words
 from tests.support.provider import ModelServer
 
@@ -49,7 +49,7 @@ async def test_parameters_system_prompt_and_conversation_are_what_extensions_lea
         MESSAGES: messages,
         "chat.headers": lambda _given, _output: {"headers": {"X-Team": "blue"}},
     }
-    handler = Hearing(answers)
+    handler = RecordingHandler(answers)
     async with hooked(tmp_path, [DONE], handler) as it:
         await it.prompt("the prompt")
         (request,) = it.model.requests
@@ -66,7 +66,7 @@ async def test_parameters_system_prompt_and_conversation_are_what_extensions_lea
 @pytest.mark.parametrize("kind", [OpenAIChat, AnthropicMessages])
 async def test_headers_reach_the_service_at_each_try_and_frame_no_request(tmp_path: Path, kind: Any) -> None:
     headers = {"X-Trace": "1", "Host": "evil.example", "Content-Length": "3"}
-    handler = Hearing({"chat.headers": lambda _given, _output: {"headers": headers}})
+    handler = RecordingHandler({"chat.headers": lambda _given, _output: {"headers": headers}})
     async with ModelServer(
         [Answer(status=503, body="{}", headers={"retry-after-ms": "1"}), Answer(text="Hi.")]
     ) as server:
@@ -81,7 +81,7 @@ async def test_headers_reach_the_service_at_each_try_and_frame_no_request(tmp_pa
 
 @pytest.mark.parametrize("headers", [{"X-A": "b\r\nX-C: d"}, {"X A": "b"}, {"X-A": 1}])
 async def test_headers_that_are_none_are_passed_over(tmp_path: Path, headers: JSON) -> None:
-    handler = Hearing({"chat.headers": lambda _given, _output: {"headers": headers}})
+    handler = RecordingHandler({"chat.headers": lambda _given, _output: {"headers": headers}})
     async with hooked(tmp_path, [DONE], handler) as it:
         await it.prompt()
         assert it.model.requests[0].headers == {}
@@ -95,7 +95,7 @@ async def test_tools_are_described_once_and_the_same_in_each_request(tmp_path: P
         count += 1
         return {"description": f"{output['description']} ({count})"} if given["toolID"] == "glob" else output
 
-    handler = Hearing({"tool.definition": describe})
+    handler = RecordingHandler({"tool.definition": describe})
     async with hooked(tmp_path, [calls(call("glob", pattern="*")), DONE, DONE], handler) as it:
         await it.prompt()
         await it.prompt("again")
@@ -111,7 +111,7 @@ async def test_a_prompt_is_changed_or_refused_before_it_is_stored(tmp_path: Path
             raise ValueError("not here")
         return {"parts": [*output["parts"], {"type": "text", "text": "and be brief", "synthetic": True}]}
 
-    handler = Hearing({"chat.message": change})
+    handler = RecordingHandler({"chat.message": change})
     task = call("task", description="d", prompt="for the child", subagent_type="general")
     async with hooked(tmp_path, [DONE, calls(task), DONE, DONE], handler) as it:
         await it.prompt("hello")
@@ -130,7 +130,7 @@ async def test_a_command_is_changed_or_refused(tmp_path: Path) -> None:
             raise ValueError("not here")
         return {"parts": [{"type": "text", "text": f"{given['command']} {given['arguments']}"}]}
 
-    handler = Hearing({"command.execute.before": change})
+    handler = RecordingHandler({"command.execute.before": change})
     commands = {"go": {"template": "Go $ARGUMENTS"}}
     async with hooked(tmp_path, [DONE], handler, command=commands) as it:
         await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="go", arguments="far"))
@@ -147,7 +147,7 @@ async def test_a_session_that_an_extension_does_not_let_begin_is_asked_about_aga
             raise ValueError(refusals.pop())
         return {**output, "context": ["Ticket 7."]}
 
-    handler = Hearing({"session.start": begin}, policy=frozenset(("session.start",)))
+    handler = RecordingHandler({"session.start": begin}, policy=frozenset(("session.start",)))
     async with hooked(tmp_path, [DONE], handler) as it:
         with pytest.raises(OperationError, match=r"The prompt was not sent\. .*no ticket"):
             await it.prompt()
@@ -156,7 +156,7 @@ async def test_a_session_that_an_extension_does_not_let_begin_is_asked_about_aga
 
 
 async def test_an_answer_is_stored_as_extensions_leave_it(tmp_path: Path) -> None:
-    handler = Hearing({"experimental.text.complete": lambda _given, output: {"text": output["text"].upper()}})
+    handler = RecordingHandler({"experimental.text.complete": lambda _given, output: {"text": output["text"].upper()}})
     async with hooked(tmp_path, [DONE], handler) as it:
         answer = await it.prompt()
         assert words(answer.parts) == "DONE."
@@ -167,7 +167,7 @@ async def test_a_summary_is_asked_for_as_extensions_say_and_need_not_go_on(tmp_p
         COMPACTING: lambda _given, _output: {"context": ["Keep the branch's name."]},
         GOES_ON: lambda _given, _output: {"enabled": False},
     }
-    handler = Hearing(answers)
+    handler = RecordingHandler(answers)
     async with hooked(tmp_path, [FULL, NOTE], handler, info=SMALL) as it:
         await it.prompt()
         assert "Keep the branch's name." in said(it.model.requests[-1].messages)
@@ -178,7 +178,7 @@ async def test_a_summary_is_asked_for_as_extensions_say_and_need_not_go_on(tmp_p
 
 
 async def test_a_prompt_for_a_summary_takes_the_place_of_ours(tmp_path: Path) -> None:
-    handler = Hearing({COMPACTING: lambda _given, _output: {"prompt": "In one word."}, GOES_ON: nothing})
+    handler = RecordingHandler({COMPACTING: lambda _given, _output: {"prompt": "In one word."}, GOES_ON: nothing})
     async with hooked(tmp_path, [FULL, NOTE, DONE], handler, info=SMALL) as it:
         await it.prompt()
         last = it.model.requests[1].messages[-1]
@@ -188,7 +188,7 @@ async def test_a_prompt_for_a_summary_takes_the_place_of_ours(tmp_path: Path) ->
 
 
 async def test_a_model_is_sent_on_a_few_times_at_most(tmp_path: Path) -> None:
-    handler = Hearing({"session.stop": lambda _given, _output: {"continue": "There is more."}})
+    handler = RecordingHandler({"session.stop": lambda _given, _output: {"continue": "There is more."}})
     async with hooked(tmp_path, [DONE] * 20, handler) as it:
         done = await it.prompt()
         assert done.stop is not None
@@ -200,7 +200,7 @@ async def test_a_model_is_sent_on_a_few_times_at_most(tmp_path: Path) -> None:
 
 
 async def test_no_turn_ends_with_a_command_of_the_persons_or_a_summary(tmp_path: Path) -> None:
-    handler = Hearing({"session.stop": nothing})
+    handler = RecordingHandler({"session.stop": nothing})
     async with hooked(tmp_path, [DONE, NOTE], handler) as it:
         await it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command="true", agent="build"))
         assert handler.counts == {}
@@ -212,7 +212,7 @@ async def test_no_turn_ends_with_a_command_of_the_persons_or_a_summary(tmp_path:
 
 
 async def test_a_persons_own_commands_and_terminals_have_the_variables_of_extensions(tmp_path: Path) -> None:
-    handler = Hearing({"shell.env": lambda _given, _output: {"env": {"TEAM": "blue"}}})
+    handler = RecordingHandler({"shell.env": lambda _given, _output: {"env": {"TEAM": "blue"}}})
     async with hooked(tmp_path, [DONE], handler) as it:
         answer = await it.client.call(
             SESSION_SHELL, RunShell(session_id=it.session_id, command="echo $TEAM", agent="build")
@@ -228,7 +228,7 @@ async def test_a_policy_that_fails_ends_the_turn_with_the_reason(tmp_path: Path)
     def fail(_given: JSON, _output: JSON) -> JSON:
         raise ValueError("no idea")
 
-    handler = Hearing({"chat.params": fail}, policy=frozenset(("chat.params",)))
+    handler = RecordingHandler({"chat.params": fail}, policy=frozenset(("chat.params",)))
     async with hooked(tmp_path, [DONE], handler) as it:
         done = await it.prompt()
         assert done.stop is not None
@@ -247,7 +247,7 @@ async def test_what_extensions_hide_is_in_no_request(tmp_path: Path) -> None:
 
     title = ScriptedAnswer(kind="side", text="A title")
     named = {"title": {"model": "scripted/script"}}
-    async with hooked(tmp_path, [DONE, title, NOTE], Hearing({MESSAGES: hide}), agent=named) as it:
+    async with hooked(tmp_path, [DONE, title, NOTE], RecordingHandler({MESSAGES: hide}), agent=named) as it:
         await it.prompt("the key is SECRET")
         await until(lambda: it.project.store.session(it.session_id).title == "A title")
         wanted = Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")

@@ -7,7 +7,7 @@ from codeloop.extend.hooks.config_changes import answer_file, ask_extensions, fi
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.wire import JSON
-from tests.support.hooked import Hearing
+from tests.support.hooked import RecordingHandler
 
 
 def loaded(config: Config) -> Loaded:
@@ -32,7 +32,7 @@ async def test_an_answer_is_kept_for_the_same_configuration_and_extensions(tmp_p
     def change(_given: JSON, output: JSON) -> JSON:
         return {**output, "mcp": {"time": {"type": "local", "command": ["time"]}}}
 
-    handler = Hearing({"config": change})
+    handler = RecordingHandler({"config": change})
     await ask_extensions(Hooks([handler]), config, file)
     layer = read_layer(file, tmp_path)
     assert layer is not None
@@ -53,5 +53,5 @@ async def test_an_extension_that_fails_is_asked_again(tmp_path: Path) -> None:
 
     config = loaded(Config())
     file = answer_file(tmp_path, config, ["x 1"])
-    assert await ask_extensions(Hooks([Hearing({"config": fail})]), config, file) == {}
+    assert await ask_extensions(Hooks([RecordingHandler({"config": fail})]), config, file) == {}
     assert not file.exists()

@@ -21,7 +21,7 @@ from codeloop.schema.errors import APIError
 from tests.model.local.test_local_model import TOOLS
 from tests.support.cloud import serve_cloud
 from tests.support.local_servers import LmStudioServer, OllamaServer
-from tests.support.models import Got, ask, no_proxies
+from tests.support.models import CollectedAnswer, ask, no_proxies
 
 __all__ = ["no_proxies"]
 NAMES = {OllamaServer: ("ollama", "qwen3:8b"), LmStudioServer: ("lmstudio", "qwen/qwen3-8b")}
@@ -41,7 +41,7 @@ async def opened(
         yield providers.open(f"{provider}/{model}")
 
 
-def notices(*answers: Got) -> list[str]:
+def notices(*answers: CollectedAnswer) -> list[str]:
     """Return the notice that precedes an answer."""
     return [event.message for got in answers for event in got.events if isinstance(event, RetryScheduled)]
 

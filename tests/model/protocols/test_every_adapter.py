@@ -31,7 +31,7 @@ from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.model.local_server import serving
 from tests.support.answers import Answer, Call, Counts
-from tests.support.models import HELLO, Got, ask
+from tests.support.models import HELLO, CollectedAnswer, ask
 from tests.support.project import until
 from tests.support.provider import ModelServer
 from tests.support.rows import ROWS, AdapterRow, fold_turn
@@ -224,7 +224,7 @@ async def test_the_model_can_be_switched_in_mid_turn_and_back(one: str, other: s
         Answer(text="Done."),
     ]
     turns: list[ModelMessage] = [*HELLO]
-    got: list[Got] = []
+    got: list[CollectedAnswer] = []
     async with ModelServer(answers) as server:
         for row in (first, second, first):
             got.append(await ask(opened(row, server), *turns, tools=(TOOL,)))

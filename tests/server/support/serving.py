@@ -15,7 +15,7 @@ from codeloop.model.chat import ChatModel
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.server.server import ListenOptions, Server
-from tests.support.project import Heard, startup
+from tests.support.project import RequestRecorder, startup
 
 PASSWORD = "a password for tests"
 
@@ -23,7 +23,7 @@ PASSWORD = "a password for tests"
 class Served:
     """A running server. `http` asks it with the credential; `anonymous` without."""
 
-    def __init__(self, server: Server, model: Heard, work: Path) -> None:
+    def __init__(self, server: Server, model: RequestRecorder, work: Path) -> None:
         self.server = server
         self.model = model
         self.work = work
@@ -76,7 +76,7 @@ async def served(
     """Serve `tmp_path/work`; `answers` are the model's."""
     work = tmp_path / "work"
     await asyncio.to_thread(work.mkdir, exist_ok=True)
-    model = Heard(ScriptedModel(answers) if isinstance(answers, Sequence) else answers)
+    model = RequestRecorder(ScriptedModel(answers) if isinstance(answers, Sequence) else answers)
     app = App(startup(tmp_path / "home", work, **settings), OneModel(model))
     server = Server(app, listening or ListenOptions(password=PASSWORD))
     await server.start()

@@ -26,7 +26,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, PROVIDER_LIST, NoArguments
 from codeloop.schema.wire import replace
 from tests.support.answers import Answer
-from tests.support.cloud import Asked, Reply, serve_cloud
+from tests.support.cloud import CloudRequest, Reply, serve_cloud
 from tests.support.models import ask, no_proxies
 from tests.support.project import startup
 from tests.support.provider import ModelServer
@@ -44,7 +44,7 @@ class GitHub:
         self.lasts = lasts
         self.renewals = 0
 
-    def answer(self, asked: Asked) -> Reply:
+    def answer(self, asked: CloudRequest) -> Reply:
         assert asked.headers["accept"] == "application/json"
         form = asked.form
         assert form.pop("client_id") == "Iv1.ours"
@@ -175,7 +175,7 @@ class AzureResource:
             for name, model in rows
         ]
 
-    def answer(self, asked: Asked) -> Reply:
+    def answer(self, asked: CloudRequest) -> Reply:
         if asked.path != "/openai/deployments?api-version=2023-03-15-preview" or asked.method != "GET":
             return 404, {"error": {"code": "404", "message": "Resource not found"}}
         if self.status != 200:
@@ -297,7 +297,7 @@ async def test_vertex_says_where_its_credentials_come_from_and_then_asks_for_the
 async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_code(tmp_path: Path) -> None:
     asked: list[dict[str, Any]] = []
 
-    def answer(request: Asked) -> Reply:
+    def answer(request: CloudRequest) -> Reply:
         assert request.path == "/api/v1/auth/keys"
         asked.append(json.loads(request.body))
         return (200, {"key": "sk-or-v1-0123456789"}) if asked[-1]["code"] == "good" else (403, {"error": "bad code"})

@@ -13,7 +13,7 @@ from codeloop.model.credentials.aws.signature import AwsKeys, sign
 from codeloop.model.credentials.aws.signer import AwsSigner
 from codeloop.model.credentials.aws.sources import fetch_keys
 from codeloop.model.errors import ModelUnavailable
-from tests.support.cloud import Asked, Reply, serve_cloud
+from tests.support.cloud import CloudRequest, Reply, serve_cloud
 from tests.support.models import no_proxies
 
 __all__ = ["no_proxies"]
@@ -34,7 +34,7 @@ def home(folder: Path, config: str = "", credentials: str = "", **more: str) -> 
     return {"HOME": str(folder), "PATH": "/usr/bin:/bin", **OFF, **more}
 
 
-def check_signature(asked: Asked, keys: AwsKeys, url: str) -> None:
+def check_signature(asked: CloudRequest, keys: AwsKeys, url: str) -> None:
     """Refuse a request of the token service that another key has signed."""
     header = asked.headers["authorization"]
     names = re.search(r"SignedHeaders=([^,]+)", header)
@@ -96,7 +96,7 @@ role_session_name = me
 """
     keys = [AwsKeys("BASE", "b"), AwsKeys("ASIA1", "a/b&c", "tok+en==")]
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: CloudRequest) -> Reply:
         check_signature(asked, keys[len(server.asked) - 1], f"{server.url}/")
         return 200, STS.replace("{n}", str(len(server.asked))).encode()
 
@@ -113,7 +113,7 @@ role_session_name = me
 async def test_a_profile_that_is_its_own_source_takes_its_role_with_its_keys(tmp_path: Path) -> None:
     config = "[default]\naws_access_key_id=A\naws_secret_access_key=a\nrole_arn=r\nsource_profile=default"
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: CloudRequest) -> Reply:
         check_signature(asked, AwsKeys("A", "a"), f"{server.url}/")
         return 200, STS.replace("{n}", "9").encode()
 
@@ -154,7 +154,7 @@ async def test_a_refused_role_is_said_in_the_services_words(tmp_path: Path) -> N
 async def test_a_web_identity_is_exchanged_unsigned(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("e30.e30.sig\n")
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: CloudRequest) -> Reply:
         assert "authorization" not in asked.headers
         assert asked.form["Action"] == "AssumeRoleWithWebIdentity"
         assert (asked.form["WebIdentityToken"], asked.form["RoleArn"]) == ("e30.e30.sig", "arn:r")
@@ -175,7 +175,7 @@ async def test_a_program_prints_keys(tmp_path: Path) -> None:
     assert await fetch_keys(files, "x") == AwsKeys("P", "p", "t", 4_070_908_800.0)
 
 
-def metadata(asked: Asked) -> Reply:
+def metadata(asked: CloudRequest) -> Reply:
     """Answer as the second version of an instance's metadata service does."""
     if asked.path == "/latest/api/token":
         assert asked.method == "PUT"
@@ -208,7 +208,7 @@ async def test_an_instance_without_a_role_says_so(tmp_path: Path) -> None:
 async def test_a_container_gives_keys_for_the_token_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("container-token\n")
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: CloudRequest) -> Reply:
         assert asked.headers.get("authorization") == "container-token"
         return 200, {"AccessKeyId": "C", "SecretAccessKey": "c", "Token": "t", "Expiration": LATER}
 
@@ -245,7 +245,7 @@ def test_the_region_stands_in_the_address(host: str, region: str) -> None:
 async def test_keys_are_fetched_again_shortly_before_they_expire(tmp_path: Path) -> None:
     lives = iter([200, 4_000])
 
-    def answer(_: Asked) -> Reply:
+    def answer(_: CloudRequest) -> Reply:
         end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + next(lives)))
         return 200, {"AccessKeyId": "C", "SecretAccessKey": "c", "Token": "t", "Expiration": end}
 

@@ -12,7 +12,7 @@ import pytest
 
 from codeloop.model.credentials.aws.sources import fetch_keys
 from codeloop.model.errors import ModelUnavailable
-from tests.support.cloud import Asked, Reply, serve_cloud
+from tests.support.cloud import CloudRequest, Reply, serve_cloud
 from tests.support.models import no_proxies
 
 __all__ = ["no_proxies"]
@@ -46,7 +46,7 @@ class Portal:
         self.token = "access-1"
         self.renewals = 0
 
-    def answer(self, asked: Asked) -> Reply:
+    def answer(self, asked: CloudRequest) -> Reply:
         if asked.path == "/token":
             form = json.loads(asked.body)
             assert (form["grantType"], form["clientId"], form["clientSecret"]) == ("refresh_token", "id", "secret")

@@ -12,7 +12,7 @@ import pytest
 from codeloop.model.credentials.google.discovery import find, host_of, settings
 from codeloop.model.credentials.google.tokens import GoogleSigner, sign_rs256
 from codeloop.model.errors import ModelUnavailable
-from tests.support.cloud import Asked, Reply, serve_cloud
+from tests.support.cloud import CloudRequest, Reply, serve_cloud
 from tests.support.models import no_proxies
 
 __all__ = ["no_proxies"]
@@ -58,7 +58,7 @@ async def header(environment: dict[str, str]) -> dict[str, str]:
 
 
 async def test_a_service_account_signs_its_claim(tmp_path: Path, key: Any) -> None:
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: CloudRequest) -> Reply:
         assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
         assert asked.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
         head, claim, signature = asked.form["assertion"].split(".")
@@ -104,7 +104,7 @@ async def test_openssl_signs_alike_where_the_library_is_missing(
 
 
 async def test_a_users_sign_in_is_exchanged_and_its_project_pays(tmp_path: Path) -> None:
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: CloudRequest) -> Reply:
         wanted = {"client_id": "id", "client_secret": "s+=", "refresh_token": "1//r", "grant_type": "refresh_token"}
         assert asked.form == wanted
         return 200, GIVEN
@@ -130,7 +130,7 @@ async def test_the_file_of_gcloud_is_found(tmp_path: Path) -> None:
 
 
 async def test_an_account_may_act_as_another(tmp_path: Path) -> None:
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: CloudRequest) -> Reply:
         if asked.path == "/token":
             return 200, GIVEN
         assert asked.path == "/v1/other:generateAccessToken"
@@ -152,7 +152,7 @@ async def test_an_account_may_act_as_another(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "json-file", "url"])
 async def test_a_token_of_another_issuer_is_exchanged(tmp_path: Path, kind: str) -> None:
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: CloudRequest) -> Reply:
         match asked.path:
             case "/issuer":
                 assert asked.headers["metadata"] == "yes"
@@ -195,7 +195,7 @@ async def test_a_token_of_another_issuer_is_exchanged(tmp_path: Path, kind: str)
 async def test_a_machine_of_google_gives_its_own_token() -> None:
     lives = iter([100, 3_600])
 
-    def answer(asked: Asked) -> Reply:
+    def answer(asked: CloudRequest) -> Reply:
         assert asked.headers["metadata-flavor"] == "Google"
         assert asked.path == "/computeMetadata/v1/instance/service-accounts/default/token"
         return 200, {**GIVEN, "expires_in": next(lives)}
