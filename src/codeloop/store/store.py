@@ -218,10 +218,6 @@ class Store:
         """
         return self._outbox.read_events(after, until, roots)
 
-    def first_seq(self) -> int:
-        """Return the sequence number of the oldest stored event; 0: there is none."""
-        return self._outbox.first_seq()
-
     def last_seq(self) -> int:
         """Return the highest sequence number that was ever given to an event."""
         return self._outbox.last_seq()
@@ -240,7 +236,7 @@ class Store:
             return
         while self._last_seen + 1 < until:
             batch = self.read_events(self._last_seen, until, self._views)
-            if self.first_seq() > self._last_seen + 1:
+            if self._outbox.first_seq() > self._last_seen + 1:
                 self._views.clear()
             self._apply_to_views(each.event for each in batch)
             self._last_seen = (batch[-1].seq if batch else None) or until - 1
