@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.answer.changed_tests import TestChange, find_exported_options, find_test_changes, is_check_file
+from codeloop.agent.answer.changed_tests import (
+    TestChange,
+    find_exported_options,
+    find_test_changes,
+    has_moved_commit,
+    is_check_file,
+)
 from codeloop.kit.diff import unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
@@ -104,12 +110,26 @@ def test_exported_options_that_leave_tests_out_are_named(command: str, *, is_nam
     assert bool(find_exported_options([command])) is is_named
 
 
+@pytest.mark.parametrize(
+    ("command", "is_moved"),
+    [
+        *(("git checkout main", True), ("cd a && git checkout -q v1.0", True), ("git switch main", True)),
+        *(("git rebase origin/main", True), ("git pull", True), ("git checkout -b fix", False)),
+        *(("git checkout -- tests/test_a.py", False), ("git checkout tests", False), ("git checkout .", False)),
+        *(("git switch -c fix", False), ("git rm tests/test_a.py", False), ("echo git pull", False)),
+    ],
+)
+def test_another_commit_has_other_tests(command: str, *, is_moved: bool) -> None:
+    assert has_moved_commit([command]) is is_moved
+
+
 def test_files_that_decide_about_checks_are_known() -> None:
     assert all(is_check_file(name) for name in ("tests/data/a.json", "src/a_test.go", "conftest.py", "a/pytest.ini"))
     assert not any(is_check_file(name) for name in ("src/shop.py", "node_modules/a/test/a.js", "README.md"))
 
 
 HEREDOC = "cat > tests/test_shop.py <<'EOF'\ndef test_sum():\n    assert add(1, 2) == 3\nEOF"
+MOVED = "git checkout -q bare"
 TURNS = (
     (HEREDOC, ["tests/test_shop.py::test_tax removed"]),
     ("head -n 2 tests/test_shop.py > x && cp x tests/test_shop.py", ["tests/test_shop.py::test_tax removed"]),
@@ -121,6 +141,7 @@ TURNS = (
     ("echo 'def test_x(): assert 1' > test_repro.py; rm test_repro.py", []),
     ("rm tests/test_shop.py; git checkout -q tests", []),
     ("printf '\\n\\ndef test_more():\\n    assert 1\\n' >> tests/test_shop.py", []),
+    (MOVED, ["tests/test_shop.py removed"]),  # the last one: the work tree stays there
 )  # fmt: skip
 
 
@@ -130,23 +151,25 @@ async def test_a_turn_names_how_commands_changed_tests(tmp_path: Path) -> None:
     async with rig(tmp_path, steps) as it:
         (it.work / "tests").mkdir()
         (it.work / NAMED).write_text(SHOP)
-        commit = "git add -A; git -c user.name=a -c user.email=a@b commit -qm a"
+        name = "git init -q . && git config user.name a && git config user.email a@b"
+        bare = "git checkout -qb bare && git rm -q tests/test_shop.py && git commit -qm b && git checkout -q -"
+        await _run(it.work, f"{name} && git add -A && git commit -qm a && {bare}")
         for command, rows in TURNS:
-            await _run(
-                it.work, f"git init -q .; {commit}" if command is HEREDOC else "git reset -q --hard; git clean -qfd"
-            )
+            await _run(it.work, "git reset -q --hard && git clean -qfd")
             before = len(reminders(it))
             answer = await it.prompt(limits=RunLimits(attended=False))
             assert answer.stop is not None
             assert [*answer.stop.test_changes] == rows, command
-            is_asked = any("edited" not in row for row in rows)
-            assert len(reminders(it)) - before == is_asked, command
+            assert len(reminders(it)) - before == _is_asked(command), command
+
+
+def _is_asked(command: str) -> bool:
+    return command != MOVED and any("edited" not in row for row in dict(TURNS)[command])
 
 
 def _answers(command: str) -> list[ScriptedAnswer]:
     """Return the answers after a command: another one where a reminder follows the first."""
-    rows = dict(TURNS)[command]
-    return [DONE, DONE] if any("edited" not in row for row in rows) else [DONE]
+    return [DONE, DONE] if _is_asked(command) else [DONE]
 
 
 async def _run(folder: Path, line: str) -> None:

@@ -121,6 +121,28 @@ def find_exported_options(commands: Iterable[str]) -> list[TestChange]:
     return [TestChange("PYTEST_ADDOPTS", "", "changes which tests run", needs_reason=True)] if narrow else []
 
 
+def has_moved_commit(commands: Iterable[str]) -> bool:
+    """Return whether a command made git check out another commit, which may have other tests."""
+    return any(
+        _checks_out(words[1:])
+        for command in commands
+        if "git" in command
+        for words in split_commands(command)
+        if words[:1] == ["git"]
+    )
+
+
+def _checks_out(words: Sequence[str]) -> bool:
+    match words:
+        case ["switch" | "pull" | "merge" | "rebase" | "revert" | "cherry-pick" | "bisect", *rest]:
+            return not {"-c", "-C", "--create"} & set(rest)
+        case ["checkout", *rest]:
+            plain = [word for word in rest if word != "-q"]
+            return len(plain) == 1 and not _is_test_file(plain[0], folders=True) and plain[0] not in _WHOLE_TREE
+        case _:
+            return False
+
+
 def list_call_diffs(calls: Iterable[tuple[ToolPart, ToolStateCompleted]]) -> list[SnapshotFileDiff]:
     """Return the changes of tests as far as the calls themselves tell: by edits, and by commands that remove files.
 

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from codeloop.agent.answer.changed_tests import (
     TestChange,
     find_exported_options,
     find_test_changes,
+    has_moved_commit,
     is_check_file,
     list_call_diffs,
 )
@@ -55,8 +56,10 @@ async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) ->
     if isinstance(diffs, Failed):
         return TurnReview(parts, unknown=diffs.reason)
     commands = [str(part.state.input.get("command")) for part, _ in _list_calls(parts) if part.tool == "bash"]
-    changes = [*find_test_changes(diffs, read_failures(parts)), *find_exported_options(commands)]
-    return TurnReview(parts, changes)
+    changes = find_test_changes(diffs, read_failures(parts))
+    if has_moved_commit(commands):
+        changes = [structs.replace(change, needs_reason=False) for change in changes]
+    return TurnReview(parts, [*changes, *find_exported_options(commands)])
 
 
 def has_unchecked_edits(engine: Engine, session_id: str, review: TurnReview) -> bool:
