@@ -1,4 +1,4 @@
-"""The command line of git, with what a repository could make it run switched off."""
+"""Command lines of git for unattended runs, with options by which a repository can't make git run programs."""
 
 import os
 
@@ -12,7 +12,10 @@ _OPTIONS = (
 
 
 def git_command(*arguments: str, path: str | None = None) -> tuple[str, ...]:
-    """Return a git command with `arguments`; `path`: the PATH to find git on. Raises UsageProblem without git."""
+    """Return a git command with `arguments`. `path`: the PATH to look for git on; None: that of this process.
+
+    Raises UsageProblem when git is not installed.
+    """
     program = find_program("git", os.environ.get("PATH") if path is None else path)
     if program is None:
         raise UsageProblem("git was not found on the PATH. Install it, then try again.")

@@ -51,6 +51,6 @@ def test_what_cron_would_not_take_is_refused(wrong: str) -> None:
 
 
 def test_systemd_is_told_the_same_times() -> None:
-    assert parse_cron("0 7 * * 1-5").calendars() == ["Mon,Tue,Wed,Thu,Fri *-*-* 7:0:00"]
-    assert parse_cron("*/30 * 1 * *").calendars() == ["*-*-1 *:0,30:00"]
-    assert parse_cron("0 0 13 * 5").calendars() == ["*-*-13 0:0:00", "Fri *-*-* 0:0:00"]
+    assert parse_cron("0 7 * * 1-5").to_calendars() == ["Mon,Tue,Wed,Thu,Fri *-*-* 7:0:00"]
+    assert parse_cron("*/30 * 1 * *").to_calendars() == ["*-*-1 *:0,30:00"]
+    assert parse_cron("0 0 13 * 5").to_calendars() == ["*-*-13 0:0:00", "Fri *-*-* 0:0:00"]

@@ -1,1 +1,1 @@
-"""Tasks of the user's own, done by several agents and models side by side: `codeloop bench`."""
+"""`codeloop bench`: several agents and models do the same tasks of the user, and the results are compared."""

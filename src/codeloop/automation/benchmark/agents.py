@@ -17,8 +17,8 @@ NOTHING, SOLUTION = "nothing", "solution"
 """Pseudo-agents that check the tasks: one does nothing, the other runs a task's `solution`."""
 
 
-class Used(Struct, frozen=True, kw_only=True):
-    """The usage that an agent reported of a run. `cost` in dollars; None: not reported."""
+class ReportedUsage(Struct, frozen=True, kw_only=True):
+    """The usage that an agent reported of a run. `cost` in dollars. None: the agent does not report it."""
 
     cost: float | None = None
     input_tokens: int | None = None
@@ -36,7 +36,7 @@ class _Usage(Struct, frozen=True):
 
 
 class _Result(Struct, frozen=True):
-    """The last output line of Claude Code, and of codeloop, which has the same format."""
+    """The last output line of Claude Code and of codeloop, which write the same format."""
 
     usage: _Usage = _Usage()
     total_cost_usd: float | None = None
@@ -69,24 +69,24 @@ class _Line(Struct, frozen=True, rename={"session_id": "sessionID"}):
     part: _Part = _Part()
 
 
-def read_result(output: str) -> Used:
+def read_result(output: str) -> ReportedUsage:
     """Return the usage in the last output line of codeloop or Claude Code."""
     try:
         result = msgspec.json.decode(output.splitlines()[-1], type=_Result)
     except (IndexError, msgspec.DecodeError):
-        return Used(error="It ended without a result.")
-    used = result.usage
-    return Used(
+        return ReportedUsage(error="It ended without a result.")
+    usage = result.usage
+    return ReportedUsage(
         cost=result.total_cost_usd,
-        input_tokens=used.input_tokens + used.cache_creation_input_tokens + used.cache_read_input_tokens,
-        output_tokens=used.output_tokens,
+        input_tokens=usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens,
+        output_tokens=usage.output_tokens,
         steps=result.num_turns,
         session_id=result.session_id,
         error="; ".join(result.errors),
     )
 
 
-def read_steps(output: str) -> Used:
+def read_steps(output: str) -> ReportedUsage:
     """Return the sum of the steps in the output of OpenCode."""
     steps: list[_Line] = []
     for text in output.splitlines():
@@ -94,9 +94,9 @@ def read_steps(output: str) -> Used:
             line = msgspec.json.decode(text, type=_Line)
             steps += [line] if line.type == "step_finish" else []
     if not steps:
-        return Used(error="It ended without a step.")
+        return ReportedUsage(error="It ended without a step.")
     tokens = [step.part.tokens for step in steps]
-    return Used(
+    return ReportedUsage(
         cost=sum(step.part.cost for step in steps),
         input_tokens=sum(each.input + each.cache.read + each.cache.write for each in tokens),
         output_tokens=sum(each.output for each in tokens),
@@ -105,33 +105,32 @@ def read_steps(output: str) -> Used:
     )
 
 
-def read_nothing(_output: str) -> Used:
+def read_nothing(_output: str) -> ReportedUsage:
     """Return no usage: the program reports none."""
-    return Used()
+    return ReportedUsage()
 
 
 class BenchAgent(Struct, frozen=True):
-    """A program. `command` may contain `{prompt}` and `{flags}`, which `model_flags` replaces if a model is given.
+    """An agent that a benchmark runs. `command` contains `{prompt}`, and `{flags}` where `model_flags` go.
 
-    `has_bare_model`: the program takes a model's name without its provider. `read`: parses its output.
+    `has_bare_model`: the program takes the name of a model without its provider. `read`: parses the program's output.
     """
 
     name: str
     command: tuple[str, ...]
     model_flags: tuple[str, ...] = ("--model", "{model}")
     has_bare_model: bool = False
-    read: Callable[[str], Used] = read_nothing
+    read: Callable[[str], ReportedUsage] = read_nothing
 
-    def line(self, prompt: str, model: str | None) -> list[str]:
-        """Return the command line for a prompt."""
-        words = [word for part in self.command for word in (self._models(model) if part == "{flags}" else (part,))]
-        model_name = self._name(model)
+    def make_command(self, prompt: str, model: str | None) -> list[str]:
+        """Return the command line for a prompt. `model`: as `PROVIDER/MODEL`; None: the agent's default."""
+        flags = self.model_flags if model else ()
+        words = [word for part in self.command for word in (flags if part == "{flags}" else (part,))]
+        model_name = self._name_model(model)
         return [word.replace("{model}", model_name).replace("{prompt}", prompt) for word in words]
 
-    def _models(self, model: str | None) -> tuple[str, ...]:
-        return tuple(word.replace("{model}", self._name(model)) for word in self.model_flags) if model else ()
-
-    def _name(self, model: str | None) -> str:
+    def _name_model(self, model: str | None) -> str:
+        """Return the name by which the program knows a model; "" for its default."""
         return (model or "").partition("/")[2] if self.has_bare_model and "/" in (model or "") else model or ""
 
 
@@ -153,27 +152,28 @@ NAMES = ", ".join(row.name for row in ROWS)
 
 
 def find_agent(choice: str, flags: tuple[str, ...] = ()) -> BenchAgent:
-    """Return the agent of a name, `codeloop:AGENT`, or `NAME=COMMAND`; `flags` are those of `codeloop run`.
+    """Return the agent that a user names: by its name, `codeloop:AGENT`, or `NAME=COMMAND`.
 
-    Raises UsageProblem if it is not known or not installed.
+    `flags`: of `codeloop run`. Raises UsageProblem if the agent is unknown or not installed.
     """
     if "=" in choice:
         name, _, command = choice.partition("=")
         words = tuple(shlex.split(command))
         if not name or "{prompt}" not in command:
             raise UsageProblem(f"{choice!r} is no agent: write NAME=COMMAND, with {{prompt}} where the prompt belongs.")
-        return _find_program(BenchAgent(name, words))
-    name, _, own = choice.partition(":")
+        return _check_installed(BenchAgent(name, words))
+    name, _, codeloop_agent = choice.partition(":")
     row = next((row for row in ROWS if row.name == name), None)
-    if row is None or (own and name != "codeloop"):
+    if row is None or (codeloop_agent and name != "codeloop"):
         raise UsageProblem(f"There is no agent {choice}: {NAMES}, codeloop:AGENT or NAME=COMMAND.")
     if name == "codeloop":
-        more = (*flags, *(("--agent", own) if own else ()))
+        more = (*flags, *(("--agent", codeloop_agent) if codeloop_agent else ()))
         return msgspec.structs.replace(row, name=choice, command=(*CODELOOP, *more, "{flags}", "--", "{prompt}"))
-    return _find_program(row)
+    return _check_installed(row)
 
 
-def _find_program(agent: BenchAgent) -> BenchAgent:
+def _check_installed(agent: BenchAgent) -> BenchAgent:
+    """Return the agent. Raises UsageProblem if its program is not on the PATH."""
     if agent.command and find_program(agent.command[0], os.environ.get("PATH")) is None and "/" not in agent.command[0]:
         raise UsageProblem(f"{agent.command[0]} is not installed: it is not on the PATH. Install it, or leave it out.")
     return agent

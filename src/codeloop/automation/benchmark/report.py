@@ -1,4 +1,4 @@
-"""Reports of a benchmark: sums for each agent and model, as JSON and as a self-contained page."""
+"""Reports of a benchmark: the sums of each agent and model, and an HTML page with all runs."""
 
 import html
 from collections.abc import Sequence
@@ -23,7 +23,10 @@ pre { background: #8881; padding: .6rem; overflow-x: auto; font-size: 13px } sum
 
 
 class BenchSum(Struct, frozen=True):
-    """The sums of an agent with a model. `cost`: of all runs that say theirs; None: none does. `seconds`: of a run."""
+    """The sums of an agent with a model. `rate`: the share of runs that passed. `seconds`: of a run, on average.
+
+    `cost`: the dollars of all runs that report a cost; None: no run does.
+    """
 
     agent: str
     model: str
@@ -37,7 +40,7 @@ class BenchSum(Struct, frozen=True):
 
 
 def sum_up(runs: Sequence[BenchRun]) -> list[BenchSum]:
-    """Return the sums, the best first; of equals the cheaper."""
+    """Return the sums of each agent and model, the best rate first; of equal ones the cheaper."""
     groups: dict[tuple[str, str], list[BenchRun]] = {}
     for run in runs:
         groups.setdefault((run.agent, run.model), []).append(run)
@@ -48,7 +51,7 @@ def sum_up(runs: Sequence[BenchRun]) -> list[BenchSum]:
             len(group),
             passed := sum(run.passed for run in group),
             round(passed / len(group), 4),
-            _total([run.used.cost for run in group]),
+            _sum_costs([run.used.cost for run in group]),
             round(sum(run.seconds for run in group) / len(group), 2),
             _sum_known([run.used.input_tokens for run in group]),
             _sum_known([run.used.output_tokens for run in group]),
@@ -59,65 +62,68 @@ def sum_up(runs: Sequence[BenchRun]) -> list[BenchSum]:
 
 
 def make_page(title: str, runs: Sequence[BenchRun]) -> str:
-    """Return the page: the sums, a cell for each task and agent, and the details of each run."""
+    """Return the page as HTML: the sums, a table of tasks and agents, and the details of each run."""
     sums = sum_up(runs)
     columns = [(each.agent, each.model) for each in sums]
     cells: dict[tuple[str, str, str], list[tuple[int, BenchRun]]] = {}
     for number, run in enumerate(runs):
         cells.setdefault((run.task, run.agent, run.model), []).append((number, run))
-    head = "".join(f"<th>{_text(agent)}<br><small>{_text(model)}</small></th>" for agent, model in columns)
+    head = "".join(f"<th>{_escape(agent)}<br><small>{_escape(model)}</small></th>" for agent, model in columns)
     rows = "".join(
-        f"<tr><th>{_text(task)}</th>"
-        + "".join(f"<td>{' '.join(_mark(*each) for each in cells.get((task, *column), []))}</td>" for column in columns)
+        f"<tr><th>{_escape(task)}</th>"
+        + "".join(
+            f"<td>{' '.join(_render_link(*each) for each in cells.get((task, *column), []))}</td>" for column in columns
+        )
         + "</tr>"
         for task in dict.fromkeys(run.task for run in runs)
     )
-    details = "".join(_details(number, run) for number, run in enumerate(runs))
+    details = "".join(_render_details(number, run) for number, run in enumerate(runs))
     heads = "<th>agent</th><th>model</th><th>passed</th><th></th><th>cost</th><th>a run</th><th>tokens in, out</th>"
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_text(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style><h1>{_text(title)}</h1>'
-        f"<table><tr>{heads}</tr>{''.join(map(_sum_row, sums))}</table>"
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style><h1>{_escape(title)}</h1>'
+        f"<table><tr>{heads}</tr>{''.join(map(_render_sums, sums))}</table>"
         f"<h2>Tasks</h2><table><tr><th></th>{head}</tr>{rows}</table><h2>Runs</h2>{details}</html>\n"
     )
 
 
 def describe_cost(cost: float | None) -> str:
-    """Return dollars for a table; `-` where an agent does not say them."""
+    """Return dollars as text for a table; `-` for None."""
     return "-" if cost is None else f"${cost:.4f}" if 0 < cost < 0.1 else f"${cost:.2f}"
 
 
-def _sum_row(each: BenchSum) -> str:
+def _render_sums(each: BenchSum) -> str:
     bar = f'<span class="bar"><i style="width:{each.rate * 100:.0f}%"></i></span>'
     tokens = "-" if each.input_tokens is None else f"{each.input_tokens:,}, {each.output_tokens or 0:,}"
     numbers = (f"{each.passed} of {each.runs}", bar, describe_cost(each.cost), f"{each.seconds:.1f} s", tokens)
     cells = "".join(f'<td class="n">{number}</td>' for number in numbers)
-    return f"<tr><td>{_text(each.agent)}</td><td>{_text(each.model)}</td>{cells}</tr>"
+    return f"<tr><td>{_escape(each.agent)}</td><td>{_escape(each.model)}</td>{cells}</tr>"
 
 
-def _mark(number: int, run: BenchRun) -> str:
+def _render_link(number: int, run: BenchRun) -> str:
     name, sign = ("good", "passed") if run.passed else ("bad", "failed")
     return f'<a class="{name}" href="#run{number}">{sign}</a>'
 
 
-def _details(number: int, run: BenchRun) -> str:
+def _render_details(number: int, run: BenchRun) -> str:
     facts = [run.task, run.agent, run.model, f"{run.seconds:.1f} s", describe_cost(run.used.cost)]
     name, sign = ("good", "passed") if run.passed else ("bad", "failed")
-    line = " · ".join(_text(fact) for fact in facts if fact)
+    line = " · ".join(_escape(fact) for fact in facts if fact)
     blocks = (("What went wrong", run.error), ("The check", run.check), ("What was changed", run.diff))
-    inside = "".join(f"<h4>{title}</h4><pre>{_text(text)}</pre>" for title, text in blocks if text.strip())
-    session = _text(run.used.session_id)
+    inside = "".join(f"<h4>{title}</h4><pre>{_escape(text)}</pre>" for title, text in blocks if text.strip())
+    session = _escape(run.used.session_id)
     page = f'<p>Session <a href="sessions/{session}.html">{session}</a></p>' if run.has_session else ""
-    # The link leads into the details: to be seen, a browser opens them.
+    # The link target is inside the details, so that following the link opens them.
     head = f'<summary><b class="{name}">{sign}</b> {line}</summary>'
     return f'<details>{head}<div id="run{number}">{page}{inside}</div></details>'
 
 
-def _text(text: str) -> str:
+def _escape(text: str) -> str:
     return html.escape(escape_controls(text))
 
 
-def _total(values: Sequence[float | None]) -> float | None:
+def _sum_costs(values: Sequence[float | None]) -> float | None:
+    """Return the sum of the known costs; None when none is known."""
     numbers = [value for value in values if value is not None]
     return round(sum(numbers), 6) if numbers else None
 

@@ -1,4 +1,4 @@
-"""The tasks of a benchmark: a folder of TOML files."""
+"""Reads the tasks of a benchmark, which are TOML files in a folder."""
 
 import tomllib
 from pathlib import Path
@@ -12,11 +12,12 @@ EXAMPLE = 'repository = "../app", prompt = "fix the failing test", check = "pyth
 
 
 class BenchTask(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One task. `repository`: a folder (relative to the file's) or the address of a git repository.
+    """One task. `repository`: a folder, relative to the task's file, or the address of a git repository.
 
-    `revision`: of that; "": as it is. `check`: a shell command in the copy, 0 is a pass. `setup`: one before the agent.
-    `files`: a folder that is copied over the copy before the check, such as tests that the agent must not see.
-    `solution`: a command that does the task, which the agent `solution` runs. `timeout`: of the agent, in seconds.
+    `revision`: the commit to start from; "": the repository as it is. `setup`: a shell command to run before the agent.
+    `check`: a shell command to run after the agent; its exit code 0 means that the task is passed. `files`: a folder to
+    copy into the work tree before the check, such as tests that the agent must not see. `solution`: a shell command
+    that does the task, for the agent `solution`. `timeout`: of the agent, in seconds.
     """
 
     repository: str
@@ -30,7 +31,7 @@ class BenchTask(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class NamedTask(Struct, frozen=True):
-    """A task, what it is called, and the folder that its paths are relative to."""
+    """A task with its name, and the folder that its paths are relative to."""
 
     name: str
     folder: Path
@@ -38,14 +39,14 @@ class NamedTask(Struct, frozen=True):
 
     @property
     def is_local(self) -> bool:
-        """Whether its repository is a folder of this machine."""
+        """Whether the repository is a folder on this machine."""
         return (self.folder / self.task.repository).is_dir()
 
 
 def read_tasks(folder: Path, names: tuple[str, ...] = ()) -> list[NamedTask]:
-    """Return the tasks of a folder, `NAME.toml` and `NAME/task.toml`, by name; only the `names`, if any are named.
+    """Return the tasks of a folder (`NAME.toml` and `NAME/task.toml`), sorted by name. `names`: only these, if any.
 
-    Raises UsageProblem.
+    Raises UsageProblem for an unknown name, an invalid file, or a folder without tasks.
     """
     files = {path.stem: path for path in folder.glob("*.toml")} | {
         path.parent.name: path for path in folder.glob("*/task.toml")

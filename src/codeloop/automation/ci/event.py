@@ -1,4 +1,4 @@
-"""Parses the event that a host passes to a job, and decides what to do. Pure."""
+"""Parses the event that a host passes to a job, and decides what to do about it. Does no I/O."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ EventKind = Literal["comment", "issue", "label", "pull", "schedule", "dispatch"]
 
 
 class CiEvent(Struct, frozen=True, kw_only=True):
-    """One event of a host. `key` identifies it: an event that is delivered twice has the same key."""
+    """One event of a host. `key` identifies the event: it is the same when a host delivers the event twice."""
 
     kind: EventKind
     key: str
@@ -30,11 +30,11 @@ class CiEvent(Struct, frozen=True, kw_only=True):
     text: str = ""
     """The text that may hold the trigger, or the task of a schedule."""
     about: str = ""
-    """The context of the text, such as lines of a file; for the kind "label", the label."""
+    """What the text is about, such as lines of a file; for the kind "label", the label."""
 
 
 class Task(Struct, frozen=True):
-    """A task for the agent. `text`: the request of a user with write access; "": the request is in the thread."""
+    """A task for the agent. `text`: the request of a user with write access; "": the whole thread is the request."""
 
     text: str
 
@@ -44,13 +44,17 @@ class Review(Struct, frozen=True):
 
 
 class Skip(Struct, frozen=True):
-    """Nothing to do; `reason` for the log."""
+    """Nothing to do. `reason`: a line for the log."""
 
     reason: str
 
 
 def plan_work(event: CiEvent, trigger: str, label: str, *, reviews: bool) -> Task | Review | Skip:
-    """Decide what to do about an event. `trigger`: the line, `label`: the label that starts work on an issue."""
+    """Decide what to do about an event.
+
+    `trigger`: the line of a comment, and `label`: the label of an issue, that starts work. `reviews`: whether pull
+    requests are reviewed without a comment that asks for it.
+    """
     if event.is_bot:
         return Skip("a program caused the event; programs are not answered")
     if event.is_fork:
@@ -74,29 +78,29 @@ def plan_work(event: CiEvent, trigger: str, label: str, *, reviews: bool) -> Tas
 def find_request(text: str, trigger: str) -> str | None:
     """Return the text without the line that is exactly the trigger; None if it has no such line.
 
-    Lines that are quoted, or in a block of code, never count.
+    Lines in a fenced block of code never count, nor do quoted ones, which begin with `>`.
     """
-    lines, fence, is_found = list[str](), "", False
+    lines, fence, has_trigger = list[str](), "", False
     for line in text.splitlines():
         mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
         if mark and (not fence or (mark[1][0] == fence[0] and len(mark[1]) >= len(fence))):
             fence = "" if fence else mark[1]
         if not fence and not mark and line.rstrip() == trigger:
-            is_found = True
+            has_trigger = True
         else:
             lines.append(line)
-    return "\n".join(lines).strip() if is_found else None
+    return "\n".join(lines).strip() if has_trigger else None
 
 
 def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEvent | Skip:
-    """Return the event of a GitHub job. Raises UsageProblem for one that would give a fork secrets."""
+    """Return the event of a GitHub job. Raises UsageProblem for an event that gives secrets to code of forks."""
     if name in {"pull_request_target", "workflow_run"}:
         raise UsageProblem(
             f"The workflow is started by `{name}`, which gives secrets to jobs about code of strangers. "
             "Use the events that `codeloop ci setup` writes."
         )
     action = text_at(payload, "action")
-    if (name, action) in _IGNORED or name not in _KNOWN:
+    if (name, action) in _IGNORED_ACTIONS or name not in _EVENT_NAMES:
         return Skip(f"`{name}`{f' ({action})' if action else ''} is no event for codeloop")
     sender = object_at(payload, "sender")
     who: JSON = {"actor": text_at(sender, "login"), "is_bot": sender.get("type") == "Bot"}
@@ -113,19 +117,20 @@ def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEve
             return CiEvent(kind="comment", key=f"comment-{comment['id']}", text=text_at(comment, "body"), **who)
         if action == "labeled":
             label = payload["label"]["name"]
-            moment = re.sub(r"\D", "", text_at(issue, "updated_at"))  # an event of its own each time the label is set
+            # The time makes the key: a label that is removed and set again is a new event.
+            moment = re.sub(r"\D", "", text_at(issue, "updated_at"))
             return CiEvent(kind="label", key=f"issue-{issue['number']}-labeled-{moment}", about=label, **who)
         return CiEvent(kind="issue", key=f"issue-{issue['number']}-opened", text=text_at(issue, "body"), **who)
     return _read_github_pull(name, payload, who)
 
 
-_KNOWN = frozenset(
+_EVENT_NAMES = frozenset(
     (
         *("issue_comment", "issues", "pull_request", "pull_request_review", "pull_request_review_comment"),
         *("schedule", "workflow_dispatch"),
     )
 )
-_IGNORED = frozenset(
+_IGNORED_ACTIONS = frozenset(
     (
         *(("issue_comment", each) for each in ("edited", "deleted")),
         *(("issues", each) for each in ("edited", "closed", "reopened", "deleted", "unlabeled", "assigned")),
@@ -158,7 +163,7 @@ def _read_github_pull(name: str, payload: JSON, who: JSON) -> CiEvent:
 
 
 def read_gitlab_event(environment: Mapping[str, str], payload: JSON | None, task: str) -> CiEvent | Skip:
-    """Return the event of a GitLab job. `payload`: of the webhook that triggered the pipeline, None without one."""
+    """Return the event of a GitLab job. `payload`: of the webhook that triggered the pipeline; None: there is none."""
     source, pipeline = environment.get("CI_PIPELINE_SOURCE", ""), environment.get("CI_PIPELINE_ID", "0")
     user = environment.get("GITLAB_USER_ID", "")
     if payload is not None:

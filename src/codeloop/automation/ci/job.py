@@ -1,4 +1,4 @@
-"""The context of a job on one event, shared by tasks and reviews."""
+"""Types and helpers that tasks and reviews share: the context of a job, its outcome, prompts and session pages."""
 
 import re
 import secrets
@@ -17,35 +17,41 @@ TRIGGER, LABEL = "/codeloop", "codeloop"
 
 
 class JobSettings(Struct, frozen=True, kw_only=True):
-    """What the command line and the host's variables say. `work`: the checkout; `output`: files for people."""
+    """The settings of a job, from the command line and the host's variables.
+
+    `work`: the folder of the checkout. `output`: the folder for files that users can download.
+    """
 
     work: Path
     output: Path
     limits: AgentLimits
     run_id: str = ""
-    """The job, by which a second try of the same job is known."""
+    """The host's id of the job, the same when the host starts the job again."""
     session_url: str = ""
-    """Where people find the files of `output`; "": only as files."""
+    """The address at which users find a file of `output`, with `{file}` for its name; "": there is none."""
     trigger: str = TRIGGER
     label: str = LABEL
     reviews: bool = True
     base: str = ""
-    """The branch that changes go into; "": the host's default."""
+    """The branch that changes are merged into; "": the host's default branch."""
 
 
 class CiJob(Struct, frozen=True):
-    """One event's surroundings."""
+    """The context of a job on one event."""
 
     host: Host
     repository: JobRepository
     agent: AgentProgram
     settings: JobSettings
     scratch: Path
-    """A folder of this job that is removed with it."""
+    """A temporary folder, which is removed when the job ends."""
 
 
 class CiOutcome(Struct, frozen=True):
-    """What is said in the comment, and how the job ends. `facts`: short words for the last line."""
+    """The end of a job: the title and text of the comment, and the exit code. `cost` in dollars.
+
+    `facts`: short facts for the comment's last line, such as the number of steps.
+    """
 
     title: str
     text: str
@@ -53,17 +59,23 @@ class CiOutcome(Struct, frozen=True):
     cost: float = 0.0
     facts: tuple[str, ...] = ()
     is_done: bool = True
-    """Whether a second delivery of the event has nothing left to do."""
+    """Whether the event is dealt with, so that a second delivery of it is ignored."""
 
 
 def read_prompt(name: str, **values: str) -> str:
-    """Return a prompt with values in its places; a value is never read for places of its own."""
+    """Return the prompt of a file in `prompts/` with its placeholders filled in.
+
+    Placeholders in a value stay as they are: a value may be anybody's text.
+    """
     text = files("codeloop.automation.ci").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
 
 
 def quote_thread(thread: Thread) -> str:
-    """Return a thread's texts as material for a model, between two lines that nobody can have guessed."""
+    """Return a thread's texts for a prompt, between two lines with a random mark.
+
+    Text of the thread can't contain the mark, so it can't pretend to be a part of the prompt around it.
+    """
     if not thread.title and not thread.texts:
         return ""
     texts = "\n\n".join(
@@ -78,7 +90,7 @@ def quote_thread(thread: Thread) -> str:
 
 
 async def export_session(job: CiJob, result: AgentResult) -> str:
-    """Write the session's page; return the words that lead people there."""
+    """Write the session as an HTML page into the output; return a link to it, or its path, "" if that failed."""
     if not result.session_id:
         return ""
     draft = job.scratch / f"{result.session_id}.html"
@@ -90,6 +102,6 @@ async def export_session(job: CiJob, result: AgentResult) -> str:
 
 
 def describe_run(result: AgentResult) -> tuple[str, ...]:
-    """Return the sums of a session in short words."""
+    """Return the steps and the duration of a run as short facts; nothing for a run without steps."""
     steps = f"{result.steps} {'step' if result.steps == 1 else 'steps'}"
     return (steps, f"{result.milliseconds / 1000:.0f} s") if result.steps else ()

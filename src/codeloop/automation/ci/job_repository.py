@@ -1,8 +1,8 @@
-"""Branches, commits and pushes, in a repository of our own that nothing of the project configures.
+"""Branches, commits and pushes of a job, made in a separate repository that the agent can't configure.
 
-The agent works in the job's checkout. It may write there whatever it likes: hooks, filters, addresses of remotes. So
-the token of the host is only ever given to git in this other repository, which the agent doesn't know of, and which
-takes over files, never settings. Both exchange objects by a path of this machine.
+The agent works in the job's checkout and may write anything there: hooks, filters, addresses of remotes. So git only
+gets the host's token in a second repository, whose path the agent does not know. It takes files over from the checkout,
+never settings. The two exchange objects through their paths on this machine.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
 TRAILER = "Codeloop-Request"
-"""The line of a commit's message that says which request it carries out."""
+"""The trailer of a commit message with the key of the event that the commit is for."""
 _OPTIONS = (
     *("-c", "safe.directory=*", "-c", "gc.auto=0", "-c", "advice.detachedHead=false"),
     *("-c", "core.quotePath=false", "-c", "core.autocrlf=false", "--no-pager", "--literal-pathspecs"),
@@ -31,15 +31,15 @@ _OPTIONS = (
 _PASSED_VARIABLES = re.compile(
     r"PATH|HOME|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO", re.IGNORECASE
 )
-_LINKS = re.compile(r"refusing|rejected|non-fast-forward|fetch first|stale info", re.IGNORECASE)
+_REJECTION = re.compile(r"refusing|rejected|non-fast-forward|fetch first|stale info", re.IGNORECASE)
 
 
 class GitProblem(CodeloopError):
-    """Git failed; the message has its own words."""
+    """Git failed; the message has git's error text."""
 
 
 class PushRejected(GitProblem):
-    """The server did not take a branch: it has moved, or a rule of the server forbids it."""
+    """The server rejected a push: the branch has moved, or a rule of the server forbids the push."""
 
 
 class ChangedLines(Struct, frozen=True):
@@ -49,7 +49,7 @@ class ChangedLines(Struct, frozen=True):
 
 
 class JobRepository:
-    """The job's checkout (`work`), and our own repository (`folder`), which alone talks to the remote."""
+    """The job's checkout (`work`), and the separate repository (`folder`), which alone talks to the remote."""
 
     def __init__(self, work: Path, folder: Path, remote: str, credential: str) -> None:
         """`credential`: the Authorization header for the remote, "" for none. All paths are absolute."""
@@ -61,7 +61,7 @@ class JobRepository:
         self._secret = make_credential(remote, credential)
 
     async def open(self, output: Path) -> None:
-        """Make our repository. Raises UsageProblem if the checkout is none, or holds the token of the job.
+        """Make the separate repository. Raises UsageProblem if `work` is no checkout, or has the job's token.
 
         `output`: a folder whose files are never part of a commit.
         """
@@ -91,7 +91,7 @@ class JobRepository:
         return await self._run_in_copy("rev-parse", f"refs/remote/{branch}")
 
     async def check_out(self, commit: str, branch: str) -> None:
-        """Put a commit's files into the checkout, on a local branch of this name; what is not committed there stays."""
+        """Check a commit out on a local branch of this name; uncommitted files of the checkout stay."""
         await self._run_in_copy("update-ref", "refs/heads/work", commit)
         work = ("-C", str(self._work))
         await self._run(
@@ -100,36 +100,36 @@ class JobRepository:
         await self._run(*work, "checkout", "--quiet", "--no-track", "-B", branch, commit)
 
     async def record_files(self, commit: str) -> str:
-        """Return a tree of what the checkout holds now, without what is ignored."""
+        """Return the id of a tree with the files of the checkout as they are now, without ignored ones."""
         await self._run_in_copy("read-tree", commit)
         await self._run_in_copy(*self._tree, "add", "--all", ".")
         return await self._run_in_copy("write-tree")
 
     async def change_tree(self, tree: str, *changes: tuple[str, str]) -> str:
-        """Return a tree with changes on top, each given by the trees before and after it."""
+        """Return a tree with changes applied. A change is given by two trees: before and after it."""
         await self._run_in_copy("read-tree", tree)
         for before, after in changes:
             raw = await self._run_in_copy("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, after)
             if raw:
-                await self._run_in_copy("update-index", "-z", "--index-info", stdin=_index_rows(raw))
+                await self._run_in_copy("update-index", "-z", "--index-info", stdin=_make_index_rows(raw))
         return await self._run_in_copy("write-tree")
 
     async def keep_new_files(self, tree: str, before: str, after: str) -> str:
-        """Return a tree with the files on top that were new from one tree to another."""
+        """Return a tree with the files added that `after` has and `before` has not."""
         only = ("--no-renames", "--no-abbrev", "--diff-filter=A")
         raw = await self._run_in_copy("diff-tree", "-r", "-z", *only, before, after)
         await self._run_in_copy("read-tree", tree)
         if raw:
-            await self._run_in_copy("update-index", "-z", "--index-info", stdin=_index_rows(raw))
+            await self._run_in_copy("update-index", "-z", "--index-info", stdin=_make_index_rows(raw))
         return await self._run_in_copy("write-tree")
 
     async def put_files(self, tree: str) -> None:
-        """Make the checkout hold a tree; what is ignored there stays."""
+        """Replace the files of the checkout by those of a tree; ignored files stay."""
         await self._run_in_copy(*self._tree, "add", "--all", ".")
         await self._run_in_copy(*self._tree, "read-tree", "--reset", "-u", tree)
 
     async def commit(self, parent: str, before: str, after: str, message: str, author: Author) -> str | None:
-        """Commit what changed between two trees on top of a commit; return the commit, None if nothing changed."""
+        """Commit the change between two trees on top of `parent`; return the commit, None if nothing changed."""
         if before == after:
             return None
         tree = await self.change_tree(parent, (before, after))
@@ -138,11 +138,14 @@ class JobRepository:
         return await self._run_in_copy("commit-tree", tree, "-p", parent, "-F", "-", stdin=message, more=names)
 
     async def push(self, commit: str, branch: str) -> None:
-        """Push a commit to a branch of the remote; it must contain what the branch holds. Raises PushRejected."""
+        """Push a commit to a branch of the remote, of which it must be a descendant. Raises PushRejected."""
         await self._run_online("push", "--quiet", self._remote, f"{commit}:refs/heads/{branch}")
 
     async def find_request(self, key: str, commit: str, base: str) -> tuple[str, str] | None:
-        """Return the commit of a branch that carries a request out, and its message; None if there is none yet."""
+        """Return the commit for the request with this key, and its message; None if the branch has none.
+
+        The branch is given by its last `commit` and the commit `base` that it started from.
+        """
         log = await self._run_in_copy("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
         for entry in log.split("\x01"):
             sha, _, message = entry.strip().partition("\0")
@@ -150,19 +153,19 @@ class JobRepository:
                 return sha, message
         return None
 
-    async def changed_lines(self, base: str, head: str) -> ChangedLines:
-        """Return the lines that `head` has and the common ancestor with `base` has not."""
+    async def list_changed_lines(self, base: str, head: str) -> ChangedLines:
+        """Return the lines that `head` adds or changes compared with its common ancestor with `base`."""
         text = await self._run_in_copy(
             "diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", f"{base}...{head}"
         )
-        return ChangedLines(_lines_of(text))
+        return ChangedLines(_parse_added_lines(text))
 
-    async def merge_base(self, base: str, head: str) -> str:
+    async def find_merge_base(self, base: str, head: str) -> str:
         """Return the common ancestor of two commits."""
         return await self._run_in_copy("merge-base", base, head)
 
-    async def file_lines(self, commit: str, path: str) -> list[str]:
-        """Return the lines of a file of a commit; none if it has no such file."""
+    async def read_file_lines(self, commit: str, path: str) -> list[str]:
+        """Return the lines of a file of a commit; [] if the commit has no such file."""
         return (await self._try(f"--git-dir={self._folder}", "show", f"{commit}:{path}") or "").splitlines()
 
     async def make_patch(self, before: str, after: str) -> str:
@@ -175,7 +178,7 @@ class JobRepository:
         return await self._run(f"--git-dir={self._folder}", *arguments, stdin=stdin, more=more)
 
     async def _run_online(self, *arguments: str) -> str:
-        """Run a command that talks to the remote; again while the network fails."""
+        """Run a command that talks to the remote, and repeat it when it fails, except when a push was rejected."""
         for attempt in range(CI_TRIES.value):
             try:
                 return await self._run(f"--git-dir={self._folder}", *arguments, more=self._secret)
@@ -207,7 +210,7 @@ class JobRepository:
             async with asyncio.timeout(CI_GIT.seconds):
                 output, errors = await process.communicate(stdin.encode("utf-8", "surrogateescape"))
         except TimeoutError:
-            raise GitProblem(f"git {_command_of(arguments)} took more than {CI_GIT.seconds:g} s.") from None
+            raise GitProblem(f"git {_find_subcommand(arguments)} took more than {CI_GIT.seconds:g} s.") from None
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -216,13 +219,14 @@ class JobRepository:
         if process.returncode == 0:
             return output.decode("utf-8", "surrogateescape").removesuffix("\n")
         message = one_line(errors.decode("utf-8", "replace").strip(), 400)
-        command = _command_of(arguments)
-        if command == "push" and _LINKS.search(message):
+        command = _find_subcommand(arguments)
+        if command == "push" and _REJECTION.search(message):
             raise PushRejected(f"The push was rejected: {message}")
         raise GitProblem(f"git {command} failed: {message}")
 
 
 def _git_environment() -> dict[str, str]:
+    """Return the environment of git: without the user's and the machine's configuration, and without questions."""
     environment = {
         name: value for name, value in with_absolute_path(os.environ).items() if _PASSED_VARIABLES.fullmatch(name)
     }
@@ -231,7 +235,10 @@ def _git_environment() -> dict[str, str]:
 
 
 def make_credential(remote: str, credential: str) -> dict[str, str]:
-    """Return the variables that sign one git command in at the remote; its arguments would be shown to everybody."""
+    """Return the variables that give git the Authorization header for the remote.
+
+    They are variables because all users of the machine can read the arguments of a program.
+    """
     if not credential or not remote.startswith(("https://", "http://")):
         return {}
     return {
@@ -241,15 +248,16 @@ def make_credential(remote: str, credential: str) -> dict[str, str]:
     }
 
 
-def _command_of(arguments: tuple[str, ...]) -> str:
+def _find_subcommand(arguments: tuple[str, ...]) -> str:
+    """Return git's subcommand, such as `push`, from its arguments."""
     words = [
         word for at, word in enumerate(arguments) if not word.startswith("-") and arguments[at - 1 : at] != ("-C",)
     ]
     return words[0] if words else ""
 
 
-def _index_rows(raw: str) -> str:
-    """Return the rows that `update-index --index-info` takes, from those that `diff-tree -z` gives."""
+def _make_index_rows(raw: str) -> str:
+    """Convert the output of `diff-tree -z` into the input of `update-index --index-info`."""
     fields, rows = raw.split("\0"), list[str]()
     for row, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, sha, status = row.removeprefix(":").split(" ")
@@ -257,8 +265,8 @@ def _index_rows(raw: str) -> str:
     return "".join(rows)
 
 
-def _lines_of(diff: str) -> dict[str, frozenset[int]]:
-    """Return the added lines of each file of a diff without context."""
+def _parse_added_lines(diff: str) -> dict[str, frozenset[int]]:
+    """Return the numbers of the added lines of each file, from a diff without context lines."""
     lines: dict[str, set[int]] = {}
     path, is_head = "", False
     for line in diff.splitlines():

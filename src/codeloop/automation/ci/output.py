@@ -1,4 +1,4 @@
-"""Files that a job leaves for people, in a folder where the agent may have put anything in their place."""
+"""Writes the files that a job leaves for users. The agent may have put links into their folder."""
 
 from pathlib import Path
 
@@ -7,9 +7,9 @@ from codeloop.schema.errors import CodeloopError
 
 
 def write_output(folder: Path, name: str, data: bytes | str) -> Path:
-    """Write a file into the output folder, and return its path. A link in its place is replaced, never followed.
+    """Write a file into the output folder, and return its path. A link of this name is replaced, never followed.
 
-    `folder`: absolute, without links when the job began. Raises CodeloopError.
+    `folder`: an absolute path that had no links when the job began. Raises CodeloopError.
     """
     path = folder / name
     try:

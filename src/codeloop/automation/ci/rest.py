@@ -1,4 +1,4 @@
-"""Requests to a host's REST API: tried again where that is safe, pages followed, failures in words."""
+"""A client of a host's REST API: repeats requests when that is safe, follows pages, and explains failures."""
 
 import asyncio
 import re
@@ -19,14 +19,15 @@ from codeloop.schema.wire import JSON
 
 Created = TypeVar("Created")
 
-_NEXT = re.compile(r'<([^>]*)>\s*;\s*rel="next"')
-_DETAIL = 300  # characters of a host's own words that an error shows
-_SAFE = frozenset({"GET", "PUT", "PATCH", "DELETE"})
-"""Methods that do the same when they are sent twice."""
+_NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="next"')
+_DETAIL_CHARACTERS = 300
+"""How much of a host's error text an error shows."""
+_IDEMPOTENT = frozenset({"GET", "PUT", "PATCH", "DELETE"})
+"""Methods of requests that can be sent twice without harm."""
 
 
 class HostProblem(CodeloopError):
-    """The host refuses or can't be reached; the message says what to do. `status`: of HTTP, 0 without an answer."""
+    """The host refused a request, or can't be reached; the message says what to do. `status`: 0 without an answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -38,7 +39,7 @@ class UncertainRequest(HostProblem):
 
 
 class HostAnswer(NamedTuple):
-    """What the host answered: status, headers in lower case, and the JSON of the body (None: empty)."""
+    """The host's answer: status, headers with lower-case names, and the JSON of the body (None: empty)."""
 
     status: int
     headers: Mapping[str, str]
@@ -79,11 +80,11 @@ class RestApi:
         return rows
 
     async def send(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
-        """Send JSON and return what is answered. Raises HostProblem; for POST also UncertainRequest."""
+        """Send JSON, and return the JSON of the answer. Raises HostProblem; for POST also UncertainRequest."""
         return (await self._send(method, path, body)).body
 
     async def delete(self, path: str) -> None:
-        """Delete what is at a path; nothing, if it is gone. Raises HostProblem."""
+        """Delete the resource at a path, if it exists. Raises HostProblem."""
         try:
             await self._send("DELETE", path, None)
         except HostProblem as problem:
@@ -93,7 +94,10 @@ class RestApi:
     async def create_once(
         self, find: Callable[[], Awaitable[Created | None]], create: Callable[[], Awaitable[Created]]
     ) -> Created:
-        """Return the one that `find` finds, else create it; after a lost answer look again before the next try."""
+        """Return what `find` finds, else create it.
+
+        When the answer to the creation is lost, `find` looks again before the next try, so nothing is created twice.
+        """
         for attempt in range(CI_TRIES.value):
             if (existing := await find()) is not None:
                 return existing
@@ -117,7 +121,7 @@ class RestApi:
             except NetworkError as error:
                 unsent = error.kind in {"connect", "refused", "connect-timeout", "proxy", "offline", "certificate"}
                 problem = f"{self._name} can't be reached ({error.kind}{f': {error}' if str(error) else ''})."
-                if method not in _SAFE and not unsent:
+                if method not in _IDEMPOTENT and not unsent:
                     raise UncertainRequest(problem) from None
                 if is_last or error.kind in {"offline", "certificate"}:
                     raise HostProblem(f"{problem} Start the job again when it is back.") from None
@@ -128,9 +132,9 @@ class RestApi:
             if answer.status < 400:
                 what = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
                 raise HostProblem(f"{what}: it has moved. Check the repository's name and address.", answer.status)
-            wait = _wait_of(answer)
+            wait = _read_wait(answer)
             if wait is None and answer.status >= 500:
-                if method not in _SAFE:
+                if method not in _IDEMPOTENT:
                     raise UncertainRequest(self._describe(method, path, answer), answer.status)
                 wait = _pause(attempt)
             if wait is None or is_last or wait > CI_RETRY_MOST.seconds:
@@ -143,7 +147,7 @@ class RestApi:
         if body is not None:
             content = msgspec.json.encode(body)
             headers["content-type"] = "application/json"
-        if method not in _SAFE:
+        if method not in _IDEMPOTENT:
             await self._http.aclose()  # on a kept connection nobody could tell whether the request was carried out
         response = await self._http.request(method, path, headers, content)
         try:
@@ -164,16 +168,18 @@ class RestApi:
             return HostAnswer(response.status, response.headers, None)
 
     def _next_page(self, answer: HostAnswer) -> str | None:
-        """Return the path of the next page. Raises HostProblem for another server, which would get the token."""
-        match = _NEXT.search(answer.headers.get("link", ""))
+        """Return the path of the next page. Raises HostProblem for a page on another server: it would get the token."""
+        match = _NEXT_LINK.search(answer.headers.get("link", ""))
         if match is None:
             return None
         if not match[1].startswith(f"{self._base_url}/"):
-            raise HostProblem(f"{self._name} names a next page on another server: {one_line(match[1], _DETAIL)}")
+            raise HostProblem(
+                f"{self._name} names a next page on another server: {one_line(match[1], _DETAIL_CHARACTERS)}"
+            )
         return match[1].removeprefix(self._base_url)
 
     def _describe(self, method: str, path: str, answer: HostAnswer) -> str:
-        message = _words_of(answer.body)
+        message = _read_error(answer.body)
         advice = self._advice.get(answer.status, "Start the job again later." if answer.status >= 500 else "")
         what = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
         return f"{what}{f': {message}' if message else ''}. {advice}".rstrip().replace("..", ".")
@@ -184,11 +190,12 @@ def _with_query(path: str, query: Mapping[str, Any]) -> str:
 
 
 def _pause(attempt: int) -> float:
+    """Return the seconds to wait after a failed attempt (from 0), which double each time."""
     return min(CI_RETRY.seconds * 2**attempt, CI_RETRY_MOST.seconds)
 
 
-def _wait_of(answer: HostAnswer) -> float | None:
-    """Return for how many seconds a limit of the host's asks to wait; None when it is no such answer."""
+def _read_wait(answer: HostAnswer) -> float | None:
+    """Return how many seconds the host asks to wait because of a rate limit; None for another answer."""
     if answer.status not in {403, 429}:
         return None
     after = answer.headers.get("retry-after", "")
@@ -201,7 +208,7 @@ def _wait_of(answer: HostAnswer) -> float | None:
     return CI_RETRY.seconds * 60 if answer.status == 429 else None
 
 
-def _words_of(answer_body: Any) -> str:
+def _read_error(answer_body: Any) -> str:
     """Return the host's error message as one line."""
     body = object_at({"body": answer_body}, "body")
     parts: list[Any] = [body.get("message") or body.get("error")]
@@ -209,4 +216,4 @@ def _words_of(answer_body: Any) -> str:
         error = object_at({"error": each}, "error")
         detail = " ".join(filter(None, (text_at(error, "field"), text_at(error, "code"))))
         parts += [text_at(error, "message") or detail or (each if isinstance(each, str) else "")]
-    return one_line("; ".join(str(part) for part in parts if part), _DETAIL)
+    return one_line("; ".join(str(part) for part in parts if part), _DETAIL_CHARACTERS)

@@ -1,4 +1,4 @@
-"""One event from its delivery to the comment that says how it ended."""
+"""Handles one event of a host, from its delivery to the comment that reports the outcome."""
 
 import asyncio
 import tempfile
@@ -27,13 +27,13 @@ from codeloop.schema.bounds.automation import CI_END, CI_POLL, CI_SETTLE
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
-_FORK = (
+_FORK_REFUSAL = (
     "This pull request comes from a fork. Nothing of a fork is run where secrets are. If you have read the change and "
     "trust it, push its branch to this repository and ask there."
 )
 
 Say = Callable[[str], object]
-"""Shows a line of the job's log."""
+"""Writes a line to the job's log."""
 
 
 async def run_event(host: Host, event: CiEvent, settings: JobSettings, say: Say) -> int:
@@ -57,6 +57,7 @@ async def run_event(host: Host, event: CiEvent, settings: JobSettings, say: Say)
 
 
 async def _work_in_thread(job: CiJob, event: CiEvent, plan: Task | Review, say: Say) -> int:
+    """Do the work while this job holds the thread, and report in its comment; return the exit code."""
     record = await _begin(job, event, plan, say)
     if record is None:
         return 0
@@ -78,7 +79,10 @@ async def _work_in_thread(job: CiJob, event: CiEvent, plan: Task | Review, say: 
 
 
 async def _begin(job: CiJob, event: CiEvent, plan: Task | Review, say: Say) -> ThreadRecord | None:
-    """Take the thread for this job; None if the event was carried out before. Waits while another job works on it."""
+    """Take the thread for this job and return its record; None if the event was dealt with before.
+
+    Waits while another job works in the thread.
+    """
     if not event.number:
         return ThreadRecord()
     while True:
@@ -88,7 +92,7 @@ async def _begin(job: CiJob, event: CiEvent, plan: Task | Review, say: Say) -> T
             say(f"Nothing to do: {event.key} was carried out before.")
             return None
         is_free = not record.run or record.run == job.settings.run_id or record.until < time.time()
-        # one that is over was killed before it could say so
+        # A job that is over without having given the thread back was killed.
         if (is_free or await job.host.is_job_over(record.run)) and await _take(job, event, plan, record):
             return record
         latest = f", until {time.ctime(record.until)} at the latest" if record.run else ""
@@ -97,21 +101,21 @@ async def _begin(job: CiJob, event: CiEvent, plan: Task | Review, say: Say) -> T
 
 
 async def _take(job: CiJob, event: CiEvent, plan: Task | Review, record: ThreadRecord) -> bool:
-    """Take a free thread; return whether it is this job's. Of two jobs that do so at once, one gets it."""
+    """Try to take a free thread; return whether this job has it. Of two jobs that try at once, one gets the thread."""
     until = int(time.time() + 2 * (job.settings.limits.seconds + CI_END.seconds))
     thread_record = replace(record, run=job.settings.run_id, until=until)
     title = "reviewing" if isinstance(plan, Review) else "working on it"
     mine = await _write(job, event, write_comment_text(thread_record, title, "", ()))
     await asyncio.sleep(CI_SETTLE.seconds)
     comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
-    if comment is not None and comment.id != mine.id:  # both saw none, and made one
+    if comment is not None and comment.id != mine.id:  # two jobs saw no comment, and each made one
         await job.host.delete_comment(event.number, mine, is_pull=event.is_pull)
         return False
     return comment is None or read_record(comment.text).run == job.settings.run_id
 
 
 async def _end(job: CiJob, event: CiEvent, record: ThreadRecord, outcome: CiOutcome, say: Say) -> None:
-    """Say how it ended: in the thread, in a file, and in the log."""
+    """Report the outcome in the thread's comment, in a file of the output, and in the log."""
     total = round(record.cost + outcome.cost, 6)
     thread_record = (
         add_done(record, event.key, outcome.cost) if outcome.is_done else replace(record, cost=total, run="", until=0)
@@ -130,9 +134,9 @@ async def _write(job: CiJob, event: CiEvent, text: str) -> Comment:
 
 
 async def _refuse_fork(host: Host, event: CiEvent) -> None:
-    """Answer the asker with why nothing is done; keep the record of a comment that is there."""
+    """Comment why nothing is done for a fork; the record in an existing comment is kept."""
     comment = await host.find_comment(event.number, is_pull=True, marker=MARKER)
     record = add_done(read_record(comment.text) if comment is not None else ThreadRecord(), event.key, 0.0)
     await host.write_comment(
-        event.number, write_comment_text(record, "not run", _FORK, ()), is_pull=True, marker=MARKER
+        event.number, write_comment_text(record, "not run", _FORK_REFUSAL, ()), is_pull=True, marker=MARKER
     )

@@ -1,4 +1,4 @@
-"""Which host, which event and which repository a job is about: read from the variables that the host sets."""
+"""Finds the host, the event and the repository of a job, from its flags and the variables that the host sets."""
 
 import os
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from codeloop.automation.ci.hosts.plain import PlainGit
 from codeloop.schema.errors import UsageProblem
 
 HostName = Literal["github", "gitlab", "git"]
-_EVENT_BYTES = 32 * 1024 * 1024
+_MAX_EVENT_BYTES = 32 * 1024 * 1024
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """What the flags say of the event; "" and 0 where the host's variables count."""
+class JobFlags(Struct, frozen=True, kw_only=True):
+    """The flags of `codeloop ci run` about the event; "" and 0: the host's variables decide."""
 
     host: str = ""
     event: str = ""
@@ -45,8 +45,8 @@ def find_host(name: str, environment: Mapping[str, str]) -> HostName:
             return "gitlab" if environment.get("CI_PROJECT_ID") else "git"
 
 
-def make_host(name: HostName, options: Asked, environment: Mapping[str, str], output: Path) -> Host:
-    """Return the host. Raises UsageProblem for a variable that is missing."""
+def make_host(name: HostName, options: JobFlags, environment: Mapping[str, str], output: Path) -> Host:
+    """Return the host's client. Raises UsageProblem when a variable that it needs is missing."""
 
     def require(variable: str) -> str:
         if not environment.get(variable):
@@ -70,10 +70,10 @@ def make_host(name: HostName, options: Asked, environment: Mapping[str, str], ou
             return PlainGit(options.remote, options.base or "main", options.head, output)
 
 
-def read_event(name: HostName, options: Asked, environment: Mapping[str, str]) -> CiEvent | Skip:
-    """Return the event of the job. Raises UsageProblem for one that can't be read."""
+def read_event(name: HostName, options: JobFlags, environment: Mapping[str, str]) -> CiEvent | Skip:
+    """Return the event of the job, or why it is skipped. Raises UsageProblem for an event that can't be read."""
     task = options.task or environment.get("CODELOOP_TASK", "")
-    key = options.key or run_of(name, environment)
+    key = options.key or find_run_id(name, environment)
     if options.is_review and (options.number or name == "git"):
         return CiEvent(kind="pull", key=f"review-{options.number}-{key}", number=options.number, is_pull=True)
     if name == "git":
@@ -95,14 +95,14 @@ def read_event(name: HostName, options: Asked, environment: Mapping[str, str]) -
         raise UsageProblem(f"The event has another shape than those of {name}.") from None
 
 
-def run_of(name: HostName, environment: Mapping[str, str]) -> str:
-    """Return the job's id, the same when it is started again."""
+def find_run_id(name: HostName, environment: Mapping[str, str]) -> str:
+    """Return the host's id of the job, which stays the same when the host starts the job again."""
     variable = {"github": "GITHUB_RUN_ID", "gitlab": "CI_JOB_ID", "git": ""}[name]
     return environment.get(variable, "") or str(os.getppid())
 
 
 def find_session_url(name: HostName, environment: Mapping[str, str], output: str) -> str:
-    """Return where people find a file of the output, with `{file}` in the place of its name; "" for nowhere."""
+    """Return the address of a file of the output, with `{file}` for its name; "" if the host shows no files."""
     match name:
         case "github" if environment.get("GITHUB_RUN_ID"):
             server = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
@@ -116,8 +116,8 @@ def find_session_url(name: HostName, environment: Mapping[str, str], output: str
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > _EVENT_BYTES:
-            raise UsageProblem(f"{path} is larger than {_EVENT_BYTES:,} bytes.")
+        if path.stat().st_size > _MAX_EVENT_BYTES:
+            raise UsageProblem(f"{path} is larger than {_MAX_EVENT_BYTES:,} bytes.")
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
         raise UsageProblem(f"{path} can't be read: {error.strerror}.") from error

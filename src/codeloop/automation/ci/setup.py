@@ -1,4 +1,4 @@
-"""The file that starts `codeloop ci run` on a host."""
+"""Makes the workflow file of a host that starts `codeloop ci run` (`codeloop ci setup`)."""
 
 import re
 from importlib.resources import files
@@ -10,12 +10,13 @@ from codeloop.automation.ci.job import LABEL, TRIGGER
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
 _SECRETS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY"}
-_PLACES = {"github": ".github/workflows/codeloop.yml", "gitlab": ".gitlab/codeloop.yml"}
-_SAFE = re.compile(r"[\w./:@+-]+")
+_FILES = {"github": ".github/workflows/codeloop.yml", "gitlab": ".gitlab/codeloop.yml"}
+_PLAIN_VALUE = re.compile(r"[\w./:@+-]+")
+"""Values that mean the same in YAML and in the shell lines of the file as on the command line."""
 
 
 class SetupFile(Struct, frozen=True):
-    """A file to write into the project, and what a user has to do after that, a line each."""
+    """A file to write into the project, and the steps that the user has to do after that, a line each."""
 
     path: Path
     text: str
@@ -23,12 +24,15 @@ class SetupFile(Struct, frozen=True):
 
 
 def make_setup(host: str, model: str, trigger: str, secret: str, minutes: int, max_cost: float | None) -> SetupFile:
-    """Return the file of a host. Raises UsageProblem for words that don't fit into it."""
+    """Return the file for a host. `secret`: the variable with the model's key, "" to derive its name from the model.
+
+    Raises UsageProblem for a value that can't stand in the file.
+    """
     provider = model.partition("/")[0]
-    own = re.sub(r"\W", "_", provider).upper()
-    secret = secret or _SECRETS.get(provider or "anthropic", f"{own}_API_KEY")
+    prefix = re.sub(r"\W", "_", provider).upper()
+    secret = secret or _SECRETS.get(provider or "anthropic", f"{prefix}_API_KEY")
     for name, value in (("--model", model), ("--trigger", trigger), ("--secret", secret)):
-        if value and not _SAFE.fullmatch(value):
+        if value and not _PLAIN_VALUE.fullmatch(value):
             raise UsageProblem(f"{name}: only letters, digits and . / : @ + - _ can be in it.")
     flags = [
         *(("--model", model) if model else ()),
@@ -44,11 +48,15 @@ def make_setup(host: str, model: str, trigger: str, secret: str, minutes: int, m
     }
     text = files("codeloop.automation.ci").joinpath("templates", f"{host}.yml").read_text(encoding="utf-8")
     text = re.sub(r"(?<!\{)\{(\w+)\}(?!\})", lambda match: values.get(match[1], match[0]), text)
-    return SetupFile(Path(_PLACES[host]), re.sub(r" +$", "", text, flags=re.MULTILINE), _steps(host, secret, trigger))
+    text = re.sub(r" +$", "", text, flags=re.MULTILINE)
+    return SetupFile(Path(_FILES[host]), text, _list_steps(host, secret, trigger))
 
 
 def write_setup(folder: Path, setup: SetupFile, *, force: bool) -> bool:
-    """Write the file below a folder; return whether it was not there yet. Raises UsageProblem if another one is."""
+    """Write the file below a folder; return False if it is there already, with this text.
+
+    Raises UsageProblem if a file with another text is there, unless `force` is true.
+    """
     path = folder / setup.path
     try:
         if path.exists():
@@ -63,7 +71,7 @@ def write_setup(folder: Path, setup: SetupFile, *, force: bool) -> bool:
     return True
 
 
-def _steps(host: str, secret: str, trigger: str) -> tuple[str, ...]:
+def _list_steps(host: str, secret: str, trigger: str) -> tuple[str, ...]:
     ask = f"Write a comment on an issue with `{trigger}` on a line of its own, and what you want on the others."
     if host == "github":
         return (

@@ -1,4 +1,4 @@
-"""A request carried out: files changed by the agent, committed on a branch, and shown in a pull request."""
+"""Carries out a request: the agent changes files, which are committed to a branch and shown in a pull request."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ from codeloop.automation.ci.thread_comment import quote_answer
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
 
-_ENDINGS = {
+_TITLES = {
     0: "done",
     3: "the model's service failed",
     4: "stopped at a limit; what was done until then is kept",
@@ -23,12 +23,13 @@ _ENDINGS = {
     124: "stopped by its time limit; what was done until then is kept",
     130: "interrupted",
 }
-_LASTING = frozenset({0, 4, 5, 124})
-"""Exit codes of runs that are final: a second delivery of the event does not start them again."""
+"""The title of the comment, by the exit code of the run."""
+_FINAL_CODES = frozenset({0, 4, 5, 124})
+"""Exit codes after which a second delivery of the event does not start the task again."""
 
 
 class Start(Struct, frozen=True):
-    """The start of a task: its commit, the branch to push to, and the `base` branch to merge that into."""
+    """Where a task starts: a commit, the branch to push to, and the `base` branch that this is to be merged into."""
 
     commit: str
     branch: str
@@ -38,29 +39,32 @@ class Start(Struct, frozen=True):
 
 
 async def do_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
-    """Carry out a request. Raises HostProblem, GitProblem and UsageProblem; what was done by then is in the output."""
+    """Carry out a request. Raises HostProblem, GitProblem and UsageProblem.
+
+    When the push fails, the changes are left in the output as a patch.
+    """
     start = await _find_start(job, event)
     request = await job.repository.find_request(event.key, start.commit, start.base_commit)
-    if request is not None:  # a run before this one pushed it, and ended before it could say so
-        return await _show(job, event, start, request[0], _answer_of(request[1]), CiOutcome("done", "", 0))
+    if request is not None:  # an earlier run pushed the commit, and ended before it could report that
+        return await _show_changes(job, event, start, request[0], _read_answer(request[1]), CiOutcome("done", "", 0))
     await job.repository.check_out(start.commit, start.branch)
     before = await job.repository.record_files(start.commit)
     thread = await job.host.read_thread(event.number, is_pull=event.is_pull) if event.number else NO_THREAD
     result = await job.agent.run(
-        job.settings.work, _title(event, task, thread), _prompt(job, event, task, thread, start)
+        job.settings.work, _make_title(event, task, thread), _make_prompt(job, event, task, thread, start)
     )
     page = await export_session(job, result)
     after = await job.repository.record_files(start.commit)
     answer = result.text.strip() or result.message
     outcome = CiOutcome(
-        title=_ENDINGS.get(result.exit_code, "failed"),
-        text=_text(result),
+        title=_TITLES.get(result.exit_code, "failed"),
+        text=_format_answer(result),
         exit_code=result.exit_code,
         cost=result.cost,
         facts=(page, *describe_run(result)),
-        is_done=result.exit_code in _LASTING,
+        is_done=result.exit_code in _FINAL_CODES,
     )
-    message = f"{_title(event, task, thread)}\n\n{answer}\n\n{TRAILER}: {event.key}\n"
+    message = f"{_make_title(event, task, thread)}\n\n{answer}\n\n{TRAILER}: {event.key}\n"
     commit = await job.repository.commit(start.commit, before, after, message, job.host.author)
     if commit is None:
         return outcome
@@ -76,10 +80,11 @@ async def do_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
         start = Start(start.commit, branch, start.base, start.base_commit, is_pull=start.is_pull)
         if event.is_pull:
             return outcome
-    return await _show(job, event, start, commit, answer, outcome)
+    return await _show_changes(job, event, start, commit, answer, outcome)
 
 
 async def _find_start(job: CiJob, event: CiEvent) -> Start:
+    """Return where the task starts: at the pull request's branch, or at the branch for the issue if there is one."""
     if event.is_pull:
         pull = await job.host.read_pull(event.number)
         head, base = await job.repository.fetch(pull.head), await job.repository.fetch(pull.base)
@@ -90,18 +95,19 @@ async def _find_start(job: CiJob, event: CiEvent) -> Start:
     base = await job.repository.fetch(base_name)
     if base is None:
         raise CodeloopError(f"The repository has no branch `{base_name}`. Push it, or name another with --base.")
-    same = hashlib.sha256(event.text.encode()).hexdigest()[:8]
-    branch = f"codeloop/issue-{event.number}" if event.number else f"codeloop/{event.kind}-{same}"
-    there = await job.repository.fetch(branch)
-    is_open = there is None or await job.host.find_pull(branch) is not None
-    if there is not None and not is_open and await job.repository.find_request(event.key, there, base) is None:
-        branch = f"{branch}-{event.key}"  # the other one was merged or closed before
-        there = await job.repository.fetch(branch)
-    return Start(there or base, branch, base_name, base, is_pull=False)
+    # Without an issue the branch is named by the request's text: the same schedule continues on the same branch.
+    text_hash = hashlib.sha256(event.text.encode()).hexdigest()[:8]
+    branch = f"codeloop/issue-{event.number}" if event.number else f"codeloop/{event.kind}-{text_hash}"
+    tip = await job.repository.fetch(branch)
+    is_open = tip is None or await job.host.find_pull(branch) is not None
+    if tip is not None and not is_open and await job.repository.find_request(event.key, tip, base) is None:
+        branch = f"{branch}-{event.key}"  # the pull request of the first branch was merged or closed
+        tip = await job.repository.fetch(branch)
+    return Start(tip or base, branch, base_name, base, is_pull=False)
 
 
 async def _push(job: CiJob, commit: str, branch: str, key: str) -> str:
-    """Push; beside a branch that does not take it, so that nothing is lost. Return the branch that has the commit."""
+    """Push a commit to a branch, or to a new one if that is rejected, so that nothing is lost; return the branch."""
     try:
         await job.repository.push(commit, branch)
     except PushRejected:
@@ -111,8 +117,10 @@ async def _push(job: CiJob, commit: str, branch: str, key: str) -> str:
     return branch
 
 
-async def _show(job: CiJob, event: CiEvent, start: Start, commit: str, answer: str, outcome: CiOutcome) -> CiOutcome:
-    """Open or update the pull request of a pushed branch, and add it to what is said."""
+async def _show_changes(
+    job: CiJob, event: CiEvent, start: Start, commit: str, answer: str, outcome: CiOutcome
+) -> CiOutcome:
+    """Open or update the pull request of a pushed branch; return the outcome with a link to it."""
     what = f"commit {commit[:10]} on `{start.branch}`"
     if not start.is_pull:
         thread = await job.host.read_thread(event.number, is_pull=False) if event.number else NO_THREAD
@@ -124,13 +132,13 @@ async def _show(job: CiJob, event: CiEvent, start: Start, commit: str, answer: s
     return CiOutcome(outcome.title, text, outcome.exit_code, outcome.cost, (what, *outcome.facts), outcome.is_done)
 
 
-def _title(event: CiEvent, task: Task, thread: Thread) -> str:
+def _make_title(event: CiEvent, task: Task, thread: Thread) -> str:
     first = next((line for line in task.text.splitlines() if line.strip()), "")
     words = (first, thread.title) if event.is_pull else (thread.title, first)
     return one_line(next(filter(None, words), f"Request {event.key}"), 70)
 
 
-def _prompt(job: CiJob, event: CiEvent, task: Task, thread: Thread, start: Start) -> str:
+def _make_prompt(job: CiJob, event: CiEvent, task: Task, thread: Thread, start: Start) -> str:
     request = task.text or f"Do what {'the pull request' if event.is_pull else 'the issue'} {event.number} asks for."
     about = f"It is about these lines:\n\n{event.about}\n\n" if event.about and event.kind == "comment" else ""
     return read_prompt(
@@ -143,14 +151,14 @@ def _prompt(job: CiJob, event: CiEvent, task: Task, thread: Thread, start: Start
     )
 
 
-def _text(result: AgentResult) -> str:
-    """Return the text for people: the answer, and why the run did not come to its end."""
+def _format_answer(result: AgentResult) -> str:
+    """Return the text of the comment: the agent's answer, and the error if the run failed."""
     pieces = [quote_answer(result.text.strip())]
     if result.exit_code != 0 and result.message:
         pieces.append(f"> {quote_answer(one_line(result.message, 600))}")
     return "\n\n".join(piece for piece in pieces if piece)
 
 
-def _answer_of(message: str) -> str:
-    """Return the answer that a commit's message keeps, without its title and its trailer."""
+def _read_answer(message: str) -> str:
+    """Return the agent's answer from a commit message, without title and trailer."""
     return re.sub(rf"\n+{TRAILER}: .*\s*\Z", "", message.partition("\n\n")[2]).strip()

@@ -1,4 +1,4 @@
-"""The single comment of a thread: its text, and the embedded record that a later run reads."""
+"""The one comment that codeloop keeps in a thread: its text, and a hidden record for later jobs."""
 
 import re
 from collections.abc import Sequence
@@ -14,9 +14,10 @@ _CUT = "\n\n... (the rest is in the session)"
 
 
 class ThreadRecord(Struct, frozen=True, omit_defaults=True):
-    """What is remembered of a thread. `done`: keys of requests that are carried out; `cost`: dollars of all of them.
+    """What later jobs need to know about a thread. `done`: keys of the events dealt with; `cost`: their dollars in all.
 
-    `run`: the job that works on it now, "" for none; `until`: when that is over at the latest, in seconds since 1970.
+    `run`: the id of the job that works in the thread now, "" for none; `until`: when that job has ended at the latest,
+    in seconds since the epoch.
     """
 
     done: tuple[str, ...] = ()
@@ -26,7 +27,7 @@ class ThreadRecord(Struct, frozen=True, omit_defaults=True):
 
 
 def read_record(text: str) -> ThreadRecord:
-    """Return the record in a comment of ours; an empty one where there is none that can be read."""
+    """Return the record in a comment of codeloop; an empty one if the comment has none that can be read."""
     match = _RECORD.match(text)
     try:
         return msgspec.json.decode(match[1], type=ThreadRecord) if match else ThreadRecord()
@@ -35,7 +36,7 @@ def read_record(text: str) -> ThreadRecord:
 
 
 def add_done(record: ThreadRecord, key: str, cost: float) -> ThreadRecord:
-    """Return a record in which a request is carried out, and no job works any more."""
+    """Return the record after the event with this key was dealt with: no job works in the thread any more."""
     keys = (*(each for each in record.done if each != key), key)[-CI_REQUESTS.value :]
     return ThreadRecord(done=keys, cost=round(record.cost + cost, 6))
 
@@ -49,10 +50,10 @@ def write_comment_text(record: ThreadRecord, title: str, text: str, facts: Seque
 
 
 def quote_answer(text: str) -> str:
-    """Return a model's text so that in a comment it notifies nobody, hides nothing and starts nothing.
+    """Return a model's text, changed so that in a comment it notifies nobody, hides nothing and starts nothing.
 
-    A host acts on `@names`, on lines that begin with `/`, and shows pictures of any address; a model may have been
-    talked into writing them.
+    A host acts on `@names` and on lines that begin with `/`, and loads images from any address. Text that the model has
+    read may have made it write such things.
     """
     quoted = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _CUT
     quoted = quoted.replace("<!--", "&lt;!--")
@@ -62,5 +63,5 @@ def quote_answer(text: str) -> str:
 
 
 def describe_cost(cost: float) -> str:
-    """Return dollars as a comment shows them."""
+    """Return dollars as text for a comment."""
     return f"${cost:.4f}" if cost < 1 else f"${cost:.2f}"

@@ -1,1 +1,1 @@
-"""A table of jobs, each done once: a repository, what is to be done in it, and the checks that prove it."""
+"""`codeloop fleet`: does many jobs, each in a clone of a repository, on this or other machines, and each job once."""

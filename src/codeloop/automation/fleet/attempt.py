@@ -1,4 +1,7 @@
-"""One attempt at a job, in steps that can be repeated: clone, run, commit, and one rename that makes it count."""
+"""Makes one attempt at a job: clone, run the agent, commit, and rename the folder, which makes the attempt final.
+
+Each step can be repeated after the process was killed.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +20,9 @@ INTERRUPTED = 130
 
 
 class JobAttempt:
-    """The work on one job in `folder` of the fleet, by `driver`.
+    """An attempt at one job. `folder`: the fleet's folder; `driver`: runs the agent.
 
-    `commit`: where to start; "": at the job's base. `task.folder` is made here, and is the attempt's own.
+    `commit`: the commit to start from; "": the job's base. The attempt creates `task.folder` for itself.
     """
 
     def __init__(self, folder: Path, driver: Driver, task: JobTask, commit: str = "") -> None:
@@ -29,9 +32,9 @@ class JobAttempt:
         self._commit = commit
 
     def run(self, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
-        """Do the job, and return its result. What an earlier attempt finished is returned as it is.
+        """Do the job, and return its result; if an earlier attempt has finished it, return that result.
 
-        `is_stopping`: asked all the while. Raises Stopped; DriverLost; CodeloopError when git fails.
+        `is_stopping` is called regularly. Raises Stopped, DriverLost, and CodeloopError when git fails.
         """
         if (earlier_result := read_result(self._final)) is not None:
             return earlier_result
@@ -54,7 +57,7 @@ class JobAttempt:
         before, target = lines[0].strip(), lines[1].split()[-1] if len(lines) > 1 else ""
         settings = _read_settings(tree)
         result = self._driver.run(self._task, note_child, is_stopping)
-        if _read_settings(tree) != settings:  # git would start what they name
+        if _read_settings(tree) != settings:  # git would run programs that the settings name
             raise CodeloopError("The job changed the settings of its repository, so nothing of it was committed.")
         if result.get("exitCode") == INTERRUPTED:
             self.discard()
@@ -71,22 +74,22 @@ class JobAttempt:
         result["diff"] = diff[: FLEET_DIFF.value]
         (self._task.folder / "result.json").write_bytes(msgspec.json.encode(result))
         self._final.parent.mkdir(parents=True, exist_ok=True)
-        self._task.folder.rename(self._final)  # from here on it is done, whoever is killed
+        self._task.folder.rename(self._final)  # from here on the job is done, even if this process is killed
         return result
 
     def discard(self) -> None:
-        """Remove what an attempt left that does not count."""
+        """Remove the files of an attempt that is not final."""
         remove_tree(self._task.folder)
 
 
 def _read_settings(tree: Path) -> list[bytes]:
-    """Return the files of a repository that may name programs for git to start."""
+    """Return the contents of a repository's files that may name programs for git to run."""
     files = (tree / ".git" / name for name in ("config", "config.worktree", "info/attributes"))
     return [file.read_bytes() if file.is_file() else b"" for file in files]
 
 
 def read_result(final: Path) -> JSON | None:
-    """Return the result of a job that was finished; None: it was not."""
+    """Return the stored result of a job; None: the job is not finished."""
     try:
         return msgspec.json.decode((final / "result.json").read_bytes())
     except (OSError, msgspec.DecodeError):

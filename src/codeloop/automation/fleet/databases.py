@@ -1,4 +1,4 @@
-"""The databases that a fleet's tables can be in: a file of SQLite in the fleet's folder, or PostgreSQL."""
+"""The two databases for a fleet's tables: an SQLite file in the fleet's folder, or a PostgreSQL schema."""
 
 import hashlib
 import os
@@ -27,9 +27,9 @@ _KEEPALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keep
 
 
 def open_ledger(folder: Path, address: str = "") -> Ledger:
-    """Open the tables of the fleet in `folder`, and make them where there are none.
+    """Open the tables of the fleet in `folder`, and create them if they don't exist.
 
-    `address`: of PostgreSQL; it is remembered. "": the one that was used before, else SQLite. Raises CodeloopError.
+    `address`: of a PostgreSQL database, which is stored; "": the stored address, else SQLite. Raises CodeloopError.
     """
     address_file = folder / _ADDRESS
     if not address and address_file.is_file():
@@ -45,17 +45,17 @@ def open_ledger(folder: Path, address: str = "") -> Ledger:
 
 
 def list_fleets(root: Path) -> list[Path]:
-    """Return the folders of all fleets that this machine knows of."""
+    """Return the folders of all fleets on this machine."""
     return sorted({path.parent for name in (_FILE, _ADDRESS) for path in root.glob(f"*/{name}")})
 
 
 class SqliteFile:
-    """A file of SQLite. An owner is a process of this machine."""
+    """An SQLite file. An owner is a process of this machine."""
 
     def __init__(self, file: Path) -> None:
         self.owner = (os.getpid(), start_time(os.getpid()))
         self._file = file
-        self._turn = threading.Lock()  # waiting threads get their turns; SQLite lets some of many wait for ever
+        self._turn = threading.Lock()  # threads get their turns in order; SQLite's own waiting could starve some
         self._connection: sqlite3.Connection | None = None
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
@@ -73,7 +73,7 @@ class SqliteFile:
                     connection.execute("ROLLBACK")
 
     def _connect(self) -> sqlite3.Connection:
-        """Open the one connection: closing it after each change would write the whole log back each time."""
+        """Open the connection, which stays open: closing it would write the whole log back after each change."""
         connection = sqlite3.connect(
             self._file, timeout=FLEET_BUSY.seconds, isolation_level=None, check_same_thread=False
         )
@@ -92,10 +92,10 @@ class SqliteFile:
 
 
 class PostgresSchema:
-    """A schema of a PostgreSQL database. An owner is a connection, which holds a lock: the lease of all of its jobs.
+    """A schema of a PostgreSQL database. An owner is a connection that holds a lock, the lease of all its jobs.
 
-    With the connection ends the lock, also when the process was killed or its machine is gone. Then its jobs are
-    others', and what it still finishes counts for nothing.
+    The lock ends with the connection, also when the process is killed or its machine fails. Then other coordinators
+    take the jobs over, and results of the old owner are ignored.
     """
 
     def __init__(self, address: str, fleet: str) -> None:
@@ -124,7 +124,7 @@ class PostgresSchema:
                     connection.execute("COMMIT")
                 finally:
                     with suppress(self._psycopg.Error):
-                        connection.rollback()  # nothing, after the commit
+                        connection.rollback()  # without effect after the commit
         except self._psycopg.Error as error:
             raise CodeloopError(f"The table in PostgreSQL can't be used: {str(error).strip()}") from None
 
@@ -138,7 +138,7 @@ class PostgresSchema:
         return owner[1] == pid_scope()
 
     def _begin(self) -> "Connection":
-        """Begin a transaction of its own; on a new connection, when the server has cut the old one."""
+        """Begin a transaction, on a new connection if the server has closed the old one."""
         try:
             return self._wait_for_turn(self._connect())
         except self._psycopg.OperationalError:
@@ -150,7 +150,7 @@ class PostgresSchema:
         return connection
 
     def _connect(self) -> "Connection":
-        """Return the one connection. When it was cut, a new owner begins: jobs of the old one may be others' by now."""
+        """Return the connection. A new one is a new owner: others may have taken over the jobs of the old one."""
         if self._connection is None or self._connection.closed:
             from psycopg import conninfo, sql
 
@@ -178,7 +178,7 @@ class PostgresSchema:
 
 
 class _PostgresCursor:
-    """A cursor that takes `?` for each value, as SQLite does."""
+    """A cursor that takes `?` as placeholder, as SQLite does."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor

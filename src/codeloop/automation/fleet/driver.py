@@ -1,4 +1,4 @@
-"""What a driver of a fleet does: it runs the agent of one job somewhere, and brings back its result and changes."""
+"""The interface of a fleet's drivers: a driver runs the agent of a job, and brings back its result and changes."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,22 +11,22 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 RESULT_KEYS = ("reason", "message", "text", "cost", "steps", "durationMs", "sessionID", "exitCode", "goal", "checks")
-"""What is kept of the result that `codeloop run --format json` ends with."""
+"""The fields of the result of `codeloop run --format json` that are stored."""
 
 
 class Stopped(CodeloopError):
-    """The fleet is to stop: the job waits for another time."""
+    """The fleet is being stopped: the job is set to waiting."""
 
 
 class DriverLost(CodeloopError):
-    """Where the job ran can't be reached any more, and nothing of it came back: the job waits again."""
+    """The driver's machine can't be reached any more, and gave no result: the job is set to waiting."""
 
 
 class JobTask(Struct, frozen=True):
     """One attempt at a job, for a driver.
 
-    `folder`: the attempt's own, in which `work` is a clone on this machine, on the branch `codeloop/ID` and at the
-    commit to start from; what else a driver keeps there (`log`, `run.jsonl`) is for people. `flags`: of `codeloop run`.
+    `folder`: the folder of the attempt. Its `work` is a clone on this machine, at the commit to start from, on the
+    branch `codeloop/ID`. A driver may store further files for users there, such as `log`. `flags`: of `codeloop run`.
     """
 
     job: FleetJob
@@ -36,11 +36,11 @@ class JobTask(Struct, frozen=True):
 
     @property
     def tree(self) -> Path:
-        """The clone."""
+        """The folder of the clone."""
         return self.folder / "work"
 
     def to_arguments(self, tree: str) -> list[str]:
-        """Return the arguments of `codeloop` for this job, where its clone is at `tree`."""
+        """Return the arguments of `codeloop` for this job. `tree`: the path of the clone where the agent runs."""
         job = self.job
         words = ("--goal", job.goal) if job.goal else ()
         checks = [flag for check in job.checks for flag in ("--check", check)]
@@ -50,26 +50,26 @@ class JobTask(Struct, frozen=True):
 
 
 class Driver(Protocol):
-    """Where agents of jobs run. Its methods are called from many threads at once."""
+    """Runs the agents of jobs on some machine. The methods are called from many threads at once."""
 
     @property
     def name(self) -> str:
-        """What it is called in messages, as given with `--on`."""
+        """The driver's name in messages, as given with `--on`."""
         ...
 
     def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
-        """Run the agent until it ends; afterwards its changes are in `task.tree`, committed or not.
+        """Run the agent to its end; afterwards its changes are in `task.tree`, committed or not.
 
-        `note_child` is told the id of a process of this machine that works on it, which leads a session of its own.
-        Returns what of the agent's result is in RESULT_KEYS, at least `exitCode`. Raises Stopped soon after
-        `is_stopping` is true, when all that it started has ended; DriverLost; CodeloopError: the job has failed.
+        `note_child` is called with the id of the process on this machine that works on the job, if there is one; it
+        leads its own session. Returns the fields in RESULT_KEYS, at least `exitCode`. Raises Stopped soon after
+        `is_stopping` returns True, when all processes have ended; DriverLost; and CodeloopError when the job failed.
         """
         ...
 
     def end_leftovers(self, job_id: str, attempt: int) -> None:
-        """End what an attempt left whose coordinator was killed; its process on this machine has been ended."""
+        """End remote processes of an attempt whose coordinator was killed; local ones have been ended already."""
         ...
 
     def forget(self, job_id: str) -> None:
-        """Remove what is left elsewhere of a job whose result is stored here, if anything is. Raises DriverLost."""
+        """Remove remote remains of a job whose result is stored, if there are any. Raises DriverLost."""
         ...

@@ -1,4 +1,4 @@
-"""git for a fleet's jobs, without hooks, monitors, signatures and questions."""
+"""Runs git for a fleet's jobs, without hooks, signatures and questions, and so that it can be stopped."""
 
 import os
 import signal
@@ -20,9 +20,9 @@ def run_git(
     more: Mapping[str, str] | None = None,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> str:
-    """Run one command and return what it prints. Raises Stopped soon after `is_stopping` is true; CodeloopError.
+    """Run a git command, and return its output. Raises Stopped soon after `is_stopping` returns True; CodeloopError.
 
-    `repository`: what an error names; `more`: variables beside those of this process.
+    `repository`: the repository's name in errors; `more`: variables to add to the environment.
     """
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
     environment = with_absolute_path({**os.environ, **quiet, **(more or {})})
@@ -34,7 +34,7 @@ def run_git(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for the fleet, which stops: a git that it ended would be a failed job
+        start_new_session=True,  # so that Ctrl-C does not end git, which would make the job fail instead of stop
     )
     try:
         output, errors = _wait(program, arguments[0], deadline, is_stopping)

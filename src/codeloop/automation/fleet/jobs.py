@@ -1,4 +1,4 @@
-"""The table of jobs that a user writes: JSON, JSON Lines, CSV or YAML."""
+"""Reads the table of jobs that a user writes, in JSON, JSON Lines, CSV or YAML."""
 
 import csv
 import hashlib
@@ -18,9 +18,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
-    """One job: what is done in a clone of `repository` (a path or URL, of `base`: a branch; "": its default).
+    """One job in a clone of `repository` (a path or URL) on the branch `base` ("": the default branch).
 
-    `goal` is worked for until the `checks` (command lines) pass; `prompt` is one turn. `id`: its name in results.
+    It has either a `prompt` for one turn, or a `goal` to work on until the `checks` (command lines) pass. `id`: the
+    name of the job in results.
     """
 
     repository: str
@@ -32,7 +33,7 @@ class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what would lead elsewhere: ids name folders, the others are arguments of git. Raises ValueError."""
+        """Check the values that become names of folders and arguments of git. Raises ValueError."""
         if self.id and NAME.fullmatch(self.id) is None:
             raise ValueError(f"an id is letters, digits, `.`, `_` and `-`, not {self.id!r}")
         if self.repository.startswith("-") or self.base.startswith("-"):
@@ -40,7 +41,7 @@ class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_jobs(file: Path) -> list[FleetJob]:
-    """Read a table, in which paths of repositories are relative to its folder. Raises UsageProblem."""
+    """Read a table. Paths of repositories are relative to the folder of the file. Raises UsageProblem."""
     try:
         data = file.read_bytes()
     except OSError as error:

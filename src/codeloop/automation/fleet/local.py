@@ -20,11 +20,11 @@ from codeloop.schema.wire import JSON
 
 PROGRAM = (sys.executable, "-P", "-m", "codeloop")
 _ENDING_AT_ONCE = 2 * (os.cpu_count() or 1)
-"""How many agents of a fleet that stops clean up at the same time; hundreds would take the cores from each other."""
+"""How many agents are asked to end at the same time when a fleet stops; more would slow each other down."""
 
 
 class LocalDriver:
-    """See the module. `hidden_variables`: variables of this process that agents don't get."""
+    """Runs agents on this machine. `hidden_variables`: names of variables that agents must not get."""
 
     name = "here"
 
@@ -62,12 +62,12 @@ class LocalDriver:
             last = msgspec.json.decode(lines[-1], type=JSON)
         except (IndexError, msgspec.DecodeError):
             last = {}
-        if last.get("type") != "result":  # killed: what it had printed by then says nothing of how it ended
+        if last.get("type") != "result":  # it was killed before it printed its result
             return {"reason": "error", "exitCode": child.returncode or 1, "message": "It ended without a result."}
         return {key: last[key] for key in RESULT_KEYS if key in last}
 
     def _end_in_turn(self, pid: int) -> None:
-        """End one of many agents that are to end: asked first if its turn comes in time, else killed."""
+        """End one of many agents: ask it to end when it is its turn, or kill it if its turn does not come in time."""
         deadline = time.monotonic() + FLEET_STOP.seconds
         has_turn = self._turns.acquire(timeout=FLEET_STOP.seconds)
         try:
@@ -80,11 +80,11 @@ class LocalDriver:
         """Do nothing: the coordinator ends the agent's process by its id."""
 
     def forget(self, job_id: str) -> None:
-        """Do nothing: nothing is left elsewhere."""
+        """Do nothing: all remains are on this machine."""
 
 
 def _wait(pid: int, seconds: float) -> None:
-    """Wait for so long; where the system says when a child ends, not longer than that."""
+    """Wait for so many seconds, or until the child ends, if the system (Linux) can tell that."""
     try:
         fd = os.pidfd_open(pid)
     except (AttributeError, OSError):  # another system than Linux, or an old one
@@ -99,9 +99,9 @@ def _wait(pid: int, seconds: float) -> None:
 
 
 def end_program(pid: int, start_time: str = "", grace: float = FLEET_END.seconds) -> None:
-    """End a program that leads its own session, with all of it: asked first, killed after `grace` seconds.
+    """End all processes of a session that a program leads: ask them to end, and kill them after `grace` seconds.
 
-    What it has started in other sessions ends by itself: its launcher sees that it is gone.
+    Processes in other sessions end by themselves: their launcher notices that the program has ended.
     """
     if not pid or not is_alive(pid, start_time):
         return
@@ -115,7 +115,7 @@ def end_program(pid: int, start_time: str = "", grace: float = FLEET_END.seconds
 
 
 def end_programs(programs: Iterable[tuple[int, str]]) -> None:
-    """End many programs (process id, start time) as `end_program` does, in about FLEET_STOP however many they are."""
+    """End many programs (process id, start time) as `end_program` does, all of them within about FLEET_STOP."""
     deadline = time.monotonic() + FLEET_STOP.seconds
 
     def end(program: tuple[int, str]) -> None:
@@ -126,7 +126,7 @@ def end_programs(programs: Iterable[tuple[int, str]]) -> None:
 
 
 def _is_over(pid: int) -> bool:
-    """Return whether a child has ended that nobody has collected yet; it stays to be collected."""
+    """Return whether a child of this process has ended, without collecting its exit code."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:

@@ -1,4 +1,4 @@
-"""The results of a fleet: as JSON, and as one page that needs nothing else."""
+"""Shows the results of a fleet: as JSON, and as a self-contained HTML page."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ pre { overflow: auto; padding: .6rem; background: #8881; font-size: 13px; }
 
 
 def describe(folder: Path, row: LedgerRow, pulls: Sequence[FleetPull] = ()) -> JSON:
-    """Return a job and its result as programs read them.
+    """Return a job and its result as JSON.
 
-    `work`: where its clone is, once it has ended. `pull`: the pull request with its changes; None: there is none.
+    `work`: the path of its clone, "" until the job has ended. `pull`: the pull request with its changes, or None.
     """
     final = folder / "jobs" / row.job.id / "work"
     pull = next((each for each in pulls if row.job.id in each.jobs), None)
@@ -40,7 +40,7 @@ def describe(folder: Path, row: LedgerRow, pulls: Sequence[FleetPull] = ()) -> J
 
 
 def sum_up(rows: Sequence[LedgerRow]) -> JSON:
-    """Return how many jobs are in each state, and the dollars that all have cost."""
+    """Return the number of jobs in each state, and the cost of all in dollars."""
     counts = Counter(row.state for row in rows)
     cost = sum(float(row.result.get("cost") or 0.0) for row in rows)
     return {
@@ -79,7 +79,7 @@ def _row(shown: JSON, row: LedgerRow) -> str:
 
 
 def _pull(pull: JSON | None) -> str:
-    """Return a pull request in HTML: its link, or its branch where the host has no more."""
+    """Return a pull request as HTML: its link, its branch and its problem, as far as it has these."""
     if pull is None:
         return ""
     url, name = escape(str(pull["url"])), escape(f"pull request #{pull['number']}")

@@ -1,7 +1,7 @@
-"""Pull requests of a fleet: one for each repository and branch that its jobs start from, with one commit a job.
+"""Publishes a fleet's changes as pull requests: one for each repository and base branch, with one commit per job.
 
-The branch is built anew each time, and equal changes give the same commit. So a process that was killed between a push
-and a pull request, or lost the fleet's table, finds both again. Commits that others pushed are never replaced.
+The branch is built anew each time, and equal changes give the same commit. So after the process was killed between
+push and pull request, or the fleet's table was lost, both are found again. Commits of others are never replaced.
 """
 
 import asyncio
@@ -48,9 +48,9 @@ class _Change(Struct, frozen=True):
 def publish_fleet(
     folder: Path, ledger: Ledger, environment: Mapping[str, str], tell: Tell, is_stopping: Callable[[], bool]
 ) -> None:
-    """Push what the done jobs of the fleet in `folder` have changed, and open or update the pull requests.
+    """Push the changes of the fleet's done jobs, and open or update the pull requests.
 
-    `environment`: with the tokens of hosts. Raises CodeloopError when another process publishes this fleet.
+    `environment`: the variables with the hosts' tokens. Raises CodeloopError when another process publishes the fleet.
     """
     groups = _group_changes(folder, ledger.rows())
     earlier = {pull.branch: pull for pull in ledger.list_pulls()}
@@ -166,7 +166,7 @@ class _Publication:
         self._git("fetch", "--quiet", "--no-tags", remote, ref, more=self._secret)
         marks = self._list_marks(there)
         mine = {change.mark for change in self._changes}
-        if marks <= mine:  # an earlier version of the same
+        if marks <= mine:  # the branch has only earlier versions of these commits
             lease = f"--force-with-lease={ref}:{there}"
             self._git("push", "--quiet", lease, remote, f"{commit}:{ref}", more=self._secret)
             return

@@ -1,4 +1,4 @@
-"""The driver for a Ray cluster: each job is a task, whose node runs `codeloop fleet worker` as a host of ssh does."""
+"""The driver for a Ray cluster: each job is a Ray task, which runs `codeloop fleet worker` on its node."""
 
 import logging
 import shlex
@@ -13,10 +13,10 @@ from codeloop.schema.wire import JSON
 
 
 class RayDriver:
-    """See the module. `address`: what `ray.init` takes, such as `auto`, `HOST:6379` or `ray://HOST:10001`."""
+    """Runs agents on a Ray cluster. `address`: as for `ray.init`: `auto`, `HOST:6379` or `ray://HOST:10001`."""
 
     def __init__(self, address: str, codeloop: str, environment: Mapping[str, str]) -> None:
-        """Connect. `codeloop` starts it on a node; `environment`: what agents get. Raises CodeloopError."""
+        """Connect. `codeloop`: the command of codeloop on a node; `environment`: of agents. Raises CodeloopError."""
         try:
             import ray
         except ImportError:
@@ -61,13 +61,13 @@ class RayDriver:
         return {key: result[key] for key in RESULT_KEYS if key in result}
 
     def forget(self, job_id: str) -> None:
-        """Do nothing: a worker removes what it made before it ends."""
+        """Do nothing: a worker removes its files before it ends."""
 
     def end_leftovers(self, job_id: str, attempt: int) -> None:
-        """Do nothing: Ray ends the tasks of a coordinator that has ended, and with them their workers end."""
+        """Do nothing: Ray ends the tasks of a coordinator that has ended, and a worker ends with its task."""
 
     def _cancel(self, working: Any) -> None:
-        """End a task: its worker is asked to end, then it is killed."""
+        """Cancel a task, so that its worker ends; kill the task if that takes too long."""
         self._ray.cancel(working)
         if not self._ray.wait([working], timeout=FLEET_HOST_END.seconds)[0]:
             self._ray.cancel(working, force=True)
@@ -81,10 +81,10 @@ def _describe(code: int, errors: bytes) -> str:
 
 
 def _make_work() -> Callable[[Sequence[str], bytes, float, float, int], tuple[int, bytes, bytes]]:
-    """Return the function that runs a task on its node. It is sent as code, so it uses the standard library alone."""
+    """Return the function that runs a task on its node. Ray sends its code, so it may use only the standard library."""
 
     def work(command: Sequence[str], order: bytes, beat: float, end: float, most: int) -> tuple[int, bytes, bytes]:
-        """Run a worker on an order, as long as this process lives; return its exit code and what it wrote."""
+        """Run a worker for an order while this process lives; return its exit code, stdout and stderr."""
         import os
         import signal
         import subprocess
@@ -111,7 +111,7 @@ def _make_work() -> Callable[[Sequence[str], bytes, float, float, int], tuple[in
                         program.stdin.write(b".")  # a sign of life
             finally:
                 with suppress(BrokenPipeError):
-                    program.stdin.close()  # the worker sees it, ends what it started, then itself
+                    program.stdin.close()  # the worker notices, and ends with all that it has started
                 try:
                     program.wait(end)
                 except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Which host a repository of a fleet is on, by its address."""
+"""Finds the host (GitHub, GitLab or plain git) of a fleet's repository by its address."""
 
 import re
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from codeloop.automation.ci.hosts.plain import PlainGit
 from codeloop.schema.errors import UsageProblem
 
 TOKENS = ("GITHUB_TOKEN", "CODELOOP_GITLAB_TOKEN")
-"""Variables that agents don't get when pull requests are opened."""
+"""Variables with the hosts' tokens, which agents must not get."""
 _SHORT = re.compile(r"(?:[\w.-]+@)([\w.-]+):(?!//)(.+)")
 
 
 class _Address(NamedTuple):
-    """`server`: host, with its port where HTTP has one; `path`: as in `owner/name`."""
+    """A repository on a server. `server`: the host, with the port of an HTTP URL; `path`: `owner/name`."""
 
     server: str
     path: str
 
 
 def normalise_address(repository: str) -> str:
-    """Return the same text for every way to write a repository's address."""
+    """Return an address in one form: the same text for HTTPS, SSH and short addresses of a repository."""
     address = _split(repository)
     if address is None:
         return str(Path(repository.removeprefix("file://")).resolve())
@@ -33,9 +33,9 @@ def normalise_address(repository: str) -> str:
 
 
 def find_repository_host(repository: str, target: str, environment: Mapping[str, str], output: Path) -> Host:
-    """Return GitHub or GitLab for an address there, else plain git, where a branch is all there is.
+    """Return GitHub or GitLab for an address there, else plain git, which has branches but no pull requests.
 
-    The servers are github.com and gitlab.com, or those of the variables that their jobs have. Raises UsageProblem.
+    Their servers are github.com and gitlab.com, or those in GITHUB_SERVER_URL and CI_SERVER_URL. Raises UsageProblem.
     """
     address = _split(repository)
     github = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
@@ -54,7 +54,7 @@ def find_repository_host(repository: str, target: str, environment: Mapping[str,
 
 
 def _split(repository: str) -> _Address | None:
-    """Return an address on a server; None: the repository is a folder."""
+    """Return the address as server and path; None when the repository is a folder."""
     if match := _SHORT.fullmatch(repository):
         return _Address(match[1].lower(), _trim(match[2]))
     parts = urlsplit(repository)
@@ -64,7 +64,7 @@ def _split(repository: str) -> _Address | None:
 
 
 def _name(url: str) -> str:
-    """Return host and port of a URL; the port of SSH says nothing about the host's."""
+    """Return the host of a URL, with its port for HTTP only: a port for SSH says nothing about the host's API."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port and parts.scheme in {"http", "https"} else ""
     return f"{parts.hostname or ''}{port}".lower()

@@ -1,1 +1,1 @@
-"""Prompts that the system's own timers run: `codeloop schedule`."""
+"""`codeloop schedule`: prompts that timers of the operating system (systemd or cron) run."""

@@ -1,4 +1,4 @@
-"""Makes the runs that are due, one after the other, as `codeloop run` in a process of its own."""
+"""Starts the scheduled runs that are due, one after the other, each as a process `codeloop run`."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ from codeloop.schema.errors import CodeloopError
 
 
 class _Result(Struct):
-    """What is read of the last line of `codeloop run`."""
+    """The fields of the last output line of `codeloop run --output-format json` that are stored."""
 
     is_error: bool
     session_id: str = ""
@@ -32,7 +32,10 @@ class _Result(Struct):
 
 
 def run_due(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun]]:
-    """Run what is due, one after the other, and return how each ended. Where another process does that, nothing."""
+    """Run the schedules that are due, one after the other; return each with its run.
+
+    Return at once when another process makes runs: it will also make those that are due now.
+    """
     ended_runs: list[tuple[Schedule, ScheduledRun]] = []
     while any(each.latest_due(local_now()) is not None for each in store.list_all()):
         try:
@@ -40,12 +43,12 @@ def run_due(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun]]:
                 while (schedule := store.begin(local_now())) is not None:
                     ended_runs.append((schedule, _run(store, schedule)))
         except TimeoutError:
-            return ended_runs  # whoever holds it runs that, too
+            return ended_runs
     return ended_runs
 
 
 def run_now(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
-    """Run one, due or not; that it is due later stays as it is. Raises CodeloopError if something runs."""
+    """Run a schedule now, due or not; its next due time does not change. Raises CodeloopError during another run."""
     store.find(schedule_id)
     try:
         with lock(store.run_lock, 0):
@@ -58,8 +61,9 @@ def run_now(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
 
 
 def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
+    """Make the run that was stored as begun, store its result, and notify the user."""
     scheduled_run, start = schedule.runs[-1], time.monotonic()
-    result = _start(schedule)
+    result = _run_program(schedule)
     ended_run = msgspec.structs.replace(
         scheduled_run,
         state="failed" if result.is_error else "done",
@@ -78,8 +82,8 @@ def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
     return ended_run
 
 
-def _start(schedule: Schedule) -> _Result:
-    """Run the prompt and return how it ended. It is ended when it goes on for longer than its own timeout."""
+def _run_program(schedule: Schedule) -> _Result:
+    """Run `codeloop run` to its end and return its result; end it if it does not keep its own timeout."""
     exclude_project(Path(schedule.directory))
     if not Path(schedule.directory).is_dir():
         return _Result(is_error=True, errors=[f"The directory {schedule.directory} is gone."])
@@ -110,7 +114,7 @@ def notify(title: str, text: str, environment: dict[str, str]) -> None:
         words = [each.replace("\\", "").replace('"', "'") for each in (text, title)]
         command = ["osascript", "-e", f'display notification "{words[0]}" with title "{words[1]}"']
     else:
-        bus = Path(f"/run/user/{os.getuid()}/bus")  # a timer's run is not told of it
+        bus = Path(f"/run/user/{os.getuid()}/bus")  # cron does not set its variable
         if "DBUS_SESSION_BUS_ADDRESS" not in environment and bus.exists():
             environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"
         command = ["notify-send", "--app-name=codeloop", "--", title, text]

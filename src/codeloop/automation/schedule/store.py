@@ -1,4 +1,4 @@
-"""The store of schedules and their runs' results, in one file of the user's data folder."""
+"""Stores the schedules and the results of their runs, in one file of the user's data folder."""
 
 import shutil
 from collections.abc import Callable
@@ -19,7 +19,10 @@ RUNNING = "running"
 
 
 class ScheduledRun(Struct, frozen=True, kw_only=True):
-    """One run. `state`: `running`, `done` or `failed`; times in ms since the epoch; `cost` in dollars."""
+    """One run of a schedule. `state`: `running`, `done` or `failed`. `due` and `started`: in ms since the epoch.
+
+    `text`: the start of the answer or the error; `cost` in dollars.
+    """
 
     due: int
     started: int
@@ -32,10 +35,10 @@ class ScheduledRun(Struct, frozen=True, kw_only=True):
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
-    """A prompt and when it runs. `flags`: those of `codeloop run`; `timeout` in seconds.
+    """A prompt and the times at which it runs (`when`, a cron expression). `flags`: of `codeloop run`.
 
-    `last_due`: due times up to this one (ms since the epoch) are done. `environment`: variables of runs that a timer
-    starts.
+    `timeout`: of a run, in seconds. `timer`: `systemd` or `cron`. `environment`: the variables of its runs.
+    `last_due`: the due time (ms since the epoch) up to which runs were made.
     """
 
     id: str
@@ -50,7 +53,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
     runs: list[ScheduledRun] = []
 
     def latest_due(self, now: datetime) -> int | None:
-        """Return the latest due time that was not run, in ms since the epoch; None: nothing is due."""
+        """Return the latest due time without a run, in ms since the epoch; None: no run is due."""
         latest = parse_cron(self.when).latest_due(local_time(self.last_due), now)
         return int(latest.timestamp() * 1000) if latest is not None else None
 
@@ -60,12 +63,12 @@ class Schedule(Struct, frozen=True, kw_only=True):
 
 
 class ScheduleStore:
-    """The file of all schedules. Processes change it under a lock; without schedules it does not exist."""
+    """The file with all schedules. Processes change the file under a lock; there is no file without schedules."""
 
     def __init__(self, data: Path) -> None:
         self.folder = data / "schedule"
         self.run_lock = self.folder / "run.lock"
-        """Held by the process that makes the runs."""
+        """The lock of the process that makes runs."""
         self._file = self.folder / "schedules.json"
 
     def list_all(self) -> list[Schedule]:
@@ -85,7 +88,7 @@ class ScheduleStore:
         return schedule
 
     def add(self, schedule: Schedule) -> None:
-        """Add one. Raises UsageProblem if its id is taken."""
+        """Add a schedule. Raises UsageProblem if its id is taken."""
 
         def append(schedules: list[Schedule]) -> list[Schedule]:
             if any(each.id == schedule.id for each in schedules):
@@ -96,16 +99,16 @@ class ScheduleStore:
         self._change(append)
 
     def remove(self, name: str) -> None:
-        """Remove one; with the last one, the folder, unless something runs."""
+        """Remove a schedule; after the last one also the folder, unless a process makes runs."""
         others = self._change(lambda schedules: [each for each in schedules if each.id != name])
         if not others:
             with suppress(TimeoutError, FileNotFoundError), lock(self.run_lock, 0):
                 shutil.rmtree(self.folder)
 
     def begin(self, now: datetime, name: str | None = None) -> Schedule | None:
-        """Note that the run of something that is due begins, and return it; None: nothing is due.
+        """Store that the next due schedule begins a run, and return that schedule; None: none is due.
 
-        What was missed several times is run once. `name`: only this one, due or not. Raises UsageProblem.
+        A schedule that missed several due times is run once. `name`: begin this schedule, due or not.
         """
         started_schedules: list[Schedule] = []
 
@@ -127,7 +130,7 @@ class ScheduleStore:
         return started_schedules[0] if started_schedules else None
 
     def end(self, name: str, run: ScheduledRun) -> None:
-        """Store how the run that began last has ended; nothing, if it was removed meanwhile."""
+        """Store the result of a schedule's last run, unless the schedule was removed meanwhile."""
 
         def note(schedules: list[Schedule]) -> list[Schedule]:
             return [
@@ -138,7 +141,7 @@ class ScheduleStore:
         self._change(note)
 
     def is_running(self) -> bool:
-        """Return whether a process makes runs at this moment."""
+        """Return whether a process makes runs now."""
         if not self.run_lock.exists():
             return False
         try:

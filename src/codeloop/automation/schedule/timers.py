@@ -1,4 +1,4 @@
-"""The system's own timers: user timers of systemd, else lines of the user's crontab."""
+"""Installs timers of the operating system for schedules: user timers of systemd, or lines of the user's crontab."""
 
 import os
 import shlex
@@ -15,35 +15,35 @@ from codeloop.schema.errors import CodeloopError
 
 PROGRAM = (sys.executable, "-P", "-m", "codeloop")
 DUE = (*PROGRAM, "schedule", "run", "--due")
-"""What a timer starts."""
+"""The command that every timer starts."""
 MARK = "# codeloop schedule"
 CATCH_UP = f"{MARK}: catches up what was missed"
 EVERY_QUARTER = "4,19,34,49 * * * *"
-"""When a crontab looks for what was missed while the machine slept; not when everything else begins."""
-_FOLDERS = ("CODELOOP_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
-"""The variables that say where our own files are: a timer has to know them before it finds what is scheduled."""
+"""When cron looks for runs that were missed while the machine slept. Not at minute 0, when most other jobs start."""
+_FOLDER_VARIABLES = ("CODELOOP_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+"""Variables with the folders of codeloop's files: without them a timer's command does not find the schedules."""
 
 
 class Timers(Protocol):
-    """What starts `DUE` when something is due."""
+    """Starts the command `DUE` at the times of schedules."""
 
     def install(self, schedule: Schedule) -> None:
-        """Start at the times of a schedule. Raises CodeloopError."""
+        """Install the timer of a schedule. Raises CodeloopError."""
         ...
 
     def remove(self, schedule_id: str) -> None:
-        """Leave nothing of a schedule behind. Raises CodeloopError."""
+        """Remove the timer of a schedule completely. Raises CodeloopError."""
         ...
 
 
 def keep_environment() -> dict[str, str]:
-    """Return the variables that a timer's run needs; no key is among them."""
+    """Return the variables that a timer's run needs: the PATH, and the folders of codeloop's files; no keys."""
     environment = with_absolute_path(os.environ)
-    return {name: environment[name] for name in ("PATH", *_FOLDERS) if environment.get(name)}
+    return {name: environment[name] for name in ("PATH", *_FOLDER_VARIABLES) if environment.get(name)}
 
 
 def choose_timers() -> str:
-    """Return `systemd` where user timers work, else `cron`. Raises CodeloopError if there is neither."""
+    """Return `systemd` if its user timers work, else `cron`. Raises CodeloopError if this machine has neither."""
     path = os.environ.get("PATH")
     if find_program("systemctl", path) is not None:
         answer = _run(["systemctl", "--user", "is-system-running"], is_checked=False)
@@ -62,19 +62,19 @@ def open_timers(kind: str) -> Timers:
 
 
 class SystemdTimers:
-    """A service and a timer for each schedule, in the user's own folder of units."""
+    """Timers of systemd: a service and a timer for each schedule, in the user's folder of units."""
 
     def __init__(self) -> None:
         config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
         self._folder = Path(config) / "systemd" / "user"
 
     def install(self, schedule: Schedule) -> None:
-        """Write the units and start the timer. It catches up after sleep and after the machine was off, once."""
+        """Write the units and start the timer. After the machine was off or asleep, missed times run once."""
         name = f"codeloop-{schedule.id}"
         variables = "".join(
             f"Environment={_quote_unit(f'{key}={value}')}\n" for key, value in schedule.environment.items()
         )
-        calendars = "".join(f"OnCalendar={each}\n" for each in parse_cron(schedule.when).calendars())
+        calendars = "".join(f"OnCalendar={each}\n" for each in parse_cron(schedule.when).to_calendars())
         command = " ".join(map(_quote_unit, DUE))
         service = f"[Unit]\nDescription=codeloop schedule {schedule.id}\n\n[Service]\nType=oneshot\n"
         timer = f"[Unit]\nDescription=codeloop schedule {schedule.id}\n\n[Timer]\n{calendars}Persistent=true\n"
@@ -88,7 +88,7 @@ class SystemdTimers:
         _run(["systemctl", "--user", "enable", "--now", f"{name}.timer"])
 
     def remove(self, schedule_id: str) -> None:
-        """Stop the timer and delete the units, and the stamp of its last start."""
+        """Stop the timer, and delete its units and the file with the time of its last start."""
         name = f"codeloop-{schedule_id}"
         _run(["systemctl", "--user", "disable", "--now", f"{name}.timer"], is_checked=False)
         data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
@@ -99,19 +99,19 @@ class SystemdTimers:
 
 
 class Crontab:
-    """A marked line for each schedule, and one that catches up what was missed. All other lines stay as they are."""
+    """Timers of cron: a marked line for each schedule, and one line for missed runs. Other lines stay as they are."""
 
     def install(self, schedule: Schedule) -> None:
-        """Add the lines."""
+        """Add the schedule's line, and the line for missed runs."""
         lines = self._read()
-        command = _quote_line(schedule)
+        command = _make_cron_command(schedule)
         lines = [line for line in lines if not line.endswith(CATCH_UP)]
         lines.append(f"{schedule.when} {command} {MARK} {schedule.id}")
         lines.append(f"{EVERY_QUARTER} {command} {CATCH_UP}")
         self._write(lines)
 
     def remove(self, schedule_id: str) -> None:
-        """Remove its line, and after the last one the one that catches up."""
+        """Remove the schedule's line, and after the last schedule the line for missed runs."""
         lines = [line for line in self._read() if not line.endswith(f"{MARK} {schedule_id}")]
         if not any(f" {MARK} " in line for line in lines):
             lines = [line for line in lines if not line.endswith(CATCH_UP)]
@@ -127,27 +127,26 @@ class Crontab:
         if lines:
             _run(["crontab", "-"], stdin="".join(f"{line}\n" for line in lines))
         else:
-            _run(["crontab", "-r"], is_checked=False)  # there may be none
+            _run(["crontab", "-r"], is_checked=False)  # fails if the user has no crontab
 
 
-def _folders(schedule: Schedule) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in schedule.environment.items() if name in _FOLDERS]
-
-
-def _quote_line(schedule: Schedule) -> str:
-    """Return the command of a crontab's line; there, a `%` ends it unless a backslash comes before."""
-    variables = [f"{name}={shlex.quote(value)}" for name, value in _folders(schedule)]
+def _make_cron_command(schedule: Schedule) -> str:
+    """Return the command of a schedule's crontab line. Cron ends a command at `%` unless that is escaped."""
+    variables = [
+        f"{name}={shlex.quote(value)}" for name, value in schedule.environment.items() if name in _FOLDER_VARIABLES
+    ]
     line = " ".join([*variables, *map(shlex.quote, DUE), ">/dev/null", "2>&1"])
     return line.replace("%", r"\%")
 
 
 def _quote_unit(word: str) -> str:
-    """Return a word of a unit file; there, `%` and `$` begin what is replaced."""
+    """Quote a word for a unit file, in which systemd replaces what follows `%` and `$`."""
     quoted = word.replace("\\", r"\\").replace('"', r"\"").replace("%", "%%").replace("$", "$$")
     return f'"{quoted}"'
 
 
 def _run(command: list[str], *, stdin: str = "", is_checked: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a program of the system. Raises CodeloopError; for an exit code other than 0 only if `is_checked`."""
     environment = with_absolute_path(os.environ)
     program = find_program(command[0], environment["PATH"])
     if program is None:

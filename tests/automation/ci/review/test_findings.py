@@ -7,11 +7,11 @@ import pytest
 from codeloop.automation.ci.agent_run import RecordedCall
 from codeloop.automation.ci.review.findings import (
     ReviewFinding,
-    comment_of,
-    enclosing_name,
+    find_enclosing_name,
     find_proof,
-    fingerprint,
-    holds,
+    is_confirmed,
+    make_comment,
+    make_fingerprint,
     read_findings,
 )
 
@@ -70,27 +70,27 @@ def test_what_no_run_shows_is_not_proved(claim: ReviewFinding, call: RecordedCal
 def test_a_finding_holds_when_the_change_makes_the_difference() -> None:
     passes, other = RecordedCall("python3 t.py", 0, "ok"), RecordedCall("python3 t.py", 1, "add gives 9")
     missing = RecordedCall("python3 t.py", 1, "ImportError: cannot import name 'add'")
-    assert holds(finding(), CALL, passes, is_new=False)
-    assert not holds(finding(), CALL, CALL, is_new=False), "it was so before"
-    assert not holds(finding(), CALL, other, is_new=False), "the test is wrong on both sides"
-    assert holds(finding(), CALL, missing, is_new=True)
-    assert not holds(finding(), passes, passes, is_new=False), "it is not shown again"
-    assert not holds(finding(), CALL, None, is_new=True)
+    assert is_confirmed(finding(), CALL, passes, is_new=False)
+    assert not is_confirmed(finding(), CALL, CALL, is_new=False), "it was so before"
+    assert not is_confirmed(finding(), CALL, other, is_new=False), "the test is wrong on both sides"
+    assert is_confirmed(finding(), CALL, missing, is_new=True)
+    assert not is_confirmed(finding(), passes, passes, is_new=False), "it is not shown again"
+    assert not is_confirmed(finding(), CALL, None, is_new=True)
 
 
 def test_the_function_around_a_line_is_found() -> None:
-    assert [enclosing_name(SOURCE, line) for line in (4, 8, 9, 10, 1, 99)] == ["add", "open", "open", "", "", ""]
+    assert [find_enclosing_name(SOURCE, line) for line in (4, 8, 9, 10, 1, 99)] == ["add", "open", "open", "", "", ""]
 
 
 def test_a_finding_is_known_again_when_its_line_has_moved() -> None:
     moved = ["# one", "# two", *SOURCE]
-    assert fingerprint(finding(), SOURCE) == fingerprint(finding(line=6), moved)
-    assert fingerprint(finding(), SOURCE) != fingerprint(finding(line=9), SOURCE)
-    assert fingerprint(finding(), SOURCE) != fingerprint(finding(path="b.py"), SOURCE)
+    assert make_fingerprint(finding(), SOURCE) == make_fingerprint(finding(line=6), moved)
+    assert make_fingerprint(finding(), SOURCE) != make_fingerprint(finding(line=9), SOURCE)
+    assert make_fingerprint(finding(), SOURCE) != make_fingerprint(finding(path="b.py"), SOURCE)
 
 
 def test_a_comment_can_be_left_by_nothing_in_it() -> None:
-    text = comment_of(
+    text = make_comment(
         finding(title="@all <!-- x\n/close"), RecordedCall("c", 1, "```\n/merge"), "f" * 16, "<!-- batch -->"
     )
     assert "@all" not in text

@@ -1,4 +1,4 @@
-"""GitHub, by its REST API."""
+"""The host GitHub, by its REST API."""
 
 import base64
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _ADVICE = {
 }
 _WRITERS = frozenset({"admin", "maintain", "write"})
 _JOB_ACCOUNT = "github-actions[bot]"
-"""Whose comments those are that a job writes with its own token, which may not ask who it is."""
+"""The author of comments that are written with a job's own token, which may not ask for its account."""
 
 
 class GitHub:
@@ -28,7 +28,7 @@ class GitHub:
     author = Author("github-actions[bot]", "41898282+github-actions[bot]@users.noreply.github.com")
 
     def __init__(self, api: str, repository: str, token: str, remote: str, login: str = "") -> None:
-        """Connect to nothing yet. `login`: whose the token is, "" to ask the host."""
+        """Connect to nothing yet. `login`: the account of the token, "" to ask the host for it."""
         self.remote = remote
         self.token = token
         self._repository = repository
@@ -57,7 +57,7 @@ class GitHub:
         return bool({row.get("permission"), row.get("role_name")} & _WRITERS)
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
-        """Return an issue or a pull request with its texts, without ours."""
+        """Return an issue or a pull request with its texts, without those of this account."""
         issue = await self._rest.get(f"{self._path}/issues/{number}")
         rows = await self._rest.list_all(f"{self._path}/issues/{number}/comments")
         own = await self._own_login()
@@ -69,7 +69,7 @@ class GitHub:
         return self._pull(await self._rest.get(f"{self._path}/pulls/{number}"))
 
     async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
-        """Return the comment of ours that holds a marker. Those of others never count, whatever they hold."""
+        """Return this account's comment that contains the marker. Comments of others never count."""
         del is_pull  # both kinds have the comments of an issue
         own = await self._own_login()
         for row in await self._rest.list_all(f"{self._path}/issues/{number}/comments"):
@@ -78,7 +78,7 @@ class GitHub:
         return None
 
     async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
-        """Update the comment of ours that holds a marker, or create it; never a second one."""
+        """Update this account's comment that contains the marker, or create it; never create a second one."""
 
         async def find() -> Comment | None:
             return await self.find_comment(number, is_pull=is_pull, marker=marker)
@@ -93,7 +93,7 @@ class GitHub:
         return _comment(await self._rest.send("PATCH", path, {"body": text}))
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
-        """Delete a comment of ours."""
+        """Delete a comment."""
         del number, is_pull
         await self._rest.delete(f"{self._path}/issues/comments/{comment.id}")
 
@@ -118,19 +118,19 @@ class GitHub:
         return await self._rest.create_once(lambda: self.find_pull(branch), create)
 
     async def list_line_comments(self, number: int) -> list[str]:
-        """Return the texts of our comments on lines of a pull request."""
+        """Return the texts of this account's comments on lines of a pull request."""
         own = await self._own_login()
         rows = await self._rest.list_all(f"{self._path}/pulls/{number}/comments")
         return [text_at(row, "body") for row in rows if _login(row) == own]
 
     async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
-        """Post comments on lines as one review, which GitHub takes whole or not at all."""
+        """Post comments on lines as one review, which GitHub accepts completely or not at all."""
         rows = [{"path": each.path, "line": each.line, "side": "RIGHT", "body": each.text} for each in comments]
         body = {"commit_id": pull.head_sha, "event": "COMMENT", "body": text, "comments": rows}
 
         async def find() -> int | None:
-            there = await self.list_line_comments(pull.number)
-            return len(comments) if any(marker in text for text in there) else None
+            texts = await self.list_line_comments(pull.number)
+            return len(comments) if any(marker in text for text in texts) else None
 
         async def create() -> int:
             await self._rest.send("POST", f"{self._path}/pulls/{pull.number}/reviews", body)
@@ -167,7 +167,7 @@ class GitHub:
 
     def _pull(self, row: JSON) -> PullRequest:
         head = row["head"]
-        repository = object_at(head, "repo").get("full_name")  # none: the fork was deleted
+        repository = object_at(head, "repo").get("full_name")  # None when the fork was deleted
         return PullRequest(
             number=row["number"],
             url=row["html_url"],

@@ -1,4 +1,4 @@
-"""GitLab, by its REST API, version 4."""
+"""The host GitLab, by its REST API of version 4."""
 
 import base64
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ _ADVICE = {
     403: "The token needs the role Developer and the scopes `api` and `write_repository`.",
     404: "Check the project, and that the token may read it.",
 }
-_DEVELOPER = 30
-"""The access level from which a member may push."""
+_DEVELOPER_LEVEL = 30
+"""The lowest access level that may push."""
 
 
 class GitLab:
@@ -47,10 +47,10 @@ class GitLab:
             if problem.status == 404:
                 return False
             raise
-        return member.get("access_level", 0) >= _DEVELOPER and member.get("state", "active") == "active"
+        return member.get("access_level", 0) >= _DEVELOPER_LEVEL and member.get("state", "active") == "active"
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
-        """Return an issue or a merge request with its texts, without ours."""
+        """Return an issue or a merge request with its texts, without those of this account."""
         thread = await self._rest.get(self._thread(number, is_pull=is_pull))
         notes = await self._notes(number, is_pull=is_pull)
         own = await self._own_id()
@@ -63,7 +63,7 @@ class GitLab:
         return _pull(await self._rest.get(self._thread(number, is_pull=True)))
 
     async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
-        """Return the note of ours that holds a marker."""
+        """Return this account's note that contains the marker."""
         own = await self._own_id()
         for note in await self._notes(number, is_pull=is_pull):
             if note["author"]["id"] == own and marker in note["body"]:
@@ -71,7 +71,7 @@ class GitLab:
         return None
 
     async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
-        """Update the note of ours that holds a marker, or create it; never a second one."""
+        """Update this account's note that contains the marker, or create it; never create a second one."""
         path = f"{self._thread(number, is_pull=is_pull)}/notes"
 
         async def find() -> Comment | None:
@@ -86,7 +86,7 @@ class GitLab:
         return _comment(await self._rest.send("PUT", f"{path}/{comment.id}", {"body": text}))
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
-        """Delete a note of ours."""
+        """Delete a note."""
         await self._rest.delete(f"{self._thread(number, is_pull=is_pull)}/notes/{comment.id}")
 
     async def find_pull(self, branch: str) -> PullRequest | None:
@@ -108,13 +108,13 @@ class GitLab:
         return await self._rest.create_once(lambda: self.find_pull(branch), create)
 
     async def list_line_comments(self, number: int) -> list[str]:
-        """Return the texts of our notes on lines of a merge request."""
+        """Return the texts of this account's notes on lines of a merge request."""
         own = await self._own_id()
         notes = await self._notes(number, is_pull=True)
         return [note["body"] for note in notes if note["author"]["id"] == own and note.get("type") == "DiffNote"]
 
     async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
-        """Open a discussion for each line; GitLab has no review of several. `text` and `marker` are not needed."""
+        """Open a discussion for each line, since GitLab has no reviews; `text` and `marker` are not used."""
         del text, marker
         path = self._thread(pull.number, is_pull=True)
         versions = (await self._rest.get(path))["diff_refs"]

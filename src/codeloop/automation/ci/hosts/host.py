@@ -1,4 +1,4 @@
-"""The interface of a host, and the types of its threads."""
+"""The interface of a host (GitHub, GitLab, plain git), and the types of its threads and pull requests."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -31,7 +31,7 @@ class PullRequest(Struct, frozen=True):
 
 
 class Comment(Struct, frozen=True):
-    """A comment that we have written."""
+    """A comment that codeloop has written."""
 
     id: str
     url: str
@@ -47,33 +47,33 @@ class LineComment(Struct, frozen=True):
 
 
 class Author(Struct, frozen=True):
-    """Who makes the commits."""
+    """The author of commits."""
 
     name: str
     email: str
 
 
 class Host(Protocol):
-    """A place where a repository and its threads are kept. Every method raises HostProblem."""
+    """A service that has a repository with its issues and pull requests. Every method may raise HostProblem."""
 
     @property
     def name(self) -> str:
-        """What the host is called."""
+        """The name of the host in messages."""
         ...
 
     @property
     def author(self) -> Author:
-        """Who makes the commits."""
+        """The author of commits that are made for this host."""
         ...
 
     @property
     def remote(self) -> str:
-        """Where branches are fetched from and pushed to."""
+        """The URL that branches are fetched from and pushed to."""
         ...
 
     @property
     def token(self) -> str:
-        """The secret; "" for none. Never passed to anything but the host itself."""
+        """The secret token, "" for none. It is given to the host only, never to the agent."""
         ...
 
     def git_credential(self) -> str:
@@ -85,7 +85,7 @@ class Host(Protocol):
         ...
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
-        """Return a thread with its texts, without ours."""
+        """Return a thread with its texts, without those of codeloop's account."""
         ...
 
     async def read_pull(self, number: int) -> PullRequest:
@@ -93,15 +93,15 @@ class Host(Protocol):
         ...
 
     async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
-        """Return the comment of ours that holds a marker."""
+        """Return codeloop's comment that contains the marker."""
         ...
 
     async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
-        """Update the comment of ours that holds a marker, or create it; never a second one."""
+        """Update codeloop's comment that contains the marker, or create it; never create a second one."""
         ...
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
-        """Delete a comment of ours; nothing, if it is gone."""
+        """Delete a comment, if it still exists."""
         ...
 
     async def find_pull(self, branch: str) -> PullRequest | None:
@@ -113,15 +113,18 @@ class Host(Protocol):
         ...
 
     async def list_line_comments(self, number: int) -> list[str]:
-        """Return the texts of our comments on lines of a pull request."""
+        """Return the texts of codeloop's comments on lines of a pull request."""
         ...
 
     async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
-        """Post comments on lines as one review; return how many were posted. `marker` is in each: none comes twice."""
+        """Post comments on lines as one review; return how many.
+
+        Each comment contains `marker`, by which a repeated call finds that the review was posted.
+        """
         ...
 
     async def default_branch(self) -> str:
-        """Return the name of the branch that changes go into."""
+        """Return the name of the branch that changes are merged into."""
         ...
 
     async def is_job_over(self, job: str) -> bool:

@@ -1,4 +1,4 @@
-"""A git server without threads: the result is a branch, and a file in the place of each comment."""
+"""The host for a git server without issues and pull requests: results are branches, and files instead of comments."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,25 +8,25 @@ from codeloop.automation.ci.output import write_output
 
 
 class PlainGit:
-    """A repository on any git server, or in a folder. Files for people are written to `output`."""
+    """A repository on any git server, or in a folder. Files that stand for comments are written to `output`."""
 
     name = "git"
     token = ""
     author = Author("codeloop", "codeloop@users.noreply.invalid")
 
     def __init__(self, remote: str, base: str, head: str, output: Path) -> None:
-        """Know where: `base` is the branch that changes go into, `head` the one to review."""
+        """Take a remote. `base`: the branch that changes are merged into; `head`: the branch to review."""
         self.remote = remote
         self._base = base
         self._head = head
         self._output = output
 
     def git_credential(self) -> str:
-        """Return "": git uses what it finds itself, such as a key of SSH."""
+        """Return "": git uses the credentials that it finds itself, such as an SSH key."""
         return ""
 
     async def can_write(self, actor: str) -> bool:
-        """Return True: who starts the program has the credentials of git already."""
+        """Return True: the user who starts the program has git's credentials already."""
         del actor
         return True
 
@@ -55,7 +55,7 @@ class PlainGit:
         return Comment(path.name, str(path), text)
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
-        """Leave the file: it is the thread's only one."""
+        """Do nothing: the thread's only file stays."""
 
     async def find_pull(self, branch: str) -> PullRequest | None:
         """Return the branch in the shape of a pull request."""
@@ -67,17 +67,17 @@ class PlainGit:
         return PullRequest(0, "", branch, "", base, is_fork=False)
 
     async def list_line_comments(self, number: int) -> list[str]:
-        """Return the findings that the file of the review holds."""
+        """Return the text of the file of findings, if there is one."""
         path = self._findings(number)
         return [path.read_text(encoding="utf-8")] if path.exists() else []
 
     async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
-        """Add findings to the file of the review."""
+        """Add the comments to the file of findings."""
         del text, marker
-        there = "".join(await self.list_line_comments(pull.number))
-        more = "".join(f"## {each.path}:{each.line}\n\n{each.text}\n\n" for each in comments)
+        existing = "".join(await self.list_line_comments(pull.number))
+        added = "".join(f"## {each.path}:{each.line}\n\n{each.text}\n\n" for each in comments)
         path = self._findings(pull.number)
-        write_output(path.parent, path.name, there + more)
+        write_output(path.parent, path.name, existing + added)
         return len(comments)
 
     async def default_branch(self) -> str:
@@ -85,12 +85,12 @@ class PlainGit:
         return self._base
 
     async def is_job_over(self, job: str) -> bool:
-        """Return False: nobody knows."""
+        """Return False: a git server knows no jobs."""
         del job
         return False
 
     async def close(self) -> None:
-        """Have nothing to drop."""
+        """Do nothing: there are no connections."""
 
     def _file(self, number: int, *, is_pull: bool) -> Path:
         return self._output / f"{'review' if is_pull else 'result'}{f'-{number}' if number else ''}.md"

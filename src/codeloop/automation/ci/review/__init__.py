@@ -1,1 +1,1 @@
-"""Reviews: findings that a run has proved, on lines that changed, each posted once."""
+"""Reviews of pull requests: findings on changed lines that a command proves, each posted once."""

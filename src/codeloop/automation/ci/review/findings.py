@@ -1,4 +1,4 @@
-"""Findings of a review, and which of them the recorded runs prove. Pure."""
+"""Findings of a review, and the decision which of them a recorded command proves. Does no I/O."""
 
 import hashlib
 import re
@@ -32,17 +32,22 @@ SCHEMA: dict[str, Any] = {
 }
 Verdict = Literal["proven", "unproven", "unchanged", "repeated", "surplus"]
 _FINGERPRINT = "<!-- codeloop-finding {} -->"
-_LEAST = 4  # characters of a quote; a shorter one is found in any output
-_LOOKS = re.compile(
+_MIN_QUOTE_CHARACTERS = 4
+"""A shorter quote would be found in almost any output."""
+_MAX_OUTPUT_CHARACTERS = 3000
+_OUTPUT_HEAD, _OUTPUT_TAIL = 1000, 2000
+"""Of a longer output a comment shows these parts, in characters."""
+_INSPECTION = re.compile(
     r"\s*(?:cat|ls|grep|rg|head|tail|sed|awk|find|echo|printf|git|diff|wc|less|more|nl|file|true|false)\b"
 )
+"""Commands that only show or compare files, and so prove nothing about what the code does."""
 _DEFINITION = re.compile(
     r"\s*(?:export\s+|public\s+|async\s+)*(?:def|class|function|func|fn|fun|sub)\s+(?:\([^)]*\)\s*)?(\w+)"
 )
 
 
 class ReviewFinding(Struct, frozen=True):
-    """A bug that a model reports: where, what, and the run that shows it."""
+    """A bug that the model reports: its file and line, a description, and a command with the output that shows it."""
 
     path: str
     line: int
@@ -53,13 +58,13 @@ class ReviewFinding(Struct, frozen=True):
 
 
 class ReviewReport(Struct, frozen=True):
-    """What a review answers."""
+    """The structured answer of a review."""
 
     findings: list[ReviewFinding] = []
 
 
 def read_findings(structured: Any) -> list[ReviewFinding]:
-    """Return the findings of an answer, none for one that has another shape."""
+    """Return the findings of a structured answer; [] if the answer has another shape."""
     try:
         return msgspec.convert(structured, ReviewReport).findings
     except msgspec.ValidationError:
@@ -67,69 +72,76 @@ def read_findings(structured: Any) -> list[ReviewFinding]:
 
 
 def find_proof(finding: ReviewFinding, calls: Iterable[RecordedCall], source: Sequence[str]) -> RecordedCall | None:
-    """Return the recorded run that shows a finding, None without one. `source`: the lines of its file.
+    """Return the recorded call that shows a finding; None: no call does. `source`: the lines of the finding's file.
 
-    The session must have run the command, the command must do more than show files, what is quoted must stand in its
-    output and not in the code, and the run must name the function, or else the file, that the finding is about.
+    The agent must have run the command, the command must do more than show files, the quoted output must be in its
+    output and not in the code, and the call must name the function, or else the file, that the finding is about.
     """
-    if all(_LOOKS.match(piece) for piece in re.split(r"&&|\|\||[;|\n]", finding.command)):
+    if all(_INSPECTION.match(piece) for piece in re.split(r"&&|\|\||[;|\n]", finding.command)):
         return None
     if _join_lines(finding.output) in _join_lines("\n".join(source)):
         return None
-    about = enclosing_name(source, finding.line) or re.sub(r"\.\w+$", "", finding.path.rpartition("/")[2])
+    subject = find_enclosing_name(source, finding.line) or re.sub(r"\.\w+$", "", finding.path.rpartition("/")[2])
     for call in calls:
-        same = _join_lines(call.command) == _join_lines(finding.command)
+        is_same = _join_lines(call.command) == _join_lines(finding.command)
         if (
-            same
-            and shows(finding, call)
-            and re.search(rf"(?<![^\W_]){re.escape(about)}(?![^\W_])", call.command + call.output)
+            is_same
+            and has_quoted_output(finding, call)
+            and re.search(rf"(?<![^\W_]){re.escape(subject)}(?![^\W_])", call.command + call.output)
         ):
             return call
     return None
 
 
-def shows(finding: ReviewFinding, call: RecordedCall | None) -> bool:
-    """Return whether a run came to an end of its own, and printed what a finding quotes."""
+def has_quoted_output(finding: ReviewFinding, call: RecordedCall | None) -> bool:
+    """Return whether a call ended by itself, and printed the output that a finding quotes.
+
+    A timeout (124) and a command that can't be run (126, 127) don't count.
+    """
     quote = _join_lines(finding.output)
     if call is None or call.exit_code is None or call.exit_code in {124, 126, 127}:
         return False
-    return len(quote) >= _LEAST and quote in _join_lines(call.output)
+    return len(quote) >= _MIN_QUOTE_CHARACTERS and quote in _join_lines(call.output)
 
 
-def holds(finding: ReviewFinding, here: RecordedCall | None, there: RecordedCall | None, *, is_new: bool) -> bool:
-    """Return whether the same run shows a finding after the change, and not before it.
+def is_confirmed(
+    finding: ReviewFinding, on_head: RecordedCall | None, on_base: RecordedCall | None, *, is_new: bool
+) -> bool:
+    """Return whether the same command shows a finding after the change, and does not show it before the change.
 
-    A test that fails after the change must pass before it, unless what it calls `is_new`: one that fails on both sides
-    for two reasons expects something that was never so.
+    A command that fails after the change must succeed before it, unless the function that it calls `is_new`. One that
+    fails on both sides, for different reasons, expects something that was never true.
     """
-    if here is None or there is None or there.exit_code is None or not shows(finding, here) or shows(finding, there):
+    if on_head is None or on_base is None or on_base.exit_code is None:
         return False
-    return is_new or here.exit_code == 0 or there.exit_code == 0
+    if not has_quoted_output(finding, on_head) or has_quoted_output(finding, on_base):
+        return False
+    return is_new or on_head.exit_code == 0 or on_base.exit_code == 0
 
 
-def enclosing_name(source: Sequence[str], line: int) -> str:
+def find_enclosing_name(source: Sequence[str], line: int) -> str:
     """Return the name of the function or class around a line, numbered from 1; "" if none is found."""
-    own = source[line - 1] if 0 < line <= len(source) else ""
-    depth = _indent(own) if own.strip() else 10_000
-    for text in [own, *reversed(source[: max(line - 1, 0)])]:
+    line_text = source[line - 1] if 0 < line <= len(source) else ""
+    depth = _measure_indent(line_text) if line_text.strip() else 10_000
+    for text in [line_text, *reversed(source[: max(line - 1, 0)])]:
         match = _DEFINITION.match(text)
-        if match and (text is own or _indent(text) < depth):
+        if match and (text is line_text or _measure_indent(text) < depth):
             return match[1]
         if text.strip():
-            depth = min(depth, _indent(text))
+            depth = min(depth, _measure_indent(text))
     return ""
 
 
-def fingerprint(finding: ReviewFinding, source: Sequence[str]) -> str:
-    """Return a finding's fingerprint, the same on later commits: of its file and the text of its line."""
+def make_fingerprint(finding: ReviewFinding, source: Sequence[str]) -> str:
+    """Return a hash of a finding's file and the text of its line, which stays the same when lines above change."""
     text = source[finding.line - 1].strip() if 0 < finding.line <= len(source) else str(finding.line)
     nth = sum(each.strip() == text for each in source[: finding.line])
     return hashlib.sha256(f"{finding.path}\0{text}\0{nth}".encode()).hexdigest()[:16]
 
 
-def mark_of(print_: str) -> str:
-    """Return the hidden line by which the comment of a finding is known again."""
-    return _FINGERPRINT.format(print_)
+def make_mark(fingerprint: str) -> str:
+    """Return the hidden line by which a later review recognises the comment of a finding."""
+    return _FINGERPRINT.format(fingerprint)
 
 
 def is_changed(finding: ReviewFinding, changed: Mapping[str, frozenset[int]]) -> bool:
@@ -137,16 +149,16 @@ def is_changed(finding: ReviewFinding, changed: Mapping[str, frozenset[int]]) ->
     return finding.line in changed.get(finding.path, frozenset())
 
 
-def comment_of(finding: ReviewFinding, call: RecordedCall, print_: str, batch: str) -> str:
-    """Return the comment of a proven finding, with the marks that it is known by."""
-    return f"{mark_of(print_)}\n{batch}\n{show_proof(finding, call)}"
+def make_comment(finding: ReviewFinding, call: RecordedCall, fingerprint: str, batch: str) -> str:
+    """Return the comment of a proven finding, with its mark and that of the review (`batch`)."""
+    return f"{make_mark(fingerprint)}\n{batch}\n{show_proof(finding, call)}"
 
 
 def show_proof(finding: ReviewFinding, call: RecordedCall) -> str:
-    """Return a proven finding in Markdown: what is wrong, and the run that shows it."""
+    """Return a proven finding in Markdown: its description, and the command with the output that shows it."""
     output = call.output.strip()
-    if len(output) > 3000:
-        output = f"{output[:1000]}\n...\n{output[-2000:]}"
+    if len(output) > _MAX_OUTPUT_CHARACTERS:
+        output = f"{output[:_OUTPUT_HEAD]}\n...\n{output[-_OUTPUT_TAIL:]}"
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", output + finding.command)), default=0))
     return (
         f"**{quote_answer(' '.join(finding.title.split()))}**\n\n"
@@ -160,5 +172,5 @@ def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _indent(line: str) -> int:
+def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())

@@ -1,4 +1,4 @@
-"""A review of a pull request: the agent's findings, each run again without it, and those posted that held."""
+"""Reviews a pull request: runs the command of each finding again, without the agent, and posts the confirmed ones."""
 
 import hashlib
 import os
@@ -19,13 +19,13 @@ from codeloop.automation.ci.review.findings import (
     SCHEMA,
     ReviewFinding,
     Verdict,
-    comment_of,
-    enclosing_name,
+    find_enclosing_name,
     find_proof,
-    fingerprint,
-    holds,
     is_changed,
-    mark_of,
+    is_confirmed,
+    make_comment,
+    make_fingerprint,
+    make_mark,
     read_findings,
     show_proof,
 )
@@ -34,8 +34,8 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
 UNPROCESSABLE = 422
-"""The status of a review of a commit that the pull request no longer has."""
-_WORDS: dict[Verdict, str] = {
+"""The HTTP status for a review of a commit that the pull request no longer has."""
+_VERDICT_TEXTS: dict[Verdict, str] = {
     "unproven": "could not be reproduced",
     "unchanged": "not on a changed line",
     "repeated": "posted before",
@@ -44,26 +44,32 @@ _WORDS: dict[Verdict, str] = {
 
 
 class Candidate(Struct, frozen=True):
-    """A finding, the lines of its file, its fingerprint, and the verdict if there is one without a proof."""
+    """A finding with the lines of its file and its fingerprint. `is_new`: the function of the finding is new.
+
+    `verdict`: the verdict of a finding that needs no proof, such as one on an unchanged line; None: it needs one.
+    """
 
     finding: ReviewFinding
     source: tuple[str, ...]
-    print_: str
+    fingerprint: str
     is_new: bool
     verdict: Verdict | None
 
 
-class Proven(Struct, frozen=True):
-    """A finding, the recorded run that shows it, its fingerprint, and whether its function is new."""
+class ProvenFinding(Struct, frozen=True):
+    """A finding, the recorded call that shows it, its fingerprint, and whether its function is new."""
 
     finding: ReviewFinding
     call: RecordedCall
-    print_: str
+    fingerprint: str
     is_new: bool
 
 
-class Trees(Struct, frozen=True):
-    """What the checkout is made to hold: as the agent found it and left it, and with its new files on each side."""
+class ReviewTrees(Struct, frozen=True):
+    """The trees that the checkout is set to. `left`: as the agent left it.
+
+    `head` and `base`: after and before the change, each with the files that the agent has added, such as tests.
+    """
 
     left: str
     head: str
@@ -71,18 +77,18 @@ class Trees(Struct, frozen=True):
 
 
 async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
-    """Review a pull request and post what was proved. Raises HostProblem, GitProblem and UsageProblem."""
+    """Review a pull request, and post the confirmed findings. Raises HostProblem, GitProblem and UsageProblem."""
     pull = await job.host.read_pull(event.number)
     head, base = await job.repository.fetch(pull.head), await job.repository.fetch(pull.base)
     if head is None or base is None:
         raise CodeloopError(f"The branch `{pull.head if head is None else pull.base}` is gone.")
-    origin = await job.repository.merge_base(base, head)
-    line_changes = await job.repository.changed_lines(origin, head)
+    origin = await job.repository.find_merge_base(base, head)
+    line_changes = await job.repository.list_changed_lines(origin, head)
     if not line_changes.lines:
         return CiOutcome("nothing to review", "", 0)
     await job.repository.check_out(head, pull.head)
     before = await job.repository.record_files(head)
-    result = await _ask(job, pull, origin, head)
+    result = await _run_agent(job, pull, origin, head)
     page = await export_session(job, result)
     if result.structured is None:
         message = result.message or "The review ended without findings in the shape that was asked for."
@@ -91,10 +97,10 @@ async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
         )
     after = await job.repository.record_files(head)
     new = await job.repository.keep_new_files(before, before, after)
-    trees = Trees(after, new, await job.repository.change_tree(new, (head, origin)))
+    trees = ReviewTrees(after, new, await job.repository.change_tree(new, (head, origin)))
     calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / "review.json")
-    candidates = await _sort(job, read_findings(result.structured), pull, (origin, head), line_changes)
-    proven, counts = await _judge(job, candidates, trees, calls)
+    candidates = await _make_candidates(job, read_findings(result.structured), pull, (origin, head), line_changes)
+    proven, counts = await _confirm(job, candidates, trees, calls)
     facts = (page, *describe_run(result))
     try:
         posted_count = await _post(job, replace(pull, head_sha=head), proven)
@@ -103,39 +109,39 @@ async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
             raise
         text = _describe_outdated(head, proven, counts)
         return CiOutcome("reviewed, while it was pushed to", text, 0, result.cost, facts)
-    return CiOutcome("reviewed", _describe(posted_count, counts), 0, result.cost, facts)
+    return CiOutcome("reviewed", _describe_counts(posted_count, counts), 0, result.cost, facts)
 
 
-async def _sort(
+async def _make_candidates(
     job: CiJob,
     findings: Sequence[ReviewFinding],
     pull: PullRequest,
     commits: tuple[str, str],
     line_changes: ChangedLines,
 ) -> list[Candidate]:
-    """Return the findings with the text of their files; those with a verdict need no proof any more.
+    """Return the findings with the lines of their files, and with a verdict if they need no proof.
 
-    `commits`: before and after the change.
+    `commits`: the commits before and after the change.
     """
     origin, head = commits
     existing_comments = "\n".join(await job.host.list_line_comments(pull.number))
     candidates = list[Candidate]()
     for finding in findings:
-        source = await job.repository.file_lines(head, finding.path)
-        print_ = fingerprint(finding, source)
+        source = await job.repository.read_file_lines(head, finding.path)
+        fingerprint = make_fingerprint(finding, source)
         verdict: Verdict | None = None
         if not is_changed(finding, line_changes.lines):
             verdict = "unchanged"
-        elif mark_of(print_) in existing_comments:
+        elif make_mark(fingerprint) in existing_comments:
             verdict = "repeated"
-        name = enclosing_name(source, finding.line)
-        before = await job.repository.file_lines(origin, finding.path)
+        name = find_enclosing_name(source, finding.line)
+        before = await job.repository.read_file_lines(origin, finding.path)
         is_new = not before or (bool(name) and not any(name in line for line in before))
-        candidates.append(Candidate(finding, tuple(source), print_, is_new, verdict))
+        candidates.append(Candidate(finding, tuple(source), fingerprint, is_new, verdict))
     return candidates
 
 
-async def _ask(job: CiJob, pull: PullRequest, origin: str, head: str) -> AgentResult:
+async def _run_agent(job: CiJob, pull: PullRequest, origin: str, head: str) -> AgentResult:
     schema = job.scratch / "findings.schema.json"
     schema.write_bytes(msgspec.json.encode(SCHEMA))
     diff = write_output(job.settings.output, "change.diff", await job.repository.make_patch(origin, head))
@@ -151,30 +157,30 @@ async def _ask(job: CiJob, pull: PullRequest, origin: str, head: str) -> AgentRe
     return await job.agent.run(job.settings.work, f"Review of {pull.number or pull.head}", prompt, schema)
 
 
-async def _judge(
-    job: CiJob, candidates: Sequence[Candidate], trees: Trees, calls: Sequence[RecordedCall]
-) -> tuple[list[Proven], Counter[Verdict]]:
-    """Return the findings that hold, in the model's order, and how many of the others do not, and why."""
+async def _confirm(
+    job: CiJob, candidates: Sequence[Candidate], trees: ReviewTrees, calls: Sequence[RecordedCall]
+) -> tuple[list[ProvenFinding], Counter[Verdict]]:
+    """Return the findings that a second run confirms, in the model's order, and how many others have which verdict."""
     counts: Counter[Verdict] = Counter()
-    proven, used_proofs = list[Proven](), set[tuple[str, str]]()
+    proven, used_proofs = list[ProvenFinding](), set[tuple[str, str]]()
     for each in candidates:
         call = find_proof(each.finding, calls, each.source) if each.verdict is None else None
         proof = (each.finding.command, each.finding.output)
-        if call is None or proof in used_proofs:  # one run proves one finding
+        if call is None or proof in used_proofs:  # a command proves one finding only
             counts[each.verdict or "unproven"] += 1
         else:
             used_proofs.add(proof)
-            proven.append(Proven(each.finding, call, each.print_, each.is_new))
+            proven.append(ProvenFinding(each.finding, call, each.fingerprint, each.is_new))
     if not proven:
         return [], counts
     commands = [each.call.command for each in proven]
-    now = await _run_again(job, trees.head, commands, "head")
-    then = await _run_again(job, trees.base, commands, "base")
+    head_calls = await _run_again(job, trees.head, commands, "head")
+    base_calls = await _run_again(job, trees.base, commands, "base")
     await job.repository.put_files(trees.left)
     confirmed = [
         each
-        for each, on_head, on_base in zip(proven, now, then, strict=True)
-        if holds(each.finding, on_head, on_base, is_new=each.is_new)
+        for each, on_head, on_base in zip(proven, head_calls, base_calls, strict=True)
+        if is_confirmed(each.finding, on_head, on_base, is_new=each.is_new)
     ]
     counts["unproven"] += len(proven) - len(confirmed)
     counts["surplus"] += max(len(confirmed) - CI_FINDINGS.value, 0)
@@ -182,9 +188,9 @@ async def _judge(
 
 
 async def _run_again(job: CiJob, tree: str, commands: Sequence[str], side: str) -> list[RecordedCall | None]:
-    """Run commands on a tree, each as the agent ran it; None for one that did not come to its end.
+    """Run commands on a tree as the agent ran them; return their calls, None for a command that did not end.
 
-    They are run by a session whose model is a script, so by the same tool, under the same rules, in the same sandbox.
+    A session whose model is a script runs them: with the same tool, permission rules and sandbox as the agent's.
     """
     await job.repository.put_files(tree)
     rows = [
@@ -199,13 +205,16 @@ async def _run_again(job: CiJob, tree: str, commands: Sequence[str], side: str) 
     return [by_command.get(command) for command in commands]
 
 
-async def _post(job: CiJob, pull: PullRequest, proven: Sequence[Proven]) -> int:
+async def _post(job: CiJob, pull: PullRequest, proven: Sequence[ProvenFinding]) -> int:
+    """Post the findings as comments on their lines; return how many."""
     if not proven:
         return 0
-    prints = sorted(each.print_ for each in proven)
-    batch = f"<!-- codeloop-review {hashlib.sha256(' '.join(prints).encode()).hexdigest()[:16]} -->"
+    fingerprints = sorted(each.fingerprint for each in proven)
+    batch = f"<!-- codeloop-review {hashlib.sha256(' '.join(fingerprints).encode()).hexdigest()[:16]} -->"
     comments = [
-        LineComment(each.finding.path, each.finding.line, comment_of(each.finding, each.call, each.print_, batch))
+        LineComment(
+            each.finding.path, each.finding.line, make_comment(each.finding, each.call, each.fingerprint, batch)
+        )
         for each in proven
     ]
     return await job.host.comment_lines(
@@ -213,20 +222,20 @@ async def _post(job: CiJob, pull: PullRequest, proven: Sequence[Proven]) -> int:
     )
 
 
-def _describe_outdated(head: str, proven: Sequence[Proven], counts: Counter[Verdict]) -> str:
-    """Return the findings about a commit that the pull request no longer ends with, whose lines may be others now."""
+def _describe_outdated(head: str, proven: Sequence[ProvenFinding], counts: Counter[Verdict]) -> str:
+    """Return the findings as one text, for a pull request that has moved on from `head`: their lines may be others."""
     sections = [
         f"### {each.finding.path}:{each.finding.line}\n\n{show_proof(each.finding, each.call)}" for each in proven
     ]
     while len(sections) > 1 and sum(map(len, sections)) > CI_COMMENT.value:
         sections.pop()
     about = f"It was about {head[:10]}, so these are on no line; the next review looks at what is there now."
-    return "\n\n".join((about, _describe(len(proven), counts), *sections))
+    return "\n\n".join((about, _describe_counts(len(proven), counts), *sections))
 
 
-def _describe(posted_count: int, counts: Counter[Verdict]) -> str:
+def _describe_counts(posted_count: int, counts: Counter[Verdict]) -> str:
     findings = "No findings" if not posted_count else "1 finding" if posted_count == 1 else f"{posted_count} findings"
-    dropped_findings = [f"{count} {_WORDS[verdict]}" for verdict, count in counts.items() if count]
+    dropped_findings = [f"{count} {_VERDICT_TEXTS[verdict]}" for verdict, count in counts.items() if count]
     return f"{findings} posted." + (
         f" Of what the model suspected, {', '.join(dropped_findings)}." if dropped_findings else ""
     )

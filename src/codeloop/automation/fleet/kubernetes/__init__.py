@@ -1,1 +1,1 @@
-"""Does the jobs of a fleet as Jobs of a Kubernetes cluster."""
+"""The driver that does the jobs of a fleet as Jobs of a Kubernetes cluster."""

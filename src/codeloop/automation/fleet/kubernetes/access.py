@@ -1,4 +1,4 @@
-"""How a cluster is reached: its address, whom to trust there and what to show, from a kubeconfig or inside a pod."""
+"""Finds the access to a cluster, its address, certificates and token, in a kubeconfig or in the pod of this process."""
 
 import base64
 import os
@@ -19,7 +19,10 @@ _HOME_FILE = "~/.kube/config"
 
 
 class ClusterAccess(Struct, frozen=True):
-    """A cluster's API: base URL, namespace of the jobs, TLS (None: plain HTTP) and the token, read at each request."""
+    """The access to a cluster's API. `url`: the base URL; `namespace`: that of the jobs; `tls`: None for plain HTTP.
+
+    `read_token` is called for each request, since a pod's token is replaced from time to time.
+    """
 
     url: str
     namespace: str
@@ -28,7 +31,7 @@ class ClusterAccess(Struct, frozen=True):
 
 
 class _Entry(Struct, frozen=True):
-    """One of a kubeconfig's named clusters, users or contexts."""
+    """A named cluster, user or context of a kubeconfig."""
 
     name: str
     cluster: dict[str, Any] | None = None
@@ -44,9 +47,9 @@ class _KubeConfig(Struct, frozen=True, rename="kebab"):
 
 
 def find_access(environment: Mapping[str, str], context: str = "", namespace: str = "") -> ClusterAccess:
-    """Return the access of KUBECONFIG (its first file), else of ~/.kube/config, else of the pod that this runs in.
+    """Return the access from the first file of KUBECONFIG, else ~/.kube/config, else the pod of this process.
 
-    `context`, `namespace`: in place of those of the file. Raises CodeloopError.
+    `context`, `namespace`: to use instead of those in the file. Raises CodeloopError.
     """
     kubeconfig = environment.get("KUBECONFIG", "").split(os.pathsep)[0]
     file = Path(kubeconfig or _HOME_FILE).expanduser()
@@ -56,7 +59,7 @@ def find_access(environment: Mapping[str, str], context: str = "", namespace: st
 
 
 def read_pod_access(environment: Mapping[str, str], folder: Path, namespace: str = "") -> ClusterAccess:
-    """Return the access of a pod's service account, whose files are in `folder`. Raises CodeloopError."""
+    """Return the access for a pod's service account, whose files are in `folder`. Raises CodeloopError."""
     host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
     host = f"[{host}]" if ":" in host else host
     try:
@@ -117,7 +120,7 @@ def _token_reader(file: Path, context: str, user: Mapping[str, Any]) -> Callable
 
 
 def _read_token(file: Path) -> str:
-    """Return the token of a file; it is replaced there from time to time."""
+    """Return the token in a file. Raises CodeloopError."""
     try:
         return file.read_text().strip()
     except OSError as error:
@@ -135,14 +138,21 @@ def _make_tls(folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any])
         certificate = _to_file(stack, folder, user, "client-certificate")
         key = _to_file(stack, folder, user, "client-key")
         if certificate is not None:
-            tls.load_cert_chain(certificate, key, lambda: "")  # else OpenSSL asks for a passphrase on the terminal
+            tls.load_cert_chain(
+                certificate, key, lambda: ""
+            )  # without a password function OpenSSL would ask on the terminal
     return tls
 
 
 def _to_file(stack: ExitStack, folder: Path, user: Mapping[str, Any], key: str) -> Path | None:
-    """Return a file with what a user's `key` names or holds; OpenSSL reads certificates from files alone."""
+    """Return a file with a certificate or key that an entry names (`key`) or contains (`key`-data).
+
+    OpenSSL loads these from files only, so data is written to a temporary file.
+    """
     if (data := user.get(f"{key}-data")) is not None:
-        file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codeloop-"))) / key  # its owner's alone
+        file = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codeloop-"))) / key
+        )  # readable by its owner only
         file.write_bytes(base64.b64decode(str(data), validate=True))
         return file
     return folder / str(user[key]) if user.get(key) else None

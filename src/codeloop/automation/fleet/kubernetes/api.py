@@ -1,4 +1,4 @@
-"""The requests to the Kubernetes API that a fleet makes: Jobs are created, read, watched and deleted, logs are read."""
+"""A client for the part of the Kubernetes API that a fleet needs: Jobs, and the logs of their pods."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -22,10 +22,13 @@ from codeloop.schema.bounds.automation import (
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_PAGE = 500  # Jobs of one answer
-_AT_ONCE = 32  # requests, so that a thousand jobs that end together are not refused
-_LOG_LINES = 50  # the result is the last line of the program, but warnings of others may follow it
-_NO_START = {"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
+_PAGE_JOBS = 500
+"""Jobs in one answer."""
+_MAX_REQUESTS = 32
+"""Requests at the same time: the API would refuse the requests of a thousand jobs that end together."""
+_LOG_LINES = 50
+"""How many last lines of a log are read: the result is codeloop's last line, but other output may follow."""
+_START_FAILURES = {"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
 _ADVICE = {
     401: "The cluster does not know the token or certificate: renew it in the kubeconfig.",
     403: "The account needs the verbs get, list, watch, create and delete on jobs, list on pods, get on pods/log.",
@@ -33,7 +36,7 @@ _ADVICE = {
 
 
 class ApiProblem(CodeloopError):
-    """The API refuses a request, or can't be reached (`status` 0)."""
+    """The API refused a request, or can't be reached. `status`: the HTTP status, 0 without an answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -41,17 +44,17 @@ class ApiProblem(CodeloopError):
 
 
 class KubernetesApi:
-    """The API of one cluster, for one namespace. To be used on one event loop."""
+    """The API of one cluster, for one namespace. All calls must be made on the same event loop."""
 
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
         self._jobs = f"/apis/batch/v1/namespaces/{access.namespace}/jobs"
         self._pods = f"/api/v1/namespaces/{access.namespace}/pods"
-        self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._at_once = asyncio.Semaphore(_MAX_REQUESTS)
         self._http = OriginClient(access.url, FLEET_API_ANSWER.seconds, FLEET_API_ANSWER.seconds, access.tls)
 
     async def create_job(self, manifest: JSON) -> JSON | None:
-        """Create a Job and return it; None: there is one of this name. Raises ApiProblem."""
+        """Create a Job and return it; None: a Job of this name exists. Raises ApiProblem."""
         try:
             return await self._send("POST", self._jobs, manifest)
         except ApiProblem as problem:
@@ -60,7 +63,7 @@ class KubernetesApi:
             raise
 
     async def read_job(self, name: str) -> JSON | None:
-        """Return a Job; None: there is none. Raises ApiProblem."""
+        """Return a Job; None: there is no such Job. Raises ApiProblem."""
         try:
             return await self._send("GET", f"{self._jobs}/{name}")
         except ApiProblem as problem:
@@ -69,7 +72,7 @@ class KubernetesApi:
             raise
 
     async def delete_job(self, name: str) -> None:
-        """Delete a Job with its pods, if there is one. Raises ApiProblem."""
+        """Delete a Job with its pods, if it exists. Raises ApiProblem."""
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         try:
             await self._send("DELETE", f"{self._jobs}/{name}", options)
@@ -78,16 +81,16 @@ class KubernetesApi:
                 raise
 
     async def list_jobs(self, selector: str) -> tuple[list[JSON], str]:
-        """Return the Jobs with these labels, and the version from which on they can be watched. Raises ApiProblem."""
+        """Return the Jobs with these labels, and the resource version to watch changes from. Raises ApiProblem."""
         while True:
             try:
                 return await self._list_pages(selector)
             except ApiProblem as problem:
-                if problem.status != 410:  # the list became too old between two of its pages
+                if problem.status != 410:  # 410: the list expired between two pages
                     raise
 
     async def watch_jobs(self, selector: str, version: str) -> AsyncGenerator[JSON]:
-        """Yield each change after a version, until the API ends the answer. Raises ApiProblem."""
+        """Yield the changes after a resource version, until the API ends the answer. Raises ApiProblem."""
         seconds = int(FLEET_API_WATCH.seconds)
         query = {"labelSelector": selector, "watch": "true", "resourceVersion": version}
         query |= {"allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
@@ -109,7 +112,7 @@ class KubernetesApi:
             response.close()
 
     async def read_log(self, job: str) -> list[str] | None:
-        """Return the last lines that a Job's pod wrote; None: it has no pod any more. Raises ApiProblem."""
+        """Return the last lines of the log of a Job's pod; None: the pod is gone. Raises ApiProblem."""
         if (pod := await self._find_pod(job)) is None:
             return None
         path = f"{self._pods}/{pod['metadata']['name']}/log"
@@ -117,17 +120,17 @@ class KubernetesApi:
         try:
             data = await self._fetch("GET", path, None, query)
         except ApiProblem as problem:
-            if problem.status in {400, 404}:  # its container has never started, or the pod has just gone
+            if problem.status in {400, 404}:  # the container never started, or the pod has just been removed
                 return []
             raise
         return data.decode("utf-8", "replace").splitlines()
 
     async def find_start_problem(self, job: str) -> str:
-        """Return why a Job's pod will never start by itself, "" when nothing says so. Raises ApiProblem."""
+        """Return why a Job's pod can't start; "" when no reason is known. Raises ApiProblem."""
         pod = await self._find_pod(job) or {}
         for container in pod.get("status", {}).get("containerStatuses") or ():
             waiting: JSON = container.get("state", {}).get("waiting") or {}
-            if waiting.get("reason") in _NO_START:
+            if waiting.get("reason") in _START_FAILURES:
                 return f"{waiting['reason']}: {waiting.get('message') or 'no reason given'}"
         return ""
 
@@ -141,7 +144,7 @@ class KubernetesApi:
         return max(pods["items"], key=lambda pod: str(pod["metadata"].get("creationTimestamp") or ""), default=None)
 
     async def _list_pages(self, selector: str) -> tuple[list[JSON], str]:
-        query = {"labelSelector": selector, "limit": str(_PAGE)}
+        query = {"labelSelector": selector, "limit": str(_PAGE_JOBS)}
         jobs: list[JSON] = []
         while True:
             page = await self._send("GET", self._jobs, query=query)
@@ -161,7 +164,10 @@ class KubernetesApi:
             ) from None
 
     async def _fetch(self, method: str, path: str, body: JSON | None, query: Mapping[str, str] | None) -> bytes:
-        """Return the answer's body. Tried again when the API is away or busy: a name makes each request repeatable."""
+        """Return the body of the answer; repeat the request while the API is unreachable or busy.
+
+        Every request can be repeated, since it names its Job.
+        """
         wait = FLEET_API_RETRY.seconds
         for attempt in range(FLEET_API_TRIES.value):
             try:

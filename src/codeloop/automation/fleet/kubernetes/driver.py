@@ -1,4 +1,4 @@
-"""The driver for a cluster: each job is one Job, created once, followed to its end, deleted once its result is here."""
+"""The driver for a Kubernetes cluster: creates a Job for each job, waits for its end, and deletes it afterwards."""
 
 import base64
 import time
@@ -19,16 +19,16 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 _INTERRUPTED = 130
-_RETRY = "`codeloop fleet retry` lets it be done again."
+_RETRY_ADVICE = "`codeloop fleet retry` lets it be done again."
 
 
 class KubernetesDriver:
-    """See the module. `fleet`: the fleet's identity, which no other fleet of the cluster has."""
+    """Runs agents in pods of a cluster. `fleet`: the identity of the fleet, unique in the cluster."""
 
     name = "kubernetes"
 
     def __init__(self, access: ClusterAccess, fleet: str, settings: PodSettings, seconds: float | None) -> None:
-        """Watch the fleet's Jobs. `seconds`: what the agent of each may take."""
+        """Watch the fleet's Jobs. `seconds`: the time limit of each agent; None: there is none."""
         self._fleet = fleet
         self._seconds = seconds
         self._settings = settings
@@ -36,7 +36,7 @@ class KubernetesDriver:
         self._watcher = JobWatcher(self._api, fleet)
 
     def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
-        """See Driver. A Job that an earlier coordinator has left is followed, in place of a second one."""
+        """See Driver. If an earlier coordinator has created the Job, follow that one."""
         del note_child  # no process of this machine
         base = run_git(task.job.repository, "-C", str(task.tree), "rev-parse", "HEAD").strip()
         order = PodOrder(task.job, task.flags, base, self._settings.push)
@@ -54,26 +54,26 @@ class KubernetesDriver:
         try:
             _take_commits(task, result)
         except CodeloopError:
-            self.forget(task.job.id)  # another try would find the same
+            self.forget(task.job.id)  # otherwise the next attempt would follow the same Job
             raise
         return {key: result[key] for key in RESULT_KEYS if key in result}
 
     def forget(self, job_id: str) -> None:
-        """See Driver. A Job that stayed would be taken for the new one, when the job is to be done again."""
+        """See Driver. A remaining Job would be followed when the job is to be done again."""
         try:
             self._watcher.call(self._api.delete_job(make_name(self._fleet, job_id)), lambda: False)
         except ApiProblem as problem:
             raise DriverLost(str(problem)) from None
 
     def end_leftovers(self, job_id: str, attempt: int) -> None:
-        """Do nothing: the Job goes on, and the next attempt follows it."""
+        """Do nothing: the Job continues, and the next attempt follows it."""
 
     def close(self) -> None:
         """End the watch and drop the connections; the Jobs stay as they are."""
         self._watcher.close()
 
     def _follow(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> JSON:
-        """Create the Job, wait for its end, and return what its pod says."""
+        """Create the Job, wait for its end, and return the result from its pod's log."""
         uid = self._create(name, manifest, is_stopping)
         check = time.monotonic() + FLEET_POD_CHECK.seconds
         while not is_stopping():
@@ -92,18 +92,18 @@ class KubernetesDriver:
         raise Stopped("The fleet was stopped.")
 
     def _create(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> str:
-        """Return the uid of the Job: a new one's, or that of the one that is there."""
+        """Create the Job unless it exists, and return its uid."""
         while not is_stopping():
             job = self._watcher.call(self._api.create_job(manifest), is_stopping)
             job = job or self._watcher.call(self._api.read_job(name), is_stopping)
             if job is not None and not job["metadata"].get("deletionTimestamp"):
                 return job["metadata"]["uid"]
-            time.sleep(FLEET_LOOK.seconds)  # an earlier one is being deleted
+            time.sleep(FLEET_LOOK.seconds)  # the existing Job is being deleted
         raise Stopped("The fleet was stopped.")
 
 
 def _find_end(job: JSON) -> Mapping[str, str] | None:
-    """Return the condition by which a Job has ended; None: it runs."""
+    """Return the condition that says how a Job has ended; None: the Job has not ended."""
     for condition in job.get("status", {}).get("conditions") or ():
         if condition["type"] in {"Complete", "Failed"} and condition["status"] == "True":
             return condition
@@ -111,7 +111,7 @@ def _find_end(job: JSON) -> Mapping[str, str] | None:
 
 
 def _read_result(log: Sequence[str] | None, end: Mapping[str, str]) -> JSON:
-    """Return the result that a pod wrote as its last line of JSON; how its Job ended, where it wrote none."""
+    """Return the result that a pod wrote as JSON into its log; without one, an error that says how the Job ended."""
     for line in reversed(log or ()):
         with suppress(msgspec.DecodeError):
             result: JSON = msgspec.json.decode(line, type=dict[str, Any])
@@ -125,16 +125,16 @@ def _read_result(log: Sequence[str] | None, end: Mapping[str, str]) -> JSON:
 
 
 def _fail(message: str) -> JSON:
-    return {"reason": "error", "exitCode": 1, "message": f"{message} {_RETRY}"}
+    return {"reason": "error", "exitCode": 1, "message": f"{message} {_RETRY_ADVICE}"}
 
 
 def _to_failure(problem: ApiProblem) -> CodeloopError:
-    """Return the error that an API's answer is for a job: it waits again where the API was away, else it has failed."""
+    """Return the error to raise: the job has failed when the API refused a request, else it is set to waiting."""
     return problem if 400 <= problem.status < 500 else DriverLost(str(problem))
 
 
 def _take_commits(task: JobTask, result: JSON) -> None:
-    """Bring the commits of the pod into the clone: those that it pushed, or the bundle that its log has."""
+    """Fetch the commits of the pod into the clone: from the branch that it pushed, or from the bundle in its result."""
     if result.get("commit") in {None, result.get("base")}:
         return
     branch = f"codeloop/{task.job.id}"

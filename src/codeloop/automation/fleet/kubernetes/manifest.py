@@ -1,4 +1,4 @@
-"""One job of a fleet as a Job of `batch/v1`, and what its pod is told."""
+"""Makes the manifest of a Kubernetes Job for a job of a fleet, with the order for its pod."""
 
 import hashlib
 import re
@@ -15,11 +15,12 @@ from codeloop.schema.wire import JSON
 
 VARIABLE = "CODELOOP_FLEET_JOB"
 FLEET_LABEL = "codeloop/fleet"
-_STOP = 5  # seconds that a pod gets to end by itself
+_STOP_SECONDS = 5
+"""How long a pod that is to end may take, before it is killed."""
 
 
 class PodOrder(Struct, frozen=True):
-    """What a pod is to do: a job from the commit `base` on. `flags`: of `codeloop run`; `push`: its branch, too."""
+    """The order for a pod: a job, to start at the commit `base`. `flags`: of `codeloop run`; `push`: push it, too."""
 
     job: FleetJob
     flags: Sequence[str]
@@ -28,9 +29,9 @@ class PodOrder(Struct, frozen=True):
 
 
 class PodSettings(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What all pods of a fleet have, as a user writes it. `secret`: the name of the Secret with keys of models.
+    """The settings of all pods of a fleet, as users write them. `secret`: the name of the Secret with model keys.
 
-    `context`, `namespace`: where they run; "": those of the kubeconfig.
+    `context`, `namespace`: of the cluster; "": those of the kubeconfig.
     """
 
     image: str
@@ -57,16 +58,16 @@ def read_settings(file: Path) -> PodSettings:
 
 
 def make_name(fleet: str, job_id: str) -> str:
-    """Return the name of a job's Job: the same each time, so that a second one of it can't be created."""
+    """Return the name of the Job for a job. It is always the same, so that no second Job can be created."""
     stem = re.sub(r"[^a-z0-9]+", "-", job_id.lower()).strip("-")[:30].strip("-")
     mark = hashlib.sha256(f"{fleet}/{job_id}".encode()).hexdigest()[:12]
     return f"codeloop-{stem}-{mark}" if stem else f"codeloop-{mark}"
 
 
 def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: float | None) -> JSON:
-    """Return the Job for a job of the fleet with the identity `fleet`. Raises CodeloopError: it can't be one.
+    """Return the manifest for a job of the fleet with the identity `fleet`. Raises CodeloopError for an unfit job.
 
-    `seconds`: what the agent may take; the pod may take longer.
+    `seconds`: the time limit of the agent, to which the pod's start is added; None: there is none.
     """
     job = order.job
     if "://" not in job.repository and "@" not in job.repository:
@@ -80,7 +81,9 @@ def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: f
         )
     labels = {"app.kubernetes.io/managed-by": "codeloop", FLEET_LABEL: fleet}
     amounts = {name: amount for name, amount in (("cpu", settings.cpu), ("memory", settings.memory)) if amount}
-    limits = {name: amount for name, amount in amounts.items() if name == "memory"}  # a share of CPU needs no end
+    limits = {
+        name: amount for name, amount in amounts.items() if name == "memory"
+    }  # a CPU limit would only slow the pod down
     container: JSON = {
         "name": "codeloop",
         "image": settings.image,
@@ -92,7 +95,7 @@ def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: f
         container["envFrom"] = [{"secretRef": {"name": settings.secret}}]
     pod: JSON = {
         "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": _STOP,
+        "terminationGracePeriodSeconds": _STOP_SECONDS,
         "automountServiceAccountToken": bool(settings.service_account),
         "containers": [container],
     }

@@ -1,4 +1,4 @@
-"""Knows how each Job of a fleet stands, by one list and one watch for all; and runs the requests of its threads."""
+"""Watches all Jobs of a fleet with one request, and makes the API requests of the fleet's threads on its event loop."""
 
 import asyncio
 import threading
@@ -14,11 +14,12 @@ from codeloop.schema.bounds.automation import FLEET_API_RETRY_MOST, FLEET_LOOK
 from codeloop.schema.wire import JSON
 
 Given = TypeVar("Given")
-_LAST = 1.0  # seconds that a request may take on when the fleet is stopped: what it creates has to be deleted
+_STOP_GRACE_SECONDS = 1.0
+"""How long a request may still take when the fleet is stopped: a Job that it creates has to be deleted."""
 
 
 class JobWatcher:
-    """See the module. Jobs are known by their uid: one of the same name that is created later is another one."""
+    """The states of a fleet's Jobs, by uid: a Job of the same name that is created later has another uid."""
 
     def __init__(self, api: KubernetesApi, fleet: str) -> None:
         self._api = api
@@ -37,17 +38,17 @@ class JobWatcher:
         self._thread.join()
 
     def find(self, uid: str) -> JSON | None:
-        """Return a Job as it was last seen; None: not yet. Raises ApiProblem: Jobs can't be watched."""
+        """Return the last known state of a Job; None: it was not seen. Raises ApiProblem if Jobs can't be watched."""
         if self._problem is not None:
             raise self._problem
         return self._jobs.get(uid)
 
     def is_gone(self, uid: str) -> bool:
-        """Return whether a Job that was there is there no more."""
+        """Return whether a Job was deleted."""
         return uid in self._gone
 
     def call(self, work: Coroutine[Any, Any, Given], is_stopping: Callable[[], bool]) -> Given:
-        """Carry out a request for a thread and return its answer. Raises ApiProblem, Stopped."""
+        """Make a request on the event loop, and wait for its answer. Raises ApiProblem, Stopped."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         until = float("inf")
         while True:
@@ -55,7 +56,7 @@ class JobWatcher:
                 return future.result(FLEET_LOOK.seconds)
             except TimeoutError:
                 if until == float("inf") and is_stopping():
-                    until = time.monotonic() + _LAST
+                    until = time.monotonic() + _STOP_GRACE_SECONDS
                 if time.monotonic() > until:
                     future.cancel()
                     raise Stopped("The fleet was stopped.") from None
@@ -83,10 +84,10 @@ class JobWatcher:
                     self._note(event)
                     wait = FLEET_LOOK.seconds
             except ApiProblem as problem:
-                if problem.status == 410:  # the changes since then are forgotten
+                if problem.status == 410:  # the API no longer has the changes since this version
                     version = ""
                 elif problem.status in {400, 401, 403, 404, 422}:
-                    self._problem = problem  # of the user's making, so jobs fail; the next one looks again
+                    self._problem = problem  # a wrong setup, so jobs fail; the next list may clear it
             await asyncio.sleep(wait)
             wait = min(wait * 2, FLEET_API_RETRY_MOST.seconds)
 

@@ -1,4 +1,4 @@
-"""What a pod does: one job in a clone of its own. The result is one line of JSON on stdout, so the pod's log has it."""
+"""Does the job of a pod (`codeloop fleet work`), and returns the result that is printed to the pod's log."""
 
 import base64
 import tempfile
@@ -18,7 +18,10 @@ from codeloop.schema.wire import JSON
 
 
 def do_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
-    """Do what an order in JSON says, and return its result with the commits. Raises UsageProblem: it is no order."""
+    """Do the job of an order in JSON; return its result, with the commits unless they were pushed.
+
+    Raises UsageProblem for an invalid order.
+    """
     try:
         order = msgspec.json.decode(text, type=PodOrder)
     except msgspec.DecodeError as error:
@@ -36,12 +39,12 @@ def do_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
             return {"reason": "error", "exitCode": INTERRUPTED, "message": "It was told to end."}
         except (CodeloopError, OSError) as error:
             return {"reason": "error", "exitCode": 1, "message": str(error)}
-    result.pop("diff", None)  # made again from the commits
+    result.pop("diff", None)  # the coordinator makes it from the commits
     return result
 
 
 def _hand_over(tree: Path, order: PodOrder, result: JSON) -> None:
-    """Push the branch of what was done, or put its commits into the result."""
+    """Push the branch with the commits, or put a bundle of them into the result."""
     branch, git = f"codeloop/{order.job.id}", (order.job.repository, "-C", str(tree))
     if order.push:
         run_git(*git, "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}")

@@ -1,1 +1,1 @@
-"""Does the jobs of a fleet on other machines, which the system's `ssh` reaches."""
+"""The driver that does the jobs of a fleet on other machines by `ssh`, and its worker there."""

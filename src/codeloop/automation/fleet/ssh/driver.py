@@ -1,4 +1,4 @@
-"""The driver for a host that `ssh` reaches: `codeloop fleet worker` runs there as long as the connection holds."""
+"""The driver for another machine: runs `codeloop fleet worker` there by `ssh`, for as long as the connection holds."""
 
 import os
 import re
@@ -22,14 +22,15 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
 _HOST = re.compile(r"((?:[\w.-]+@)?(?:\w[\w.-]*|\[[0-9A-Fa-f:.]+\]))(?::(\d{1,5}))?")
-_CHUNK = 65_536  # bytes
-_TAIL = 300  # characters of what ssh said last
+_CHUNK_BYTES = 65_536
+_LOG_TAIL_CHARACTERS = 300
+"""How much of the end of ssh's output an error shows."""
 
 
 class SshSettings(Struct, frozen=True):
-    """What all hosts have: `program` starts ssh, `codeloop` starts codeloop there (both as in a shell).
+    """The settings for all hosts. `program`: the command of ssh; `codeloop`: the command of codeloop on a host.
 
-    `environment`: variables that the agents get, sent on stdin, where no list of processes shows them.
+    `environment`: variables of the agents. They are sent on stdin, since a list of processes shows arguments.
     """
 
     program: str
@@ -38,10 +39,10 @@ class SshSettings(Struct, frozen=True):
 
 
 class SshDriver:
-    """See the module. `address`: `[USER@]HOST[:PORT]`."""
+    """Runs agents on another machine. `address`: `[USER@]HOST[:PORT]`."""
 
     def __init__(self, address: str, settings: SshSettings) -> None:
-        """Take a host. Raises UsageProblem: it is none, or there is no ssh."""
+        """Connect to nothing yet. Raises UsageProblem for an invalid address, or if ssh is not installed."""
         match = _HOST.fullmatch(address)
         if match is None:
             raise UsageProblem(
@@ -82,7 +83,7 @@ class SshDriver:
                 sender.start()
                 _receive(child.stdout, output, is_stopping)
             finally:
-                end_event.set()  # the worker sees the end of its stdin, ends what it started, then itself
+                end_event.set()  # closes the worker's stdin, by which it ends with all that it has started
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(FLEET_HOST_END.seconds)
                 end_program(child.pid)
@@ -96,19 +97,19 @@ class SshDriver:
         return {key: result[key] for key in RESULT_KEYS if key in result}
 
     def forget(self, job_id: str) -> None:
-        """Do nothing: a worker removes what it made before it ends."""
+        """Do nothing: a worker removes its files before it ends."""
 
     def end_leftovers(self, job_id: str, attempt: int) -> None:
-        """Do nothing: with the connection, which has ended, the worker ends by itself."""
+        """Do nothing: a worker ends when its connection ends."""
 
 
 def _send(stdin: IO[bytes], order: bytes, bundle: Path, end_event: threading.Event) -> None:
-    """Send the order and its bundle; then, until the job has ended, what keeps the worker at it."""
+    """Send the order and its bundle, and then a heartbeat until the job has ended."""
     with suppress(OSError), stdin:
         stdin.write(order)
         if bundle.exists():
             with bundle.open("rb") as read:
-                while not end_event.is_set() and (chunk := read.read(_CHUNK)):
+                while not end_event.is_set() and (chunk := read.read(_CHUNK_BYTES)):
                     stdin.write(chunk)
         stdin.flush()
         while not end_event.wait(FLEET_BEAT.seconds):
@@ -117,14 +118,14 @@ def _send(stdin: IO[bytes], order: bytes, bundle: Path, end_event: threading.Eve
 
 
 def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], bool]) -> None:
-    """Store what the worker says until it has ended. Raises Stopped; CodeloopError: it says too much."""
+    """Store the worker's output until it has ended. Raises Stopped, and CodeloopError for too much output."""
     size = 0
     while True:
         if is_stopping():
             raise Stopped("The fleet was stopped.")
         if not select.select([stdout], [], [], FLEET_LOOK.seconds)[0]:
             continue
-        chunk = os.read(stdout.fileno(), _CHUNK)
+        chunk = os.read(stdout.fileno(), _CHUNK_BYTES)
         size += len(chunk)
         if size > FLEET_REPLY.value:
             raise CodeloopError(f"The job's changes are larger than {FLEET_REPLY.value:,} bytes.")
@@ -134,8 +135,8 @@ def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], boo
 
 
 def _describe(code: int, log: Path) -> str:
-    """Say why ssh ended without a result, and what to do."""
-    words = " ".join(log.read_bytes()[-_CHUNK:].decode("utf-8", "replace").split())[-_TAIL:]
+    """Return why ssh ended without a result, and what to do."""
+    words = " ".join(log.read_bytes()[-_CHUNK_BYTES:].decode("utf-8", "replace").split())[-_LOG_TAIL_CHARACTERS:]
     if code == 127:
         return f"codeloop was not found there. Say how to start it with --codeloop. {words}"
     return words or f"ssh ended with {code}."

@@ -1,7 +1,7 @@
-"""What a coordinator and its worker on another machine say to each other: a line of JSON, then bytes of git bundles.
+"""The messages between a coordinator and its worker on another machine: a line of JSON, followed by a git bundle.
 
-The coordinator sends one Order and its bundle on the worker's stdin, then a byte every FLEET_BEAT. The worker answers
-with one Reply and its bundle on stdout; lines before it are those of the other machine's shell.
+The coordinator sends one Order with its bundle on the worker's stdin, and then a byte every FLEET_BEAT. The worker
+answers with one Reply and its bundle on stdout. Lines before the reply come from the other machine's shell.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ from codeloop.schema.wire import JSON
 
 
 class Order(Struct, frozen=True):
-    """A job to do from `commit` on. `flags`: of `codeloop run`; `size`: bytes of the bundle that is to be cloned.
+    """A job to do, starting at `commit`. `flags`: of `codeloop run`; `environment`: variables of the agent.
 
-    0: the job's repository is an address to clone. `environment`: what the user wants the agent to have of theirs.
+    `size`: the bytes of the bundle to clone; 0: the job's repository is a URL, which the worker clones.
     """
 
     job: FleetJob
@@ -32,14 +32,14 @@ class Order(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True, forbid_unknown_fields=True):
-    """What came of it. `size`: bytes of the bundle with its commits; 0: there are none."""
+    """The result of a job. `size`: the bytes of the bundle with its commits; 0: there are none."""
 
     result: JSON
     size: int
 
 
 def pack_order(task: JobTask, environment: Mapping[str, str]) -> tuple[bytes, Path]:
-    """Return the line of a job's order, and the file of its bundle, which is made for a repository on this machine."""
+    """Return the line of a job's order, and the path of its bundle, which is made for a repository on this machine."""
     bundle = task.folder / "sent"
     repository, base = task.job.repository, _git(task, "rev-parse", "HEAD").strip()
     if Path(repository).is_absolute() or repository.startswith("file:"):
@@ -49,9 +49,9 @@ def pack_order(task: JobTask, environment: Mapping[str, str]) -> tuple[bytes, Pa
 
 
 def take_reply(task: JobTask, answer: Path, driver_name: str) -> JSON | None:
-    """Return the result that a worker's output has, and bring its commits into the clone; None: it has none.
+    """Return the result in a worker's output, and fetch its commits into the clone; None: the output has no result.
 
-    `driver_name`: where the worker ran. Raises DriverLost: it was interrupted.
+    `driver_name`: the driver's name for errors. Raises DriverLost if the worker was interrupted.
     """
     with answer.open("rb") as read:
         for line in read:

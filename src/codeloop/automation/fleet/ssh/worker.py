@@ -1,4 +1,4 @@
-"""What `codeloop fleet worker` does on a host: one job, as long as its coordinator is there."""
+"""Does one job on another machine (`codeloop fleet worker`), for as long as its coordinator sends heartbeats."""
 
 import os
 import select
@@ -26,11 +26,11 @@ from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_HOST_END, FLEET_
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
-_CHUNK = 65_536  # bytes
+_CHUNK_BYTES = 65_536
 
 
 class Lease:
-    """The coordinator's end of the connection, on the file descriptor `fd`: it is over when nothing comes from it."""
+    """The connection to the coordinator on the file descriptor `fd`; it is over when no heartbeat comes."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -38,9 +38,9 @@ class Lease:
         self._is_over = threading.Event()
 
     def read_order(self) -> Order:
-        """Read the line that says what to do. Raises UsageProblem: something else came."""
+        """Read the order. Raises UsageProblem if the first line is none."""
         while b"\n" not in self._buffer and len(self._buffer) < FLEET_ORDER.value:
-            self._buffer += self._read(_CHUNK)
+            self._buffer += self._read(_CHUNK_BYTES)
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             return msgspec.json.decode(line, type=Order)
@@ -50,21 +50,21 @@ class Lease:
             ) from error
 
     def read_bundle(self, file: Path, size: int) -> None:
-        """Store the bundle that follows. Raises Stopped."""
+        """Read the bundle that follows the order, and write it to a file. Raises Stopped."""
         with file.open("wb") as output:
             while size:
-                chunk = self._buffer[:size] or self._read(min(size, _CHUNK))
+                chunk = self._buffer[:size] or self._read(min(size, _CHUNK_BYTES))
                 self._buffer = self._buffer[len(chunk) :]
                 size -= len(chunk)
                 output.write(chunk)
 
     def watch(self, end: Callable[[], object]) -> None:
-        """From now on, look whether the coordinator is there; when it is not, `end` is called after some seconds."""
+        """Start to watch the connection; when it is over, call `end` after FLEET_HOST_END."""
 
         def look() -> None:
             with suppress(Stopped, OSError):
                 while not self._is_over.is_set():
-                    self._read(_CHUNK)
+                    self._read(_CHUNK_BYTES)
             self._is_over.set()
             time.sleep(FLEET_HOST_END.seconds)
             end()
@@ -72,11 +72,11 @@ class Lease:
         threading.Thread(target=look, daemon=True).start()
 
     def is_over(self) -> bool:
-        """Return whether the job is to end."""
+        """Return whether the job must end."""
         return self._is_over.is_set()
 
     def give_up(self) -> None:
-        """Have the job end."""
+        """Make the job end."""
         self._is_over.set()
 
     def _read(self, size: int) -> bytes:
@@ -90,7 +90,7 @@ class Lease:
 
 
 class _Owner(Struct, frozen=True):
-    """Who works in a folder: a worker, and the agent that it started; process ids, and when they were started."""
+    """The owner of a folder: the process id and start time of a worker, and those of its agent (`child`)."""
 
     worker: int
     worker_started: str
@@ -99,9 +99,9 @@ class _Owner(Struct, frozen=True):
 
 
 def work(root: Path, lease: Lease, output: IO[bytes]) -> None:
-    """Do the job that comes, in a folder below `root`, and answer. Raises Stopped; UsageProblem."""
+    """Read the order, do the job in a folder below `root`, and write the reply. Raises Stopped, UsageProblem."""
     with suppress(PermissionError):
-        os.setsid()  # so that all of this can be ended at once
+        os.setsid()  # so that all processes can be ended together
     order = lease.read_order()
     os.environ.update(order.environment)
     with _make_folder(root) as folder:
@@ -109,10 +109,10 @@ def work(root: Path, lease: Lease, output: IO[bytes]) -> None:
         if order.size:
             lease.read_bundle(folder / "bundle", order.size)
             job = msgspec.structs.replace(job, repository=str(folder / "bundle"), base=branch)
-        own = _Owner(os.getpid(), start_time(os.getpid()))
+        owner = _Owner(os.getpid(), start_time(os.getpid()))
 
         def note(child: int) -> None:
-            _write_owner(folder, msgspec.structs.replace(own, child=child, child_started=start_time(child)))
+            _write_owner(folder, msgspec.structs.replace(owner, child=child, child_started=start_time(child)))
 
         lease.watch(lambda: _end_all(folder))
         task = JobTask(job, 1, folder / "attempt", order.flags)
@@ -138,7 +138,7 @@ def work(root: Path, lease: Lease, output: IO[bytes]) -> None:
 
 @contextmanager
 def _make_folder(root: Path) -> Generator[Path]:
-    """Make a folder of this worker's own, and remove it at the end, and before it those of workers that were killed."""
+    """Make a folder for this worker, and remove it at the end. Folders of killed workers are removed first."""
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     with lock(root / "lock", FLEET_BUSY.seconds):
         for folder in root.iterdir():
@@ -155,7 +155,7 @@ def _make_folder(root: Path) -> Generator[Path]:
 
 
 def _end_all(folder: Path) -> None:
-    """Kill what did not end by itself, with this process."""
+    """Kill the agent, remove the folder, and kill all processes of this session, with this one."""
     if child := (owner := _read_owner(folder)).child:
         end_program(child, owner.child_started)
     remove_tree(folder)

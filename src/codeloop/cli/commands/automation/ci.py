@@ -1,10 +1,10 @@
-"""`codeloop ci`: what issues, pull requests and schedules of a host ask for, in a job of that host."""
+"""`codeloop ci`: carries out requests of issues and pull requests, and reviews changes, in a job of a host."""
 
 import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from codeloop.cli.bootstrap import INTERRUPTED, list_end_signals
 from codeloop.cli.group import Group
 from codeloop.cli.options import AGENT, DIR, FILE, MODEL, OFFLINE, PROFILE, TRUST
 from codeloop.kit.terminal_text import escape_controls
+
+if TYPE_CHECKING:
+    from codeloop.automation.ci.agent_run import AgentLimits
 
 _OPTIONS = (
     click.option(
@@ -114,11 +117,32 @@ def review(**flags: Any) -> None:
     sys.exit(_carry_out(flags, is_review=True))
 
 
-def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
+def _make_limits(flags: dict[str, Any]) -> "AgentLimits":
     from codeloop.automation.ci.agent_run import AgentLimits
+
+    return AgentLimits(
+        cost=flags["max_cost"],
+        steps=flags["max_steps"],
+        seconds=flags["timeout"],
+        profile=flags["profile"] or "auto",
+        model=flags["model"] or "",
+        agent=flags["agent"] or "",
+        is_trusted=flags["trust"],
+        config=str(Path(flags["config"]).resolve()) if flags["config"] else "",
+    )
+
+
+def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
     from codeloop.automation.ci.event import Skip
     from codeloop.automation.ci.job import JobSettings
-    from codeloop.automation.ci.settings import Asked, find_host, find_session_url, make_host, read_event, run_of
+    from codeloop.automation.ci.settings import (
+        JobFlags,
+        find_host,
+        find_run_id,
+        find_session_url,
+        make_host,
+        read_event,
+    )
     from codeloop.kit.processes import make_undumpable
     from codeloop.schema.errors import UsageProblem
 
@@ -126,7 +150,7 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
     make_undumpable()
     work = Path(flags["directory"] or Path.cwd()).resolve()
     output = (work / flags["output"]).resolve()
-    options = Asked(
+    options = JobFlags(
         host=flags["host"] or "",
         event=flags.get("event") or "",
         event_path=flags.get("event_path"),
@@ -145,21 +169,11 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
     if isinstance(event, Skip):
         click.echo(f"codeloop: Nothing to do: {escape_controls(event.reason)}.", err=True)
         return 0
-    limits = AgentLimits(
-        cost=flags["max_cost"],
-        steps=flags["max_steps"],
-        seconds=flags["timeout"],
-        profile=flags["profile"] or "auto",
-        model=flags["model"] or "",
-        agent=flags["agent"] or "",
-        is_trusted=flags["trust"],
-        config=str(Path(flags["config"]).resolve()) if flags["config"] else "",
-    )
     settings = JobSettings(
         work=work,
         output=output,
-        limits=limits,
-        run_id=run_of(name, os.environ),
+        limits=_make_limits(flags),
+        run_id=find_run_id(name, os.environ),
         session_url=flags["session_url"] or find_session_url(name, os.environ, flags["output"].as_posix()),
         trigger=flags.get("trigger") or "/codeloop",
         label=flags.get("label") or "codeloop",
