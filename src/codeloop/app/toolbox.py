@@ -13,7 +13,7 @@ from msgspec import Struct
 import codeloop
 from codeloop.app.settings import ProjectSettings
 from codeloop.extend.agents import naming_subagents
-from codeloop.kit.processes import OWN_PROGRAMS, find_program
+from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import from_home
 from codeloop.schema.agent import Agent
 from codeloop.schema.bounds.language import LSP_FOLDERS
@@ -137,7 +137,7 @@ def has_language_server(settings: ProjectSettings) -> bool:
     if not settings.trusted:
         rows = [row for row in rows if not row.runs_project_code]
     folders = [str(settings.paths.data / "lsp" / name) for name in ("bin", "node_modules/.bin")]
-    folders += [str(top / name) for top in tops for name in OWN_PROGRAMS] if settings.trusted else []
+    folders += [str(top / name) for top in tops for name in PROJECT_PROGRAM_FOLDERS] if settings.trusted else []
     path = os.pathsep.join((*folders, settings.environment.get("PATH", "")))
     usable = [row for row in rows if _has_program(row, project_root.root, path)]
     names: set[str] = set()

@@ -1,4 +1,8 @@
-"""Lists processes, tells one from a later one with the same id, and finds programs that no project has planted."""
+"""Identifies processes on this machine, and finds programs on the PATH safely.
+
+A process is identified by its id and its start time, since ids are reused. `find_program` passes over the folders that
+commands of the agent can write to, so that no project can plant a program that codeloop would run.
+"""
 
 import os
 import sys
@@ -12,21 +16,21 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from asyncio.subprocess import Process as ChildProcess
 
-OWN_PROGRAMS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
-"""Folders in which a project has programs of its own."""
+PROJECT_PROGRAM_FOLDERS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
+"""Folders in which projects keep their own programs."""
 ALIVE = "alive"
-"""The start time of a living process where no /proc shows it."""
+"""Stands for the start time of a living process when there is no /proc to read it from."""
 _PROC = Path("/proc")
 _BOOT_ID = _PROC / "sys/kernel/random/boot_id"
 _PID_NAMESPACE = _PROC / "self/ns/pid"
 _PR_SET_DUMPABLE = 4
 _excluded_folders: set[str] = set()
-"""Folders where commands of the agent write. With an environment of the project active, its `.venv/bin` stands first
-on the PATH, and a command can put a `git` there."""
+"""Real paths of the folders that commands of the agent can write to. When a project's virtual environment is active,
+its `.venv/bin` is first on the PATH, and a command could put a `git` there."""
 
 
 class Process(Struct, frozen=True):
-    """One living process. `started` tells it from an earlier or later one with the same id."""
+    """One living process. `started`: its start time in the system's own unit; `session`: the id of its session."""
 
     pid: int
     parent: int
@@ -37,28 +41,28 @@ class Process(Struct, frozen=True):
 
 
 def list_processes(marker: str = "") -> list[Process]:
-    """Return every living process that can be seen, without zombies.
+    """Return all living processes that this user can see, without zombies.
 
-    `has_marker`: the environment that the process started with contains `marker`.
+    `Process.has_marker` is true for a process whose environment contained `marker` when it was started.
     """
     return list(_read_from_proc(marker.encode()) if (_PROC / "self" / "stat").exists() else _read_from_ps(marker))
 
 
 def make_undumpable() -> None:
-    """Keep other processes of the same user from reading this one's environment and memory (Linux; root still can).
+    """Keep other processes of the same user from reading this process's environment and memory (Linux only).
 
-    Programs that this process starts are readable again.
+    Root can still read them. Programs that this process starts are not protected.
     """
     if sys.platform == "linux":
-        import ctypes  # 3 to 5 ms
+        import ctypes  # takes 3 to 5 ms, so not at start-up
 
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def exclude_folder(folder: Path) -> None:
-    """Exclude the programs in this folder, or below it, from `find_program` from now on.
+    """Exclude the programs in this folder and below it from `find_program` from now on.
 
-    A folder that contains the home directory is not excluded, since the user's own programs are in it.
+    A folder that contains the home directory is not excluded, since it also contains the user's own programs.
     """
     real = os.path.realpath(folder)
     if not f"{os.path.realpath(Path.home())}/".startswith(f"{real.rstrip('/')}/"):
@@ -73,21 +77,21 @@ def exclude_project(directory: Path) -> None:
 
 
 def is_excluded(folder: str) -> bool:
-    """Return whether the programs of a folder (absolute) are excluded."""
+    """Return whether the programs of a folder, given by its absolute path, are excluded."""
     names = (folder, _resolve_folder(folder))
     return any(name == each or name.startswith(f"{each}/") for name in names for each in _excluded_folders)
 
 
 @lru_cache(maxsize=256)
 def _resolve_folder(folder: str) -> str:
-    # Cached: commands can only change links in folders that are excluded by their own names.
+    # The cache stays valid: commands can only change links in folders that are excluded by name already.
     return os.path.realpath(folder)
 
 
 def find_program(name: str, path: str | None, *, in_project: bool = False) -> str | None:
-    """Find a program in the absolute folders of a PATH.
+    """Return the path of a program in the folders of a PATH, without relative ones; None if there is none.
 
-    `in_project`: excluded ones too, for a program that runs in a sandbox or is only named.
+    `in_project`: look in excluded folders as well, for a program that runs in a sandbox or is only shown.
     """
     for folder in (path or os.defpath).split(os.pathsep):
         candidate = f"{folder}/{name}"
@@ -113,11 +117,11 @@ async def start_desktop_program(
     output: int | None = None,
     is_apart: bool = False,
 ) -> "ChildProcess":
-    """Start a program of the user's desktop, unsandboxed, so that no file of a project decides what it runs.
+    """Start a program of the user's desktop, such as a browser, without a sandbox.
 
-    `stdin` and `output` (stdout) as in asyncio; stderr goes where stdout goes, or nowhere if that is a pipe.
-    `is_apart`: in a session of its own, so that signals to ours don't reach it.
-    Raises OSError, also when it is not installed.
+    It starts in `folder` and is not looked up in projects, so that no file of a project decides what runs. `stdin` and
+    `output` (stdout) are as in asyncio; stderr goes where stdout goes, or to /dev/null if stdout is a pipe. `is_apart`:
+    start it in a session of its own, which signals to codeloop don't reach. Raises OSError, also if it is missing.
     """
     from asyncio import create_subprocess_exec
     from asyncio.subprocess import DEVNULL, PIPE
@@ -140,9 +144,9 @@ async def start_desktop_program(
 
 @cache
 def pid_scope() -> str:
-    """Return where our process ids are valid: `machine#boot.namespace`, without `#...` where that is unknown.
+    """Return the scope in which this process's id is unique: `machine#boot.namespace`, or `machine` if that is unknown.
 
-    Two containers may have the same machine name and the same process ids, and so may two machines.
+    The machine's name alone is not enough: two containers may have the same name and the same process ids.
     """
     machine = os.uname().nodename
     try:
@@ -154,17 +158,17 @@ def pid_scope() -> str:
 
 
 def is_own_scope(scope: str) -> bool:
-    """Return whether process ids of a scope are ours; older versions named only the machine."""
+    """Return whether process ids of a scope are valid here. Scopes that older versions stored are a machine's name."""
     return scope in {pid_scope(), machine_of(pid_scope())}
 
 
 def machine_of(scope: str) -> str:
-    """Return the name of a scope's machine."""
+    """Return the machine's name in a scope."""
     return scope.partition("#")[0]
 
 
 def start_time(pid: int) -> str:
-    """Return when a living process was started, in the system's own unit, or ALIVE; "" for no such process."""
+    """Return the start time of a process in the system's own unit, ALIVE if that is unknown, "" for no such process."""
     if _proc_shows_us():
         row = _read_process(pid, b"")
         return "" if row is None else row.started
@@ -178,13 +182,13 @@ def start_time(pid: int) -> str:
 
 
 def is_alive(pid: int, started: str) -> bool:
-    """Return whether a process is alive: the one with this start time, or, for "", any with this id."""
+    """Return whether the process with this id and start time is alive; with "" for the start time, any with this id."""
     start = start_time(pid)
     return start == started if started else bool(start)
 
 
 def _proc_shows_us() -> bool:
-    """Return whether /proc shows our own process ids: a container may see the host's."""
+    """Return whether /proc shows this process under its own id; in a container it may show the host's ids."""
     try:
         return Path("/proc/self").readlink() == Path(str(os.getpid()))
     except OSError:
@@ -231,7 +235,7 @@ def _read_file(path: str) -> bytes:
 
 
 def _read_from_ps(marker: str) -> Iterator[Process]:
-    """Read the table where there is no /proc; `ps -E` shows the environment of one's own processes."""
+    """Yield the processes that `ps` prints, for systems without /proc; `-E` adds the environment of own processes."""
     import subprocess
 
     command = ["ps", "-axwwE", "-o", "pid=,ppid=,pgid=,state=,command="]

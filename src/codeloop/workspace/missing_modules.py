@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.kit.processes import OWN_PROGRAMS, find_program
+from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import read_start
 
 _FILE = 256 * 1024
@@ -112,7 +112,7 @@ def _choose_for_tests(group: str, rows: Any) -> set[str]:
 
 def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[str]:
     """Return the normalized names of the packages of the project's Python, else of that on PATH; empty: not known."""
-    own = next((folder / name for name in OWN_PROGRAMS if (folder / name / "python").exists()), None)
+    own = next((folder / name for name in PROJECT_PROGRAM_FOLDERS if (folder / name / "python").exists()), None)
     on_path = find_program("python", environment.get("PATH")) or find_program("python3", environment.get("PATH"))
     programs = own or (Path(on_path).parent if on_path else None)
     if programs is None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from codeloop.kit.processes import OWN_PROGRAMS, find_program
+from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import read_start
 
 KINDS = ("test", "lint", "types", "build")
@@ -286,7 +286,7 @@ def _locate(check: Check, folder: Path, names: frozenset[str], path: str | None)
 
 def _find_own_programs(folder: Path, names: frozenset[str], program: str) -> str | None:
     """Return the folder of the project's own programs that has this one."""
-    for own in OWN_PROGRAMS:
+    for own in PROJECT_PROGRAM_FOLDERS:
         if own.partition("/")[0] in names and os.access(folder / own / program, os.X_OK):
             return own
     return None

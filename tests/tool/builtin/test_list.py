@@ -74,7 +74,7 @@ def test_a_tree_never_takes_more_lines_than_its_budget(paths: list[list[str]], b
     for path in files:
         top.add(path)
     complete = top.open(budget)
-    lines = top.lines()
+    lines = top.format_lines()
     assert len(lines) <= budget + 1
     shown = sum("file" in line and not line.endswith("files)") for line in lines)
     assert complete == (shown == len(files))
@@ -88,5 +88,5 @@ def test_which_folders_are_shown_whole_does_not_depend_on_the_order_of_the_searc
         for path in order:
             top.add(path)
         assert not top.open(8)
-        shown.add("\n".join(top.lines()))
+        shown.add("\n".join(top.format_lines()))
     assert len(shown) == 1

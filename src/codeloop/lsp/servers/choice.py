@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.kit.processes import OWN_PROGRAMS, find_program
+from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import from_home
 from codeloop.lsp.servers.programs import fill_packages, has_server, list_package_folders
 from codeloop.lsp.servers.row import ServerRow, load_rows
@@ -133,7 +133,7 @@ def _needs_trust(row: ServerRow, command: Sequence[str], search: ProgramSearch) 
 def _list_program_folders(search: ProgramSearch) -> list[tuple[str, bool]]:
     """Return the folders searched for programs, without those of an untrusted project."""
     tops = dict.fromkeys((search.directory, search.root))
-    own = [str(top / name) for top in tops for name in OWN_PROGRAMS] if search.is_trusted else []
+    own = [str(top / name) for top in tops for name in PROJECT_PROGRAM_FOLDERS] if search.is_trusted else []
     path = [each for each in search.path.split(os.pathsep) if search.is_trusted or not _is_in(each, tops)]
     ours = [str(search.installed / name) for name in ("bin", "node_modules/.bin")]
     return [*((folder, True) for folder in own), (os.pathsep.join([*ours, *path]), False)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret
-from codeloop.kit.processes import OWN_PROGRAMS, find_program
+from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import from_home, read_start
 from codeloop.schema.config import FormatterConfig, ProgramSandboxConfig
 from codeloop.workspace.files.safe_open import LoadedFile
@@ -153,7 +153,9 @@ class Formatters:
         if "/" in name:
             path = os.path.normpath(self._workspace.directory / from_home(name))
             return path if os.access(path, os.X_OK) else None
-        own = os.pathsep.join(str(folder / each) for folder in self._list_folders_above(start) for each in OWN_PROGRAMS)
+        own = os.pathsep.join(
+            str(folder / each) for folder in self._list_folders_above(start) for each in PROJECT_PROGRAM_FOLDERS
+        )
         path = self._workspace.environment.get("PATH")
         return find_program(name, own, in_project=True) or find_program(name, path, in_project=True)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 import codeloop
-from codeloop.kit.processes import OWN_PROGRAMS
+from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
 from codeloop.kit.small_files import read_start
 from codeloop.workspace.sandbox.home_rows import (
     BASE_FOLDERS,
@@ -142,7 +142,7 @@ def list_watched_paths(surroundings_input: SurroundingsInput) -> tuple[str, ...]
     folders = [home, *(home / name for name in (".config", ".local", ".local/share", ".local/bin", ".cache", ".cargo"))]
     folders += [home / name for name in (".npmrc", ".gitconfig", ".config/pip", ".config/git", ".cargo/bin", "go")]
     folders += [Path(each) for each in _list_path_folders(surroundings_input.environment)]
-    folders += [root / name for root in surroundings_input.roots for name in OWN_PROGRAMS]
+    folders += [root / name for root in surroundings_input.roots for name in PROJECT_PROGRAM_FOLDERS]
     return tuple(dict.fromkeys(map(str, folders)))
 
 
@@ -240,7 +240,7 @@ def _list_project_tools(root: Path, surroundings_input: SurroundingsInput, home:
         for folder in map(Path, _list_path_folders(surroundings_input.environment))
         if folder.is_relative_to(root)
     )
-    for folder in (*(root / name for name in OWN_PROGRAMS), *active):
+    for folder in (*(root / name for name in PROJECT_PROGRAM_FOLDERS), *active):
         top = resolve_links(folder.parent)
         if not top.is_relative_to(root) and top.name == "node_modules":
             yield top

@@ -1,4 +1,4 @@
-"""Change several files by a patch, all or nothing."""
+"""The tool `apply_patch`: adds, changes, moves and deletes files by one patch, all of it or nothing."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,14 +38,18 @@ from codeloop.workspace.workspace import ResolvedPath
 
 
 class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
-    """What apply_patch takes."""
+    """Arguments of the tool `apply_patch`."""
 
     patch_text: str
 
 
 @dataclass(eq=False)
 class _File:
-    """A file of the patch while the operations are computed: its old content, and its new one (None: deleted)."""
+    """A file of the patch while the operations are applied in memory.
+
+    `before` is the file on the disk (None: there is none) and `original` its text; `text` is the new text (None: the
+    file is deleted).
+    """
 
     target: ResolvedPath
     before: LoadedFile | None
@@ -53,11 +57,13 @@ class _File:
     text: str | None
     encoding: Encoding
     mode: int | None = None
-    how: str = ""
+    match_note: str = ""
+    """How the hunks were matched when some were not exact."""
     source: "_File | None" = None
-    """The file that is moved here."""
+    """The file that was moved to this path."""
 
-    def change(self) -> FileChange | None:
+    def make_change(self) -> FileChange | None:
+        """Return the change to write; None when the file stays as it is."""
         after = None if self.text is None else encode(self.text, self.encoding)
         if after == (self.before.data if self.before else None):
             return None
@@ -75,7 +81,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         await lock_files(ctx, stack, list(targets.values()))
         await ctx.services.save_buffers(ctx.session_id, targets.values())
         async with ask_before_failure(ctx, targets.values(), {"patchText": params.patch_text}):
-            file_changes = await _changes_of(ctx, operations, targets)
+            file_changes = await _compute_changes(ctx, operations, targets)
             for change in file_changes.values():
                 check_elision(ctx, change)
             unseen = [
@@ -95,16 +101,18 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     notes = [f"({names} had changed since you read it. Read again what else you need of it.)"] if names else []
     rows = await asyncio.to_thread(
         lambda: [
-            "\n".join([_describe_change(ctx, file, now, diff) + note, *([format_replaced(diff)] if file.how else [])])
+            "\n".join(
+                [_describe_change(ctx, file, now, diff) + note, *([format_replaced(diff)] if file.match_note else [])]
+            )
             for file, now, diff, note in zip(file_changes, result.changes, diffs, result.notes, strict=True)
             if file.text is not None or file not in sources
         ]
     )
-    below = filter(None, [result.text, await describe_callers(ctx, changes, result.text)])
-    return ToolResult(_make_title(changes), "\n".join((*rows, *notes, *below)), metadata)
+    closing = filter(None, [result.text, await describe_callers(ctx, changes, result.text)])
+    return ToolResult(_make_title(changes), "\n".join((*rows, *notes, *closing)), metadata)
 
 
-async def _changes_of(
+async def _compute_changes(
     ctx: ToolContext, operations: Sequence[Operation], targets: dict[str, ResolvedPath]
 ) -> dict[_File, FileChange]:
     """Compute the file changes of the operations. Raises ToolFailure when one can't be applied."""
@@ -118,10 +126,10 @@ async def _changes_of(
             text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
             raise ToolFailure(await missing(ctx, target, text.replace("{}", "{0}")))
         with failures(ctx.workspace, target):
-            quotes = may_quote(ctx, target)
-            await asyncio.to_thread(_apply_operation, ctx, operation, targets, files, quotes=quotes)
+            is_quotable = may_quote(ctx, target)
+            await asyncio.to_thread(_apply_operation, ctx, operation, targets, files, is_quotable=is_quotable)
     with failures(ctx.workspace, *targets.values()):
-        file_changes = {file: change for file in files.values() if (change := file.change()) is not None}
+        file_changes = {file: change for file in files.values() if (change := file.make_change()) is not None}
     if not file_changes:
         raise ToolFailure("The patch changes nothing: the files already have this content.")
     return file_changes
@@ -130,26 +138,36 @@ async def _changes_of(
 def _describe_change(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
     """Describe a file's change for the model: `M src/a.py: lines 3-5`."""
     path = format_path(ctx.workspace, file.target.path)
-    how = f" ({file.how})" if file.how else ""
+    note = f" ({file.match_note})" if file.match_note else ""
     if file.text is None:
         return f"D {path}"
     if file.source is not None:
         where = unified_diff("", file.source.original, change.text_after).where
-        return f"R {format_path(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{how}"
+        return f"R {format_path(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{note}"
     if file.before is None:
         return f"A {path}: {format_line_count(diff.additions)}"
-    return f"M {path}: {diff.where or 'as it was'}{how}"
+    return f"M {path}: {diff.where or 'as it was'}{note}"
 
 
 def _list_paths(operations: Sequence[Operation]) -> list[str]:
+    """Return the paths that the operations name, each once, with the targets of moves last."""
     paths = [operation.path for operation in operations]
     paths += [op.move_to for op in operations if isinstance(op, Update) and op.move_to]
     return list(dict.fromkeys(paths))
 
 
 def _apply_operation(
-    ctx: ToolContext, operation: Operation, targets: dict[str, ResolvedPath], files: dict[Path, _File], *, quotes: bool
+    ctx: ToolContext,
+    operation: Operation,
+    targets: dict[str, ResolvedPath],
+    files: dict[Path, _File],
+    *,
+    is_quotable: bool,
 ) -> None:
+    """Apply one operation to the files in memory. `is_quotable`: an error message may show text of the file.
+
+    Raises ToolFailure when the operation does not fit the file as the operations before it left it.
+    """
     file = _open_file(targets[operation.path], files)
     path = format_path(ctx.workspace, file.target.path)
     match operation:
@@ -169,25 +187,28 @@ def _apply_operation(
             try:
                 patched = apply_hunks(text, hunks)
             except EditRefused as error:
-                why, advice = (str(error), error.advice) if quotes else UNQUOTED
+                why, advice = (str(error), error.advice) if is_quotable else UNQUOTED
                 raise ToolFailure(readable(f"{path}: {why}\nNothing was changed."), advice=readable(advice)) from error
             if patched.how and file.before is not None:
+                # An approximate match could hit the wrong lines of a file that changed since the model read it.
                 check_known(ctx, file.target, file.before, must_be_read=False)
-            file.text, file.how = patched.content, patched.how
+            file.text, file.match_note = patched.content, patched.how
             if move_to is not None and targets[move_to].real != file.target.real:
-                names = format_path(ctx.workspace, targets[move_to].path), path
-                _move(_open_file(targets[move_to], files), file, names)
+                destination_name = format_path(ctx.workspace, targets[move_to].path)
+                _move(file, _open_file(targets[move_to], files), path, destination_name)
 
 
-def _move(there: _File, file: _File, names: tuple[str, str]) -> None:
-    if there.before is not None or there.text is not None:
-        raise ToolFailure(f"{names[0]} exists; {names[1]} can't be moved there. Nothing was changed.")
-    there.text, there.encoding, there.how, there.source = file.text, file.encoding, file.how, file.source or file
-    there.mode = file.before.mode if file.before else None
-    file.text = None
+def _move(source: _File, destination: _File, source_name: str, destination_name: str) -> None:
+    if destination.before is not None or destination.text is not None:
+        raise ToolFailure(f"{destination_name} exists; {source_name} can't be moved there. Nothing was changed.")
+    destination.text, destination.encoding, destination.match_note = source.text, source.encoding, source.match_note
+    destination.source = source.source or source  # of a file that is moved twice, the first path is reported
+    destination.mode = source.before.mode if source.before else None
+    source.text = None
 
 
 def _read_text(path: str, file: _File) -> str:
+    """Return the text that a hunk is applied to. Raises ToolFailure for a missing file, NotText for a binary one."""
     if file.text is None:
         raise ToolFailure(f"{path} does not exist. Nothing was changed.", advice=f"Use `*** Add File: {path}`.")
     if file.before is not None and file.text == file.original:
@@ -196,6 +217,7 @@ def _read_text(path: str, file: _File) -> str:
 
 
 def _open_file(target: ResolvedPath, files: dict[Path, _File]) -> _File:
+    """Return the file in `files`, read from the disk the first time. A binary file has an empty text."""
     file = files.get(target.real)
     if file is not None:
         return file

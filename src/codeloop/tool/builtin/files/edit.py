@@ -1,4 +1,4 @@
-"""Replace text in a file."""
+"""The tool `edit`: replaces a text in a file; `edit_file` is shared with `multiedit`."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -27,11 +27,12 @@ from codeloop.workspace.files.encoding import UTF8, check_new, encode
 from codeloop.workspace.files.safe_open import load_if_there
 from codeloop.workspace.workspace import ResolvedPath
 
-HAD_CHANGED = "(The file had changed since you read it. Read again what else you need of it.)"
+CHANGED_SINCE_READ = "(The file had changed since you read it. Read again what else you need of it.)"
+"""The note for the model when its edit still fitted a file that something else has changed."""
 
 
 class EditParams(msgspec.Struct, frozen=True, rename="camel"):
-    """What edit takes."""
+    """Arguments of the tool `edit`."""
 
     file_path: str
     old_string: str
@@ -41,7 +42,7 @@ class EditParams(msgspec.Struct, frozen=True, rename="camel"):
 
 @tool("edit", params=EditParams, traits=Traits(permission="edit"))
 async def edit(params: EditParams, ctx: ToolContext) -> ToolResult:
-    """Replace the text, or create a file."""
+    """Replace one occurrence of a text, or all of them; an empty old text creates a file."""
     step = Edit(params.old_string, params.new_string, params.replace_all)
     return await edit_file(ctx, params.file_path, [step])
 
@@ -63,12 +64,12 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
                 if steps[0].old and load_if_there(target.real) is None:
                     text = "There is no file {}. Check the path; an empty oldString makes a new file."
                     raise ToolFailure(await missing(ctx, target, text))
-                change, how = await asyncio.to_thread(
-                    _compute_change, ctx, target, steps, quotes=may_quote(ctx, target)
+                change, match_note = await asyncio.to_thread(
+                    _compute_change, ctx, target, steps, is_quotable=may_quote(ctx, target)
                 )
                 check_elision(ctx, change)
                 is_unseen = change.before is not None and has_changed(ctx, target, change.before)
-        output, metadata = await apply_change(ctx, change, how, HAD_CHANGED if is_unseen else "")
+        output, metadata = await apply_change(ctx, change, match_note, CHANGED_SINCE_READ if is_unseen else "")
         if is_unseen:
             ctx.workspace.read_log.note_unseen(ctx.session_id, target.real)
     output = "\n".join(filter(None, [output, await describe_callers(ctx, [change], output)]))
@@ -76,8 +77,12 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
 
 
 def _compute_change(
-    ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, quotes: bool
+    ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, is_quotable: bool
 ) -> tuple[FileChange, str]:
+    """Return the change, and how the old texts were matched when not all were exact.
+
+    `is_quotable`: an error message may show text of the file. Raises ToolFailure when a text does not match.
+    """
     if not steps[0].old:
         return _compute_creation(ctx, target, steps)
     file, name = load_text(target.real), format_path(ctx.workspace, target.path)
@@ -85,18 +90,20 @@ def _compute_change(
         raise ToolFailure(f"{name} was deleted while it was to be edited.")
     loaded, text = file
     try:
-        content, how = _apply_in_order(text.content, steps, name, quotes=quotes)
+        content, match_note = _apply_in_order(text.content, steps, name, is_quotable=is_quotable)
     except ToolFailure:
-        check_known(ctx, target, loaded, must_be_read=False)  # the reason of the failure
+        # A text that the file held when it was read is missing because the file changed: that error says more.
+        check_known(ctx, target, loaded, must_be_read=False)
         raise
-    if how and ctx.workspace.read_log.last_stamp(ctx.session_id, target.real) is None:
+    if match_note and ctx.workspace.read_log.last_stamp(ctx.session_id, target.real) is None:
         raise ToolFailure(
             f"oldString is not in {name} as given, only a text like it, and {name} was not read in this session.",
             advice="Give it exactly as the file has it, or read that part first.",
         )
-    if how or any(step.every and text.content.count(step.old) > 1 for step in steps):
+    # One exact match is the text that was meant. An approximate match, or several, may not be after a change.
+    if match_note or any(step.every and text.content.count(step.old) > 1 for step in steps):
         check_known(ctx, target, loaded, must_be_read=False)
-    return FileChange(target, loaded, encode(content, text.encoding), text.content, content), how
+    return FileChange(target, loaded, encode(content, text.encoding), text.content, content), match_note
 
 
 def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
@@ -110,16 +117,16 @@ def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit])
     return FileChange(target, None, encode(content, UTF8), "", content), ""
 
 
-def _apply_in_order(content: str, steps: list[Edit], path: str, *, quotes: bool = True) -> tuple[str, str]:
+def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: bool = True) -> tuple[str, str]:
     """Return the edited text, and how the old texts were matched when not all were exact."""
-    how: list[str] = []
+    match_notes: list[str] = []
     effort = 0
     for number, step in enumerate(steps, 1):
         try:
             edited = apply(content, step)
         except EditRefused as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
-            why, advice = (str(error), error.advice) if quotes else UNQUOTED
+            why, advice = (str(error), error.advice) if is_quotable else UNQUOTED
             raise ToolFailure(readable(f"{path}: {which}{why}"), advice=readable(advice)) from error
         effort += estimate_effort(content, edited.how)
         if effort > MOST_EFFORT and number < len(steps):
@@ -128,5 +135,5 @@ def _apply_in_order(content: str, steps: list[Edit], path: str, *, quotes: bool 
             )
         content = edited.content
         if edited.how:
-            how.append(f"in edit {number} {edited.how}" if len(steps) > 1 else edited.how)
-    return content, ", ".join(how)
+            match_notes.append(f"in edit {number} {edited.how}" if len(steps) > 1 else edited.how)
+    return content, ", ".join(match_notes)

@@ -1,4 +1,4 @@
-"""Several edits of one file, all or none."""
+"""The tool `multiedit`: makes several edits of one file, all or none."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from codeloop.workspace.edit.edit import Edit
 
 
 class OneEdit(msgspec.Struct, frozen=True, rename="camel"):
-    """One edit of the list."""
+    """One replacement: the old text, the new text, and whether every occurrence is replaced."""
 
     old_string: str
     new_string: str
@@ -19,7 +19,7 @@ class OneEdit(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class MultieditParams(msgspec.Struct, frozen=True, rename="camel"):
-    """What multiedit takes."""
+    """Arguments of the tool `multiedit`."""
 
     file_path: str
     edits: Annotated[list[OneEdit], Meta(description="The edits, in order", min_length=1)]

@@ -18,11 +18,15 @@ from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.tree_blocks import list_exact_blocks
 from codeloop.workspace.workspace import ResolvedPath
 
-_HEADING = 20
+_HEADING_BYTES = 20
 """Bytes of a file's heading besides its name: the count of lines and what is left out."""
+_PREVIEW_LINES = 20
+"""The first lines of a result that screens show."""
 
 
 class _FileOutline(NamedTuple):
+    """A file's name for the model, its number of lines, and the blocks that match."""
+
     name: str
     lines: int
     blocks: list[CodeBlock]
@@ -44,8 +48,10 @@ async def outline_file(ctx: ToolContext, target: ResolvedPath, pattern: str) -> 
     name = format_path(ctx.workspace, target.path)
     matches = choose_blocks(blocks, pattern)
     if not matches:
-        raise ToolFailure(f"{name} has no {_describe(pattern)}.", advice="Read it with offset and limit, or grep.")
-    rows = [f"{name} ({_count_lines(lines)})", *format_outline(matches, READ_OUTLINE.value)]
+        raise ToolFailure(
+            f"{name} has no {_describe_pattern(pattern)}.", advice="Read it with offset and limit, or grep."
+        )
+    rows = [f"{name} ({_format_line_count(lines)})", *format_outline(matches, READ_OUTLINE.value)]
     return _to_result(ctx, target, "\n".join(rows), 1)
 
 
@@ -64,8 +70,10 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
     outlines = await asyncio.to_thread(_outline_files, ctx, first_files, pattern)
     where = format_path(workspace, folder.path)
     if not outlines:
-        raise ToolFailure(f"No file in {where} has {_describe(pattern)}.", advice="grep or list says what is there.")
-    parts = _fit(sorted(outlines))
+        raise ToolFailure(
+            f"No file in {where} has {_describe_pattern(pattern)}.", advice="grep or list says what is there."
+        )
+    parts = _fit_outlines(sorted(outlines))
     if len(files) > len(first_files):
         parts.append(f"({len(files) - len(first_files)} more files are not shown; name a folder below {where})")
     parts += [f"({listing.stopped})"] if listing.stopped else []
@@ -98,34 +106,43 @@ def _outline_files(ctx: ToolContext, paths: Sequence[Path], pattern: str) -> lis
     return outlines
 
 
-def _fit(outlines: Sequence[_FileOutline]) -> list[str]:
-    """Return the text of each outline. In one that is larger than its share the smallest nested blocks are left out."""
+def _fit_outlines(outlines: Sequence[_FileOutline]) -> list[str]:
+    """Return the texts of outlines that together fit into OUTLINE_BYTES.
+
+    An outline that is larger than its share loses its smallest nested blocks.
+    """
     sizes = [_measure(format_outline(each.blocks, len(each.blocks))) for each in outlines]
-    headings = sum(len(each.name.encode()) + _HEADING for each in outlines)
+    headings = sum(len(each.name.encode()) + _HEADING_BYTES for each in outlines)
     shares = share_fairly(sizes, max(OUTLINE_BYTES.value - headings, 0))
     texts: list[str] = []
     for each, share in zip(outlines, shares, strict=True):
-        most = len(each.blocks)
-        while most and _measure(rows := format_outline(each.blocks, most)) > share:
-            most = min(most - 1, most * share // _measure(rows))
-        heading = f"{each.name} ({_count_lines(each.lines)})"
-        texts.append("\n".join([heading, *format_outline(each.blocks, most)]))
+        count = len(each.blocks)
+        while count and _measure(rows := format_outline(each.blocks, count)) > share:
+            count = min(count - 1, count * share // _measure(rows))
+        heading = f"{each.name} ({_format_line_count(each.lines)})"
+        texts.append("\n".join([heading, *format_outline(each.blocks, count)]))
     return texts
 
 
 def _measure(rows: Sequence[str]) -> int:
-    """Return the bytes of rows with their line ends."""
+    """Return how many bytes the rows take with their line ends."""
     return sum(len(row.encode(errors="replace")) + 1 for row in rows)
 
 
-def _count_lines(count: int) -> str:
+def _format_line_count(count: int) -> str:
     return f"{count} line{'' if count == 1 else 's'}"
 
 
-def _describe(pattern: str) -> str:
+def _describe_pattern(pattern: str) -> str:
     return f"`{readable(pattern)}`" if pattern.strip("*") else "functions, classes or sections that could be listed"
 
 
 def _to_result(ctx: ToolContext, target: ResolvedPath, output: str, files: int) -> ToolResult:
-    metadata: JSON = {"preview": "\n".join(output.splitlines()[:20]), "truncated": False, "loaded": [], "files": files}
+    """Return the result of a call. `files`: the number of files in the outline."""
+    metadata: JSON = {
+        "preview": "\n".join(output.splitlines()[:_PREVIEW_LINES]),
+        "truncated": False,
+        "loaded": [],
+        "files": files,
+    }
     return ToolResult(readable(ctx.workspace.relative(target.path)), readable(output), metadata)

@@ -1,4 +1,4 @@
-"""Read a file, or list a directory."""
+"""The tool `read`: lines or symbols of a file, the entries of a directory, or an image or a PDF as an attachment."""
 
 import asyncio
 import base64
@@ -53,24 +53,26 @@ from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _PATH_WITH_LINES = re.compile(r"(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})", re.ASCII | re.DOTALL)
-_PREVIEW = 20
-_HEAD = 100
-"""How many first lines of a long file precede its outline."""
-_WORTH = 5
-"""The fewest rows of an outline; with fewer the lines themselves say more."""
-_MOST_OTHERS = 3
-_FILES = 5
-"""How many further files with a symbol are named."""
-_ADVICE = 30
-"""How many symbols of a file are suggested for a missing one."""
-_MIN_REFERENCE = 200
-"""Characters; a shorter text is repeated instead of a reference to the earlier result."""
-_PLACES_TRIED = 50
-"""How many lines that were read and equal a result's first one are tried as its earlier place."""
+_PREVIEW_LINES = 20
+"""The first lines or entries of a result that screens show."""
+_HEAD_LINES = 100
+"""The lines of a long file that are shown before its outline."""
+_MIN_OUTLINE_ROWS = 5
+"""A shorter outline is left out: the lines themselves say more."""
+_MAX_OTHER_BLOCKS = 3
+"""Further symbols of the same name in a file that are named."""
+_MAX_OTHER_FILES = 5
+"""Further files that define a symbol that are named."""
+_MAX_SUGGESTED_SYMBOLS = 30
+"""Symbols of a file that are suggested for a missing one."""
+_MIN_REFERENCE_CHARACTERS = 200
+"""A shorter text is repeated instead of being replaced by a reference to the earlier result."""
+_MAX_EARLIER_STARTS = 50
+"""Lines that were read before and equal the first line of a result: so many are tried as its earlier position."""
 
 
 class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
-    """What read takes."""
+    """Arguments of the tool `read`."""
 
     file_path: str
     offset: Annotated[int, Meta(ge=0, description="first line, from 1")] | None = None
@@ -96,8 +98,8 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         try:
             head = read_head(target.real)
         except FileNotFoundError:
-            if place := _PATH_WITH_LINES.fullmatch(params.file_path):
-                name, start, end = place[1], int(place[2]), int(place[3])
+            if match := _PATH_WITH_LINES.fullmatch(params.file_path):
+                name, start, end = match[1], int(match[2]), int(match[3])
                 return await read.run(ReadParams(name, start, max(end - start, 0) + 1), ctx)
             if params.symbol and is_pattern(params.symbol) and has_magic(params.file_path):
                 return await read.run(ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol), ctx)
@@ -109,28 +111,28 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         if params.symbol:
             block, others = await asyncio.to_thread(_find_symbol, ctx, target, params.symbol)
             first, limit = block.first, block.last - block.first + 1
-        found = await asyncio.to_thread(_read_lines, target, first, limit or READ_LINES.value)
+        lines_range = await asyncio.to_thread(_read_lines, target, first, limit or READ_LINES.value)
         outline = list[str]()
-        if limit is None and params.offset is None and (found.total or 0) > READ_WHOLE.value:
+        if limit is None and params.offset is None and (lines_range.total or 0) > READ_WHOLE.value:
             outline = format_outline(await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE.value)
-        if len(outline) >= _WORTH:
-            found = replace(found, lines=found.lines[:_HEAD], cut="lines")
-    if found.lines or found.first == 1:
-        ctx.workspace.read_log.record(ctx.session_id, target.real, found.stamp)
-    is_complete = found.cut == "lines" and bool(params.symbol or (params.offset and params.limit))
-    result = _format_file(ctx, target, found, is_complete=is_complete)
-    if len(outline) >= _WORTH:
+        if len(outline) >= _MIN_OUTLINE_ROWS:
+            lines_range = replace(lines_range, lines=lines_range.lines[:_HEAD_LINES], cut="lines")
+    if lines_range.lines or lines_range.first == 1:
+        ctx.workspace.read_log.record(ctx.session_id, target.real, lines_range.stamp)
+    is_complete = lines_range.cut == "lines" and bool(params.symbol or (params.offset and params.limit))
+    result = _format_file(ctx, target, lines_range, is_complete=is_complete)
+    if len(outline) >= _MIN_OUTLINE_ROWS:
         rows = "\n".join(outline)
         result = replace(result, output=f"{result.output}\n\nOutline (`symbol` reads one):\n{rows}")
     if others:
-        places = ", ".join(f"{each.first}-{each.last}" for each in others[:_MOST_OTHERS])
-        more = f" and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
-        result = replace(result, output=f"{result.output}\n\n(`{params.symbol}` is also at lines {places}{more})")
+        ranges = ", ".join(f"{each.first}-{each.last}" for each in others[:_MAX_OTHER_BLOCKS])
+        more = f" and {len(others) - _MAX_OTHER_BLOCKS} more" if len(others) > _MAX_OTHER_BLOCKS else ""
+        result = replace(result, output=f"{result.output}\n\n(`{params.symbol}` is also at lines {ranges}{more})")
     return result
 
 
 async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str) -> ToolResult:
-    """Return the lines of a symbol of one of the files below a folder, and the names of others that have it."""
+    """Return the lines of a symbol from the file below a folder that defines it, and the names of other such files."""
     word = re.split(r"\W+", symbol.partition("(")[0].strip())[-1]
     query = Query(rf"\b{re.escape(word)}\b", mode="files", shown=SEARCH_RESULTS.value)
     try:
@@ -144,7 +146,7 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
         raise ToolFailure(f"No file in {where} defines `{readable(symbol)}`.", advice="grep finds where it is used.")
     first, *others = (format_path(ctx.workspace, each) for each in defining)
     result = await read.run(ReadParams(str(defining[0]), symbol=symbol), ctx)
-    also = f"\n\n(also defined in {', '.join(others[:_FILES])})" if others else ""
+    also = f"\n\n(also defined in {', '.join(others[:_MAX_OTHER_FILES])})" if others else ""
     return replace(result, output=f"{first}\n{result.output}{also}")
 
 
@@ -155,32 +157,34 @@ def _list_defining(files: Sequence[Path], symbol: str) -> list[Path]:
 
 
 def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[CodeBlock, list[CodeBlock]]:
-    """Return the block of that name, and others of the same name. Raises ToolFailure where it has none."""
+    """Return the block of that name, and others of the same name. Raises ToolFailure when the file has none."""
     blocks = list_file_blocks(target.real)
     matches = find_blocks(blocks, symbol)
     if matches:
         return matches[0], matches[1:]
     name, names = format_path(ctx.workspace, target.path), [each.name for each in blocks]
     close = find_similar(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
-    rows = format_outline(blocks, _ADVICE)
+    rows = format_outline(blocks, _MAX_SUGGESTED_SYMBOLS)
     advice = f"It has: {', '.join(rows)}" if rows else "Read it with offset and limit, or grep."
     raise ToolFailure(f"{name} has no `{readable(symbol)}`.{suggest_names(close)}", advice=advice)
 
 
 def _read_lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
+    """Return lines of a file; of a notebook, lines of its cells as text."""
     if target.real.suffix == ".ipynb" and target.real.stat().st_size <= READ_NOTEBOOK.value:
         loaded = load(target.real, READ_NOTEBOOK.value)
         text = render(loaded.data)
         if text is not None:
-            return _read_cells(text, first, limit, LineRange((), first, 0, "", loaded.stamp))
+            return _take_lines(text, first, limit, LineRange((), first, 0, "", loaded.stamp))
     return read_lines(target.real, first, limit)
 
 
-def _read_cells(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
+def _take_lines(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
+    """Return lines of a text, cut as lines of a file are: by their number, their length and their bytes."""
     lines = text.splitlines()
     size, rows, cut = 0, list[str](), ""
     for line in lines[first - 1 :]:
-        size += len(line.encode(errors="replace")) + 8
+        size += len(line.encode(errors="replace")) + 8  # the line's number and separators
         if len(rows) == limit or (rows and size > READ_BYTES.value):
             cut = "lines" if len(rows) == limit else "bytes"
             break
@@ -189,7 +193,7 @@ def _read_cells(text: str, first: int, limit: int, empty: LineRange) -> LineRang
 
 
 def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange, *, is_complete: bool) -> ToolResult:
-    """Return numbered lines. `is_complete`: they are all that was asked for, whatever follows them in the file."""
+    """Return numbered lines. `is_complete`: the call asked for these lines and no others, so none is offered next."""
     workspace, path = ctx.workspace, readable(str(target.path))
     name, last = format_path(workspace, target.path), lines_range.first + len(lines_range.lines) - 1
     if not lines_range.lines and lines_range.first > 1:
@@ -197,13 +201,16 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
         raise ToolFailure(f"{name} has {count}; offset {lines_range.first} is beyond its end")
     text = "\n".join(lines_range.lines)
     output = "\n".join(f"{number}: {line}" for number, line in enumerate(lines_range.lines, lines_range.first))
+    # After a refused edit the model has to see the lines again: a reference to them would lead to the same edit.
     was_refused = ctx.workspace.read_log.take_refusal(ctx.session_id, target.real)
-    lines_read = ctx.session.lines_read(path)[path] if len(output) > _MIN_REFERENCE and not was_refused else {}
-    before = _find_before(lines_read, lines_range)
-    is_known = before is not None
+    is_long = len(output) > _MIN_REFERENCE_CHARACTERS
+    lines_read = ctx.session.lines_read(path)[path] if is_long and not was_refused else {}
+    earlier_first = _find_earlier_first(lines_read, lines_range)
+    is_known = earlier_first is not None
     if is_known:
         total = f" of {lines_range.total}" if lines_range.total is not None else ""
-        moved = "" if before == lines_range.first else f", as {before}-{before + last - lines_range.first}"
+        earlier_last = earlier_first + last - lines_range.first
+        moved = "" if earlier_first == lines_range.first else f", as {earlier_first}-{earlier_last}"
         output = f"{name} lines {lines_range.first}-{last}{total} have not changed since you read them above{moved}."
     ends_here = is_complete or not lines_range.cut
     closing = [] if is_known and ends_here else _format_closing(lines_range, last, is_complete=is_complete)
@@ -220,7 +227,7 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
         "truncated": bool(lines_range.cut),
     }
     metadata: JSON = {
-        "preview": "\n".join(lines_range.lines[:_PREVIEW]),
+        "preview": "\n".join(lines_range.lines[:_PREVIEW_LINES]),
         "truncated": bool(lines_range.cut),
         "loaded": [str(file) for file in instructions],
         "display": display,
@@ -229,13 +236,13 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
     return ToolResult(readable(workspace.relative(target.path)), output, metadata, is_bounded=True)
 
 
-def _find_before(lines_read: Mapping[int, str], lines_range: LineRange) -> int | None:
-    """Return the number that the first line had when all of the lines were read before; None: some are new.
+def _find_earlier_first(lines_read: Mapping[int, str], lines_range: LineRange) -> int | None:
+    """Return the number that the first line had when the session read all of the lines; None: some are new.
 
-    An edit above them changes their numbers.
+    The number differs from today's when an edit above the lines has moved them.
     """
     start = lines_range.lines[0] if lines_range.lines else ""
-    numbers = islice((number for number, line in lines_read.items() if line == start), _PLACES_TRIED)
+    numbers = islice((number for number, line in lines_read.items() if line == start), _MAX_EARLIER_STARTS)
     firsts = (lines_range.first, *numbers) if lines_read else ()
     return next(
         (
@@ -248,14 +255,14 @@ def _find_before(lines_read: Mapping[int, str], lines_range: LineRange) -> int |
 
 
 def _format_closing(lines_range: LineRange, last: int, *, is_complete: bool) -> list[str]:
-    """Return the last line of a result: which lines of how many were shown, and how to read on."""
+    """Return the closing line of a result: which lines of how many are shown, and the offset of the next ones."""
     total = lines_range.total if lines_range.total is not None else f"more than {last}"
     why = f"cut at {READ_BYTES.value // 1024} KB; " if lines_range.cut == "bytes" else ""
     if lines_range.cut and not is_complete:
         return [f"(lines {lines_range.first}-{last} of {total}; {why}offset={last + 1} goes on)"]
     if lines_range.first > 1 or is_complete:
         return [f"(lines {lines_range.first}-{last} of {total})"]
-    return ["(whole file)"] if len(lines_range.lines) > _PREVIEW else []
+    return ["(whole file)"] if len(lines_range.lines) > _PREVIEW_LINES else []
 
 
 def _list_directory(workspace: Workspace, target: ResolvedPath, first: int, limit: int) -> ToolResult:
@@ -281,7 +288,7 @@ def _list_directory(workspace: Workspace, target: ResolvedPath, first: int, limi
         "truncated": is_truncated,
     }
     metadata: JSON = {
-        "preview": "\n".join(page[:_PREVIEW]),
+        "preview": "\n".join(page[:_PREVIEW_LINES]),
         "truncated": is_truncated,
         "loaded": [],
         "display": display,
@@ -298,6 +305,7 @@ def _format_entry(entry: "os.DirEntry[str]") -> str:
 
 
 def _attach_file(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult:
+    """Return an image, scaled down if it is large, or a PDF as an attachment."""
     is_pdf = mime == "application/pdf"
     file = load(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
     data, size = file.data, ""
@@ -317,14 +325,15 @@ def _attach_file(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResul
 
 
 def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
-    """Return the instruction files of the file's folder that the request lacks or has in an older version, by file.
+    """Return the texts of the instruction files that hold for a file and that the model has not seen in this version.
 
-    Outer folders come first.
+    They are those of the file's folder and of the folders above it in the project, outer folders first. The ones of
+    the working directory and above are in every request already.
     """
     workspace = ctx.workspace
     root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))
-    always_given = {directory, *directory.parents}
-    folders = [f for f in target.real.parents if f.is_relative_to(root) and f not in always_given]
+    in_request = {directory, *directory.parents}
+    folders = [f for f in target.real.parents if f.is_relative_to(root) and f not in in_request]
     files = [
         file
         for folder in reversed(folders)
@@ -336,10 +345,10 @@ def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str
         if not workspace.contains(real) or real == target.real:
             continue
         with failures(workspace, workspace.resolve(str(file))):
-            words = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
+            text = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
         earlier = ctx.session.find_instructions(name, real)
-        if not words or words == earlier or not workspace.read_log.is_first_load(ctx.message_id, real):
+        if not text or text == earlier or not workspace.read_log.is_first_load(ctx.message_id, real):
             continue
         note = "" if earlier is None else f"{name} has changed since it was given above:\n"
-        texts[file] = note + INSTRUCTIONS.format(name=name, words=words)
+        texts[file] = note + INSTRUCTIONS.format(name=name, words=text)
     return texts

@@ -1,4 +1,4 @@
-"""Write a whole file."""
+"""The tool `write`: creates a file, or replaces the whole text of one."""
 
 from contextlib import AsyncExitStack
 
@@ -22,7 +22,7 @@ from codeloop.workspace.workspace import ResolvedPath
 
 
 class WriteParams(msgspec.Struct, frozen=True, rename="camel"):
-    """What write takes."""
+    """Arguments of the tool `write`."""
 
     file_path: str
     content: str
@@ -30,9 +30,10 @@ class WriteParams(msgspec.Struct, frozen=True, rename="camel"):
 
 @tool("write", params=WriteParams, traits=Traits(permission="edit"))
 async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
-    """Replace or make the file; encoding, mark, line ends, mode and link of an existing one stay."""
+    """Write the file. An existing one keeps its encoding, byte order mark, line ends and mode; links are followed."""
     target = resolve(ctx.workspace, params.file_path)
     with failures(ctx.workspace, target):
+        # Models write `/src/a.py` for a path that is meant relative to the project.
         inside, folder = ctx.workspace.directory / params.file_path.lstrip("/"), target.path.parent
         if target.is_outside and not folder.exists() and inside.parent.is_dir():
             raise ToolFailure(f"There is no folder {folder}. Did you mean {format_path(ctx.workspace, inside)}?")
@@ -42,7 +43,7 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
         await ctx.services.save_buffers(ctx.session_id, [target])
         async with ask_before_failure(ctx, [target], {"filePath": params.file_path, "content": params.content}):
             with failures(ctx.workspace, target):
-                change = _change(ctx, target, params.content)
+                change = _make_change(ctx, target, params.content)
                 check_elision(ctx, change)
         output, metadata = await apply_change(ctx, change)
     exists = change.before is not None
@@ -50,20 +51,21 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(title, output, {"filepath": str(target.path), "exists": exists, **metadata})
 
 
-def _change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileChange:
+def _make_change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileChange:
+    """Return the change to write. Raises ToolFailure when the session has not read the file as it is now."""
     check_new(content)
     before = load_if_there(target.real)
     if before is None:
         return FileChange(target, None, content.encode(), "", content)
     check_known(ctx, target, before)
-    text = _decode_old(before.data)
+    text = _decode_or_empty(before.data)
     if find_main_line_end(text.content) == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")
     return FileChange(target, before, encode(content, text.encoding), text.content, content)
 
 
-def _decode_old(data: bytes) -> DecodedText:
-    """Return the old text; a file that is no text (an image that was read) becomes UTF-8."""
+def _decode_or_empty(data: bytes) -> DecodedText:
+    """Return the text of a file; of a binary one an empty text, so that the new content is written as UTF-8."""
     try:
         return decode(data)
     except NotText:

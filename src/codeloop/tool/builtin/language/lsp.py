@@ -1,4 +1,4 @@
-"""Ask a language server: definitions, references, calls, outlines, renames."""
+"""The tool `lsp`: asks a language server for definitions, references, calls, outlines, diagnostics or a rename."""
 
 import os
 import re
@@ -29,7 +29,7 @@ from codeloop.lsp.symbols import (
 )
 from codeloop.schema.bounds.language import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST, LSP_WAIT
 from codeloop.schema.wire import JSON
-from codeloop.tool.builtin.language.outline import outline_rows
+from codeloop.tool.builtin.language.outline import format_outline_rows
 from codeloop.tool.builtin.language.rename import rename
 from codeloop.tool.file_access import (
     failures,
@@ -77,14 +77,18 @@ _HIERARCHIES = {
     "supertypes": ("Type", "supertypes"),
     "subtypes": ("Type", "subtypes"),
 }
-_OF_FILE = frozenset(("documentSymbols", "diagnostics", "workspaceSymbols"))
+"""The operations on a hierarchy: the kind and the direction that its requests are named by."""
+_WITHOUT_POSITION = frozenset(("documentSymbols", "diagnostics", "workspaceSymbols"))
+"""The operations that need no line and no symbol on it."""
 _PATH_WITH_LINE = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?", re.DOTALL)
-_NEAR = 3  # lines above and below the one that was named
-_MOST_WHOLE = 3  # results that are shown with all their lines
+_NEAR_LINES = 3
+"""How far above and below the given line the symbol is looked for: line numbers of a model may be out of date."""
+_MAX_WHOLE_DEFINITIONS = 3
+"""Results that are shown with all their lines; of more results each shows one line."""
 
 
 class LspParams(msgspec.Struct, frozen=True, rename="camel"):
-    """What lsp takes."""
+    """Arguments of the tool `lsp`. `file_path` may end with the line, as `path:12`."""
 
     operation: Operation
     file_path: str
@@ -95,7 +99,7 @@ class LspParams(msgspec.Struct, frozen=True, rename="camel"):
 
 @tool("lsp", params=LspParams)
 async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
-    """Ask a language server."""
+    """Ask the first language server of the file that supports the operation."""
     path, line = params.file_path, params.line
     if (match := _PATH_WITH_LINE.fullmatch(path)) and not os.path.lexists(ctx.workspace.directory / path):
         path, line = match[1], line or int(match[2])
@@ -110,7 +114,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"{format_path(ctx.workspace, target.path)} is too large for language servers; search in it")
     servers = await _find_servers(ctx, target)
     try:
-        news, client = await _choose_client(params.operation, servers, target, text)
+        diagnostics, client = await _choose_client(params.operation, servers, target, text)
         metadata: JSON = {"operation": params.operation}
         if params.operation == "rename":
             output, more = await rename(
@@ -119,7 +123,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
             metadata |= more
         else:
             output, shown_files = await _ask_server(ctx, params, client, target, line)
-            news.keep_open(client, shown_files)
+            diagnostics.keep_open(client, shown_files)
     except (ErrorAnswer, ServerGone, ServerUnavailable) as error:
         raise ToolFailure(f"{error}", advice="Search with grep instead.") from error
     except TimeoutError as error:
@@ -133,10 +137,10 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
 
 
 def _check_params(params: LspParams, line: int | None) -> None:
-    """Raise ToolFailure when something is missing that the operation needs."""
+    """Raise ToolFailure when an argument is missing that the operation needs."""
     if params.operation == "workspaceSymbols" and not params.symbol:
         raise ToolFailure("workspaceSymbols needs `symbol`: a name, or a part of one")
-    if params.operation not in _OF_FILE and (line is None or not params.symbol):
+    if params.operation not in _WITHOUT_POSITION and (line is None or not params.symbol):
         raise ToolFailure(
             "The line or the symbol is missing.",
             advice="Give the line (`filePath` as path:line) and `symbol`, the name on that line.",
@@ -146,6 +150,7 @@ def _check_params(params: LspParams, line: int | None) -> None:
 
 
 async def _find_servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDiagnostics]:
+    """Return the language servers for a file. Raises ToolFailure when there is none."""
     languages = ctx.services.languages
     servers = await languages.find_servers(target.real) if languages is not None else []
     if not servers:
@@ -159,18 +164,21 @@ async def _find_servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDi
 async def _choose_client(
     operation: str, servers: Sequence[ServerDiagnostics], target: ResolvedPath, text: str
 ) -> tuple[ServerDiagnostics, LanguageClient]:
-    """Return the first server that supports the operation, with the file's current text opened in it."""
+    """Return the first server that supports the operation, with the file's current text opened in it.
+
+    Raises ToolFailure when none supports it, and ServerUnavailable when none could be started.
+    """
     problem: ServerUnavailable | None = None
     names: list[str] = []
-    for news in servers:
+    for server in servers:
         try:
-            client = await news.open_document(target.real, text)
+            client = await server.open_document(target.real, text)
         except ServerUnavailable as error:
             problem = error
             continue
         if operation not in _CAPABILITIES or client.has_capability(_CAPABILITIES[operation]):
-            return news, client
-        names.append(news.server.name)
+            return server, client
+        names.append(server.server.name)
     if problem is not None and not names:
         raise problem
     raise ToolFailure(
@@ -181,17 +189,17 @@ async def _choose_client(
 async def _ask_server(
     ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
 ) -> tuple[str, Sequence[Path]]:
-    """Return the text for the model, and the files of the project whose lines it shows."""
+    """Return the text for the model, and the files of the project whose lines the text shows."""
     name = format_path(ctx.workspace, target.path)
     match params.operation:
         case "documentSymbols":
-            rows = outline_rows(await fetch_outline(client, target.real))
+            rows = format_outline_rows(await fetch_outline(client, target.real))
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
-            spots = await _find_symbols(client, params.symbol or "")
-            if not spots and await client.registrations.wait_for_work(LSP_REQUEST.seconds):
-                spots = await _find_symbols(client, params.symbol or "")
-            return _format_spots(ctx, spots) or f"Nothing is named like {params.symbol}.", ()
+            locations = await _find_symbols(client, params.symbol or "")
+            if not locations and await client.registrations.wait_for_work(LSP_REQUEST.seconds):
+                locations = await _find_symbols(client, params.symbol or "")
+            return _format_locations(ctx, locations) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
             return await _format_diagnostics(client, target, name), ()
         case _:
@@ -200,24 +208,23 @@ async def _ask_server(
     if params.operation == "hover":
         await _check_definition(ctx, client, position, params.symbol or "")
         return await fetch_hover(client, position) or f"Nothing is known of {params.symbol}.", ()
-    spots = await _request_spots(client, params.operation, position)
-    if not spots:
+    locations = await _request_locations(client, params.operation, position)
+    if not locations:
         if not await client.registrations.wait_for_work(LSP_REQUEST.seconds):
-            await client.wait_for_diagnostics(
-                target.real, LSP_WAIT.seconds
-            )  # it may answer before it has analysed the file
-        spots = await _request_spots(client, params.operation, position)
-    if params.operation in {"definition", "implementation"} and len(spots) <= _MOST_WHOLE:
-        spots = [await _widen(ctx, client, spot, target) for spot in spots]
-    files = [path for path in dict.fromkeys(spot.path for spot in spots) if _is_free(ctx, path)]
-    return _format_spots(ctx, spots) or f"No {params.operation} of {params.symbol} found.", files
+            # A server may answer before it has analysed the file; its diagnostics show that it has.
+            await client.wait_for_diagnostics(target.real, LSP_WAIT.seconds)
+        locations = await _request_locations(client, params.operation, position)
+    if params.operation in {"definition", "implementation"} and len(locations) <= _MAX_WHOLE_DEFINITIONS:
+        locations = [await _widen_location(ctx, client, location, target) for location in locations]
+    files = [path for path in dict.fromkeys(location.path for location in locations) if _is_free(ctx, path)]
+    return _format_locations(ctx, locations) or f"No {params.operation} of {params.symbol} found.", files
 
 
 async def _find_symbols(client: LanguageClient, name: str) -> list[Location]:
-    return [spot for _, spot in await find_workspace_symbols(client, name)]
+    return [location for _, location in await find_workspace_symbols(client, name)]
 
 
-async def _request_spots(client: LanguageClient, operation: str, position: JSON) -> list[Location]:
+async def _request_locations(client: LanguageClient, operation: str, position: JSON) -> list[Location]:
     if operation in _HIERARCHIES:
         return await find_hierarchy(client, *_HIERARCHIES[operation], position)
     more = {"context": {"includeDeclaration": True}} if operation == "references" else {}
@@ -225,31 +232,31 @@ async def _request_spots(client: LanguageClient, operation: str, position: JSON)
 
 
 async def _check_definition(ctx: ToolContext, client: LanguageClient, position: JSON, symbol: str) -> None:
-    """Raise ToolFailure for a name defined in a file that may not be read: the answer may contain its value."""
-    for spot in (
+    """Raise ToolFailure for a symbol defined in a file that may not be read: hover text may contain its value."""
+    for location in (
         await find_locations(client, "definition", position) if client.has_capability("definitionProvider") else ()
     ):
-        if ctx.workspace.contains(Path(os.path.realpath(spot.path))) and not _is_free(ctx, spot.path):
-            where = f"{format_path(ctx.workspace, spot.path)}:{spot.line + 1}"
+        if ctx.workspace.contains(Path(os.path.realpath(location.path))) and not _is_free(ctx, location.path):
+            where = f"{format_path(ctx.workspace, location.path)}:{location.line + 1}"
             raise ToolFailure(f"{symbol} is defined in {where}, which may not be read.")
 
 
 def _make_position(
     ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
 ) -> JSON:
-    """Return the named position in the form that requests take."""
+    """Return the parameters of a request about the symbol: the document and the position in it."""
     name = format_path(ctx.workspace, target.path)
-    at = _find_position(client.documents[target.real].text, name, line or 1, params.symbol or "")
-    return make_position_params(client, target.real, at)
+    position = _find_position(client.documents[target.real].text, name, line or 1, params.symbol or "")
+    return make_position_params(client, target.real, position)
 
 
 def _find_position(text: str, name: str, line: int, symbol: str) -> TextPosition:
-    """Return a symbol's position: on the given line, or one near it."""
+    """Return the position of a symbol: on the given line, or else on the nearest one. Raises ToolFailure."""
     lines = split_lines(text)
     word = symbol.rpartition(".")[2].rpartition("::")[2]
     pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-    near = sorted(range(max(0, line - 1 - _NEAR), min(len(lines), line + _NEAR)), key=lambda at: abs(at - line + 1))
-    for at in near:
+    numbers = range(max(0, line - 1 - _NEAR_LINES), min(len(lines), line + _NEAR_LINES))
+    for at in sorted(numbers, key=lambda number: abs(number - line + 1)):
         if match := pattern.search(lines[at]):
             return TextPosition(at, match.start())
     here = lines[line - 1].strip() if line <= len(lines) else "(beyond the end of the file)"
@@ -257,6 +264,7 @@ def _find_position(text: str, name: str, line: int, symbol: str) -> TextPosition
 
 
 async def _format_diagnostics(client: LanguageClient, target: ResolvedPath, name: str) -> str:
+    """Return the errors and warnings of a file, a line each. Raises TimeoutError when the server reports none yet."""
     diagnostics = await client.wait_for_diagnostics(target.real, LSP_REQUEST.seconds)
     if diagnostics is None:
         raise TimeoutError
@@ -265,48 +273,61 @@ async def _format_diagnostics(client: LanguageClient, target: ResolvedPath, name
     return "\n".join(rows[: LSP_FOUND.value]) or f"{name} has no errors and no warnings."
 
 
-async def _widen(ctx: ToolContext, client: LanguageClient, spot: Location, target: ResolvedPath) -> Location:
-    """Return a location widened to all lines of the definition."""
-    if spot.end > spot.line or not client.has_capability("documentSymbolProvider") or not _is_free(ctx, spot.path):
-        return spot
-    text = read_text(spot.path)
-    if spot.path not in client.documents and text is not None and spot.path.suffix == target.real.suffix:
-        client.sync(spot.path, client.documents[target.real].language, text)
-    if spot.path not in client.documents:
-        return spot  # of another language, which this server may not know
-    rows = [each for each in await fetch_outline(client, spot.path) if each.line == spot.line]
-    return Location(spot.path, spot.line, max((each.end for each in rows), default=spot.line), spot.name)
+async def _widen_location(
+    ctx: ToolContext, client: LanguageClient, location: Location, target: ResolvedPath
+) -> Location:
+    """Return the location of a definition's name, widened to all lines of the definition if they are known."""
+    if (
+        location.end > location.line
+        or not client.has_capability("documentSymbolProvider")
+        or not _is_free(ctx, location.path)
+    ):
+        return location
+    text = read_text(location.path)
+    if location.path not in client.documents and text is not None and location.path.suffix == target.real.suffix:
+        client.sync(location.path, client.documents[target.real].language, text)
+    if location.path not in client.documents:
+        return location  # a file of another language, which this server may not know
+    rows = [each for each in await fetch_outline(client, location.path) if each.line == location.line]
+    return Location(
+        location.path, location.line, max((each.end for each in rows), default=location.line), location.name
+    )
 
 
-def _format_spots(ctx: ToolContext, spots: Sequence[Location]) -> str:
-    """Format locations with their lines; of many, one line each. Files that may not be read show no lines."""
+def _format_locations(ctx: ToolContext, locations: Sequence[Location]) -> str:
+    """Return the locations with their lines, each with one line if there are many.
+
+    Lines of files that need permission to be read are left out.
+    """
     texts: dict[Path, list[str]] = {}
     rows: list[str] = []
-    is_whole = len(spots) <= _MOST_WHOLE
-    for spot in spots[: LSP_FOUND.value]:
-        if spot.path not in texts:
-            texts[spot.path] = _read_lines(ctx, spot.path)
-        lines = texts[spot.path]
-        name = f"{format_path(ctx.workspace, spot.path)}:{spot.line + 1}"
-        own = f" [{spot.name}]" if spot.name and _is_free(ctx, spot.path) else ""
-        end = min(spot.end, spot.line + LSP_LINES.value - 1) if is_whole else spot.line
-        if end > spot.line and lines:
-            rows.append(f"{name}{own}")
-            rows += [f"{number + 1}: {lines[number]}" for number in range(spot.line, end + 1) if number < len(lines)]
-            rows += [f"(to line {spot.end + 1})"] if end < spot.end else []
+    is_whole = len(locations) <= _MAX_WHOLE_DEFINITIONS
+    for location in locations[: LSP_FOUND.value]:
+        if location.path not in texts:
+            texts[location.path] = _read_lines(ctx, location.path)
+        lines = texts[location.path]
+        name = f"{format_path(ctx.workspace, location.path)}:{location.line + 1}"
+        label = f" [{location.name}]" if location.name and _is_free(ctx, location.path) else ""
+        end = min(location.end, location.line + LSP_LINES.value - 1) if is_whole else location.line
+        if end > location.line and lines:
+            rows.append(f"{name}{label}")
+            rows += [
+                f"{number + 1}: {lines[number]}" for number in range(location.line, end + 1) if number < len(lines)
+            ]
+            rows += [f"(to line {location.end + 1})"] if end < location.end else []
         else:
-            text = lines[spot.line].strip() if 0 <= spot.line < len(lines) else ""
-            rows.append(f"{name}{own}{text and f': {text}'}")
-    more = len(spots) - LSP_FOUND.value
+            text = lines[location.line].strip() if 0 <= location.line < len(lines) else ""
+            rows.append(f"{name}{label}{text and f': {text}'}")
+    more = len(locations) - LSP_FOUND.value
     return "\n".join([*rows, *([f"({more} more)"] if more > 0 else [])])
 
 
 def _is_free(ctx: ToolContext, path: Path) -> bool:
-    """Return whether the real file that a server names may be read without a question."""
+    """Return whether the session may read a file that a server names, its links followed, without a question."""
     return is_free(ctx, Path(os.path.realpath(path)))
 
 
 def _read_lines(ctx: ToolContext, path: Path) -> list[str]:
-    """Return the lines of a file that may be read without a question; else none."""
+    """Return the lines of a file, or none when reading it needs permission."""
     text = read_text(Path(os.path.realpath(path))) if _is_free(ctx, path) else None
     return [line.rstrip("\r\n") for line in split_lines(text or "")]

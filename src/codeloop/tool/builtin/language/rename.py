@@ -1,4 +1,4 @@
-"""A rename by a language server as an edit: permitted by its diff, all files or none, and undoable."""
+"""Makes a rename by a language server an edit like others: asked with its diff, all files or none, undoable."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,10 @@ from codeloop.workspace.workspace import ResolvedPath
 
 
 async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tuple[str, JSON]:
-    """Rename a symbol everywhere; return the text for the model, and the metadata for the screen.
+    """Rename a symbol in all files; return the text for the model, and the metadata for the screen.
 
-    Raises ToolFailure, Denied, Rejected, and what a request raises.
+    `params`: those of the request `textDocument/rename`. Raises ToolFailure, Denied, Rejected, and the errors of a
+    request to the server.
     """
     edits = parse_workspace_edit(await client.request("textDocument/rename", params))
     if edits is None:
@@ -43,7 +44,7 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, targets)
         with failures(ctx.workspace, *targets):
-            changes = await asyncio.to_thread(_changes, client, targets, edits)
+            changes = await asyncio.to_thread(_make_changes, client, targets, edits)
         diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
         names = ", ".join(str(target.path) for target in targets)
         metadata = patch_metadata(ctx, changes, diffs)
@@ -58,11 +59,12 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
     return text, metadata
 
 
-def _changes(
-    client: LanguageClient, targets: Sequence[ResolvedPath], found: Mapping[Path, Sequence[JSON]]
+def _make_changes(
+    client: LanguageClient, targets: Sequence[ResolvedPath], edits_by_path: Mapping[Path, Sequence[JSON]]
 ) -> list[FileChange]:
+    """Return the change of each file. Raises ToolFailure when edits of the server don't fit the file."""
     changes: list[FileChange] = []
-    for target, edits in zip(targets, found.values(), strict=True):
+    for target, edits in zip(targets, edits_by_path.values(), strict=True):
         loaded = load_text(target.real)
         if loaded is None:
             raise ToolFailure(f"{target.path} is gone.")

@@ -1,4 +1,4 @@
-"""The tool `glob`: files by name."""
+"""The tool `glob`: finds files by a pattern of their names."""
 
 import asyncio
 from functools import partial
@@ -11,7 +11,7 @@ from codeloop.kit.glob import split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.search.search_folder import TWICE, strip_search_folder
+from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
 from codeloop.tool.file_access import check_unmoved, missing, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
@@ -20,7 +20,7 @@ from codeloop.workspace.workspace import ResolvedPath
 
 
 class GlobParams(Wire):
-    """What the model passes."""
+    """Arguments of the tool `glob`."""
 
     pattern: Annotated[str, Meta(min_length=1, description="like *.py, src/**/*.{ts,tsx}")]
     path: str | None = None
@@ -39,10 +39,10 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     target = await search_target(ctx, folder, lambda _: [need], only_folder=True)
     if not set(pattern) & set("*?[{") and (target.path / pattern.lstrip("/")).is_dir():
         pattern = f"{pattern.rstrip('/')}/**"
-    twice = strip_search_folder(ctx, target, pattern)
-    pattern = twice or pattern
+    stripped = strip_search_folder(ctx, target, pattern)
+    pattern = stripped or pattern
     check_unmoved(ctx, target)
-    notes = [TWICE.format("the pattern", twice)] if twice else []
+    notes = [REPEATED_FOLDER.format("the pattern", stripped)] if stripped else []
     try:
         search = partial(ctx.workspace.ripgrep.files, target.path, environment=ctx.workspace.environment)
         listing = await search(pattern)
@@ -54,9 +54,8 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"The search failed: {error}") from error
     if not listing.paths:
         await _check_folder(ctx, target, pattern)
-    newest_paths = await asyncio.to_thread(
-        keep_newest, listing.paths, SEARCH_RESULTS.value
-    )  # reads each file's modification time
+    # In a thread: it reads the modification time of each file.
+    newest_paths = await asyncio.to_thread(keep_newest, listing.paths, SEARCH_RESULTS.value)
     paths = [printable(ctx.workspace.shorten(Path(path))) for path in newest_paths]
     if len(paths) < len(listing.paths):
         notes.append(
@@ -73,7 +72,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
 
 
 async def _check_folder(ctx: ToolContext, target: ResolvedPath, pattern: str) -> None:
-    """Raise ToolFailure when the pattern begins with a folder that does not exist, naming those like it."""
+    """Raise ToolFailure when the pattern begins with a folder that does not exist; the error names similar ones."""
     first, slash, _ = pattern.strip("/").partition("/")
     if slash and not set(first) & set("*?[{\\") and not (target.path / first).exists():
         folder = ctx.workspace.resolve(str(target.path / first))

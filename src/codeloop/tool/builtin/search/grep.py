@@ -1,4 +1,4 @@
-"""The tool `grep`: text in files."""
+"""The tool `grep`: finds text in files by a regular expression."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.builtin.search.grep_lines import share_lines, show_blocks
-from codeloop.tool.builtin.search.search_folder import TWICE, strip_search_folder
+from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
 from codeloop.tool.file_access import (
     check_unmoved,
     filter_free,
@@ -28,19 +28,20 @@ from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchL
 from codeloop.workspace.search.ripgrep import printable
 from codeloop.workspace.workspace import ResolvedPath
 
-_MOST_CONTEXT = 100
+_MAX_CONTEXT_LINES = 100
+"""The lines before or after a match that one call may ask for."""
 _LOCK_FILES = frozenset({
     "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "deno.lock", "poetry.lock",
     "pdm.lock", "uv.lock", "Pipfile.lock", "Cargo.lock", "composer.lock", "Gemfile.lock", "go.sum", "flake.lock",
     "mix.lock",
 })  # fmt: skip
-_BAR = re.compile(r"(?<!\\)\\\|")
-_FEW = 3
-"""How many matches of a lock file are shown when other files match too."""
+_ESCAPED_BAR = re.compile(r"(?<!\\)\\\|")
+_MAX_LOCK_FILE_MATCHES = 3
+"""A lock file with more matches is left out when other files match too."""
 
 
 class GrepParams(Wire):
-    """What the model passes."""
+    """Arguments of the tool `grep`. `context`, `before` and `after` in lines; `block`: show whole functions."""
 
     pattern: Annotated[str, Meta(min_length=1)]
     path: Annotated[str, Meta(description="file or folder")] | None = None
@@ -58,7 +59,7 @@ class GrepParams(Wire):
 async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     """Show the lines that match, newest files first."""
     params, target, note = await _find_target(params, ctx)
-    is_named = not target.path.is_dir()
+    is_file = not target.path.is_dir()
     check_unmoved(ctx, target)
     query = Query(
         pattern=params.pattern,
@@ -70,10 +71,9 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         multiline=params.multiline,
         shown=SEARCH_RESULTS.value,
     )
-    search_result, how = await _search(target.path, query, ctx)
-    search_result = (
-        search_result if is_named else _drop_lock_files(await _drop_unreadable(search_result, ctx), params, ctx)
-    )
+    search_result, pattern_note = await _search(target.path, query, ctx)
+    if not is_file:  # a file that the call names is shown whatever it is: permission to read it was asked
+        search_result = _drop_lock_files(await _drop_unreadable(search_result, ctx), params, ctx)
     if params.block and params.mode == "content":
         names = {hits.path: readable(str(hits.path)) for hits in search_result.files}
         lines_read = ctx.session.lines_read(*names.values())
@@ -81,14 +81,17 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
             show_blocks, search_result, {path: lines_read[name] for path, name in names.items()}
         )
     result = _format_result(params, search_result, ctx)
-    return replace(result, output="\n\n".join(text for text in (result.output, note, how) if text))
+    return replace(result, output="\n\n".join(text for text in (result.output, note, pattern_note) if text))
 
 
 async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
-    """Return where to search; a missing path that looks like a pattern is used as one, with a note."""
+    """Return the arguments, the file or folder to search in, and a note if the arguments were changed.
+
+    A `path` that is a pattern becomes `include`, and an `include` that repeats the folder loses it.
+    """
     path = params.path
 
-    def needs(target: ResolvedPath) -> list[Need]:
+    def list_needs(target: ResolvedPath) -> list[Need]:
         arguments: JSON = {"pattern": params.pattern}
         arguments |= {"path": path} if path else {}
         arguments |= {"include": params.include} if params.include else {}
@@ -97,20 +100,24 @@ async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams
 
     if path and not params.include and has_magic(path) and not os.path.lexists(resolve(ctx.workspace, path).path):
         folder, pattern = split_root(path)
-        target = await search_target(ctx, folder, needs, only_folder=True)
+        target = await search_target(ctx, folder, list_needs, only_folder=True)
         return replace(params, path=folder, include=f"/{pattern}"), target, "(`path` was taken for a pattern of files.)"
-    target = await search_target(ctx, path, needs)
-    twice = strip_search_folder(ctx, target, params.include) if params.include else None
-    if twice is None:
+    target = await search_target(ctx, path, list_needs)
+    stripped = strip_search_folder(ctx, target, params.include) if params.include else None
+    if stripped is None:
         return params, target, ""
-    return replace(params, include=f"/{twice}"), target, f"({TWICE.format('`include`', twice)}.)"
+    return replace(params, include=f"/{stripped}"), target, f"({REPEATED_FOLDER.format('`include`', stripped)}.)"
 
 
 async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
-    """Search for the pattern; a note tells when it was searched for in another form than written."""
+    r"""Search for the pattern; return the result, and a note if the pattern was read in another way than written.
+
+    Models write `a\|b` as for the program grep, where it means "a or b"; here `\|` matches a bar. So a pattern that
+    finds nothing is tried once more with `|`.
+    """
     try:
         result, note = await _run_search(path, query, ctx)
-        pattern = _BAR.sub("|", query.pattern)
+        pattern = _ESCAPED_BAR.sub("|", query.pattern)
         if result.matches or note or pattern == query.pattern:
             return result, note
         second, note = await _run_search(path, replace(query, pattern=pattern), ctx)
@@ -135,13 +142,13 @@ async def _run_search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepR
 
 
 def _limit_context(count: int) -> int:
-    return min(max(count, 0), _MOST_CONTEXT)
+    return min(max(count, 0), _MAX_CONTEXT_LINES)
 
 
 async def _drop_unreadable(result: GrepResult, ctx: ToolContext) -> GrepResult:
-    """Leave out the files that need permission to read, with a note."""
-    free = {*await filter_free(ctx, [hits.path for hits in result.files])}
-    files = [hits for hits in result.files if hits.path in free]
+    """Leave out the files that need permission to be read, and note how many."""
+    readable_paths = {*await filter_free(ctx, [hits.path for hits in result.files])}
+    files = [hits for hits in result.files if hits.path in readable_paths]
     left_out = len(result.files) - len(files)
     if not left_out:
         return result
@@ -152,8 +159,8 @@ async def _drop_unreadable(result: GrepResult, ctx: ToolContext) -> GrepResult:
 
 
 def _drop_lock_files(result: GrepResult, params: GrepParams, ctx: ToolContext) -> GrepResult:
-    """Leave out most lines of lock files, which are generated, when other files match too, with a note."""
-    locks = [hits for hits in result.files if hits.path.name in _LOCK_FILES and hits.matches > _FEW]
+    """Leave out lock files with many matches when other files match too, and note them: their text is generated."""
+    locks = [hits for hits in result.files if hits.path.name in _LOCK_FILES and hits.matches > _MAX_LOCK_FILE_MATCHES]
     if params.mode != "content" or not locks or len(locks) == len(result.files):
         return result
     names = ", ".join(printable(ctx.workspace.shorten(hits.path)) for hits in locks)
@@ -177,8 +184,8 @@ def _format_result(params: GrepParams, search_result: GrepResult, ctx: ToolConte
     some = f"{count} shown, of each file some" if are_shared else f"the first {count}"
     notes = [f"{some}{order}; narrow the pattern{narrow}"] if count < total else []
     notes += [search_result.stopped] if search_result.stopped else []
-    if max(params.context, params.before, params.after) > _MOST_CONTEXT:
-        notes.append(f"with {_MOST_CONTEXT} lines around a match, which is the most")
+    if max(params.context, params.before, params.after) > _MAX_CONTEXT_LINES:
+        notes.append(f"with {_MAX_CONTEXT_LINES} lines around a match, which is the most")
     head = what + (f" ({'; '.join(notes)})" if notes else "")
     separator = "\n\n" if params.mode == "content" else "\n"
     return ToolResult(
@@ -194,9 +201,9 @@ def _format_count(number: int, word: str, plural: str = "s") -> str:
 
 
 def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> tuple[list[str], int, list[JSON]]:
-    """Return the text of each file, how many matches (or files, by mode) they show, and the lines as data for clients.
+    """Return the text of each file, the number of matches shown (of files, in the mode `files`), and data for clients.
 
-    A file's data: `path`, and `lines` of number, whether it matches, and text; number 0 stands between groups.
+    The data of a file: `path`, and `lines` as `[number, matches, text]`; a line with the number 0 separates groups.
     """
     most = SEARCH_RESULTS.value
     names = [printable(ctx.workspace.shorten(hits.path)) for hits in files[:most]]
@@ -230,7 +237,7 @@ def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine
     for line in lines:
         if grouped and last and line.number > last + 1:
             yield MatchLine(0, "--", is_match=False)
-        last = line.number  # 0: the line stands for others, which were read
+        last = line.number  # 0 for a line that stands for lines read before: no separator follows it
         yield line
 
 

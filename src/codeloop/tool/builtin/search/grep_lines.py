@@ -1,4 +1,4 @@
-"""Chooses the lines of a search to show: whole functions around matches, and a fair share for each file."""
+"""Chooses the lines of a search result to show: whole functions around matches, and a fair share for each file."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,26 +12,26 @@ from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.search.blocks import CodeBlock, find_enclosing, list_blocks
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine
 
-_ROW = 8
-"""Bytes of a line besides its text: its number and separators."""
-_RUN = 4
-"""The fewest lines that are named instead of shown again."""
-_AROUND = 2
-"""How many lines are shown before and after a match in a function that is too long to be shown."""
-_MOST_AROUND = 20
-"""Of a file with more matches than these, such a match is shown alone."""
-_COMMENT = 60
-"""The longest comment above a function, in lines."""
-_COMMENTED = re.compile(r"\s*(?:\*|/\*|//|#|--|@)")
+_LINE_OVERHEAD_BYTES = 8
+"""A line's number and separators."""
+_MIN_REPEATED_LINES = 4
+"""A run of so many lines that the session has read is named by its numbers instead of shown again."""
+_CONTEXT_LINES = 2
+"""Lines shown before and after a match in a function that is too long to be shown."""
+_MAX_MATCHES_WITH_CONTEXT = 20
+"""In a file with more matches, a match in such a function is shown alone."""
+_MAX_COMMENT_LINES = 60
+"""How far below a line of a comment the function that it belongs to is looked for."""
+_COMMENT_START = re.compile(r"\s*(?:\*|/\*|//|#|--|@)")
 """The start of a line of a comment, or of a decorator."""
-_NAME = 100
-"""Bytes of a file's heading."""
+_HEADING_BYTES = 100
+"""The room that a file's heading is given."""
 
 
 def show_blocks(result: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]) -> GrepResult:
-    """Widen each match to its whole function, where there is one and it is not too long.
+    """Return the result with each match widened to its whole function, if it is in one that is not too long.
 
-    `lines_read`: the lines of each file that the session has read, by number; those are only named.
+    `lines_read`: the lines of each file that the session has read, by number; they are named, not shown again.
     """
     files = [_widen_to_blocks(each, lines_read.get(each.path, {})) for each in result.files[: SEARCH_RESULTS.value]]
     return replace(result, files=files)
@@ -52,18 +52,21 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
         inner: Iterable[int] = ()
         if block is not None:
             inner = range(block.first, min(block.last, len(lines)) + 1)
-        elif len(matches) <= _MOST_AROUND and (head := _find_head(blocks, lines, number)):
-            inner = (head, *range(max(number - _AROUND, 1), min(number + _AROUND, len(lines)) + 1))
+        elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (head := _find_head(blocks, lines, number)):
+            inner = (head, *range(max(number - _CONTEXT_LINES, 1), min(number + _CONTEXT_LINES, len(lines)) + 1))
         if inner:
             texts = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in inner} | texts
     rows = [MatchLine(number, texts[number], number in matches) for number in sorted(texts)]
-    return FileMatches(hits.path, hits.matches, [*_name_lines_read(rows, lines_read)])
+    return FileMatches(hits.path, hits.matches, [*_replace_lines_read(rows, lines_read)])
 
 
 def _find_head(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -> int | None:
-    """Return the first line of the function below whose comment a line is in, else of the one that holds the line."""
-    for at in range(number, min(number + _COMMENT, len(lines) + 1)):
-        if not _COMMENTED.match(lines[at - 1]):
+    """Return the number of the first line of the function that a line belongs to; None if it is outside of all.
+
+    A line of the comment or the decorators above a function belongs to that function.
+    """
+    for at in range(number, min(number + _MAX_COMMENT_LINES, len(lines) + 1)):
+        if not _COMMENT_START.match(lines[at - 1]):
             if at > number and any(each.first == at for each in blocks):
                 return at
             break
@@ -71,14 +74,17 @@ def _find_head(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -
     return None if block is None else block.first
 
 
-def _name_lines_read(rows: Sequence[MatchLine], lines_read: Mapping[int, str]) -> Iterator[MatchLine]:
-    """Yield the lines; a longer run without matches that was read and is unchanged becomes one line, of number 0."""
+def _replace_lines_read(rows: Sequence[MatchLine], lines_read: Mapping[int, str]) -> Iterator[MatchLine]:
+    """Yield the lines, with runs that were read before and have no match replaced by one line of the number 0.
+
+    Only runs of _MIN_REPEATED_LINES or more are replaced, and only if they are unchanged.
+    """
     run: list[MatchLine] = []
     for row in (*rows, None):
         is_known = row is not None and not row.is_match and lines_read.get(row.number) == row.text
         if run and not (is_known and row is not None and row.number == run[-1].number + 1):
-            named = MatchLine(0, f"({run[0].number}-{run[-1].number} as you read them above)", is_match=False)
-            yield from [named] if len(run) >= _RUN else run
+            reference = MatchLine(0, f"({run[0].number}-{run[-1].number} as you read them above)", is_match=False)
+            yield from [reference] if len(run) >= _MIN_REPEATED_LINES else run
             run = []
         if is_known and row is not None:
             run.append(row)
@@ -87,16 +93,16 @@ def _name_lines_read(rows: Sequence[MatchLine], lines_read: Mapping[int, str]) -
 
 
 def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
-    """Return the lines to show of each file. Matches and bytes are shared fairly: unused shares go to others."""
+    """Return the lines to show of each file: SEARCH_RESULTS matches and SEARCH_BYTES bytes are shared among them."""
     counts = share_fairly([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
-    rows = [_first_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
-    room = SEARCH_BYTES.value - _NAME * len(files)
+    rows = [_take_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
+    room = SEARCH_BYTES.value - _HEADING_BYTES * len(files)
     sizes = share_fairly([sum(map(_measure, lines)) for lines in rows], max(room, 0))
-    return [_first_bytes(lines, size) for lines, size in zip(rows, sizes, strict=True)]
+    return [_take_bytes(lines, size) for lines, size in zip(rows, sizes, strict=True)]
 
 
 def share_fairly(wanted: Sequence[int], most: int) -> list[int]:
-    """Divide `most` fairly: each gets what it wants, or an equal share of what the smaller ones leave."""
+    """Divide `most` among claims: each gets what it wants, or an equal share of what the smaller claims leave."""
     shares = [0] * len(wanted)
     for number, index in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
         shares[index] = min(wanted[index], -(-most // (len(wanted) - number)))
@@ -105,11 +111,12 @@ def share_fairly(wanted: Sequence[int], most: int) -> list[int]:
 
 
 def _measure(line: MatchLine) -> int:
-    return len(line.text.encode(errors="replace")) + _ROW
+    """Return how many bytes a line takes in a result."""
+    return len(line.text.encode(errors="replace")) + _LINE_OVERHEAD_BYTES
 
 
-def _first_matches(lines: Sequence[MatchLine], count: int) -> list[MatchLine]:
-    """Return the lines before the match after the first `count`."""
+def _take_matches(lines: Sequence[MatchLine], count: int) -> list[MatchLine]:
+    """Return the lines up to the match that follows the first `count` matches."""
     for index, line in enumerate(lines):
         if line.is_match:
             if not count:
@@ -118,8 +125,8 @@ def _first_matches(lines: Sequence[MatchLine], count: int) -> list[MatchLine]:
     return list(lines)
 
 
-def _first_bytes(lines: Sequence[MatchLine], size: int) -> list[MatchLine]:
-    """Return the first lines that fit, and the first match whatever its size."""
+def _take_bytes(lines: Sequence[MatchLine], size: int) -> list[MatchLine]:
+    """Return the first lines that fit into `size` bytes; the first match is returned even if it is larger."""
     rows: list[MatchLine] = []
     for line in lines:
         size -= _measure(line)

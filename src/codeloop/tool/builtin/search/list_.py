@@ -13,14 +13,17 @@ from codeloop.workspace.workspace import ResolvedPath
 
 
 class ListParams(Wire):
-    """What the model passes."""
+    """Arguments of the tool `list`. `ignore`: patterns of files to leave out."""
 
     path: str | None = None
     ignore: list[str] = []
 
 
 class Folder:
-    """A folder of the tree: its folders and files by name, and how many files are below it."""
+    """A folder of the tree, with its folders and files by name.
+
+    `total`: how many files are in it and below. `is_open`: its entries are listed, the first `shown` of them.
+    """
 
     __slots__ = ("files", "folders", "is_open", "shown", "total")
 
@@ -42,28 +45,28 @@ class Folder:
         folder.files.append(name)
 
     def open(self, budget: int) -> bool:
-        """Open as many folders as fit into `budget` lines, those nearest to the top first. Returns whether all did."""
+        """Open as many folders as fit into `budget` lines, those nearest to the top first; return whether all fit."""
         self.is_open, self.shown = True, min(budget, len(self.folders) + len(self.files))
         budget -= self.shown
-        waiting = deque(self.by_name())
-        complete = self.shown == len(self.folders) + len(self.files)
+        waiting = deque(self.sort_folders())
+        is_complete = self.shown == len(self.folders) + len(self.files)
         while waiting:
             folder = waiting.popleft()
-            needs = len(folder.folders) + len(folder.files)
-            if needs > budget:
-                complete = False
+            count = len(folder.folders) + len(folder.files)
+            if count > budget:
+                is_complete = False
                 continue
-            folder.is_open, folder.shown = True, needs
-            budget -= needs
-            waiting.extend(folder.by_name())
-        return complete
+            folder.is_open, folder.shown = True, count
+            budget -= count
+            waiting.extend(folder.sort_folders())
+        return is_complete
 
-    def by_name(self) -> list["Folder"]:
-        """Return the folders in it in the order of names: the search finds them in any."""
+    def sort_folders(self) -> list["Folder"]:
+        """Return the folders in this one, in the order of their names."""
         return [folder for _, folder in sorted(self.folders.items())]
 
-    def lines(self, depth: int = 1) -> list[str]:
-        """Return the lines of an opened folder: its folders, then its files, each in the order of names."""
+    def format_lines(self, depth: int = 1) -> list[str]:
+        """Return the lines of an opened folder: its folders, then its files, each in the order of their names."""
         indent = "  " * depth
         lines: list[str] = []
         entries = [*sorted(self.folders.items()), *((name, None) for name in sorted(self.files))]
@@ -72,7 +75,7 @@ class Folder:
             if folder is None:
                 lines.append(f"{indent}{label}")
             elif folder.is_open:
-                lines += [f"{indent}{label}/", *folder.lines(depth + 1)]
+                lines += [f"{indent}{label}/", *folder.format_lines(depth + 1)]
             else:
                 lines.append(f"{indent}{label}/ ({folder.total} files)")
         if len(entries) > self.shown:
@@ -87,11 +90,11 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         {"ignore": params.ignore} if params.ignore else {}
     )
 
-    def needs(target: ResolvedPath) -> list[Need]:
+    def list_needs(target: ResolvedPath) -> list[Need]:
         return [Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=arguments)]
 
     try:
-        target = await search_target(ctx, params.path, needs, only_folder=True)
+        target = await search_target(ctx, params.path, list_needs, only_folder=True)
     except ToolFailure as error:
         if "*" in (params.path or ""):
             raise ToolFailure(f"list takes a folder; glob finds files by the pattern {params.path}.") from error
@@ -105,10 +108,10 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     start = len(f"{target.path}/".replace("//", "/"))
     for path in listing.paths:
         top.add(path[start:])
-    complete = top.open(LIST_LINES.value)
-    notes = [] if complete else ["folders with a count are not shown whole; list them by their path"]
+    is_complete = top.open(LIST_LINES.value)
+    notes = [] if is_complete else ["folders with a count are not shown whole; list them by their path"]
     notes += [listing.stopped] if listing.stopped else []
-    lines = top.lines() or ["  (no files)"]
+    lines = top.format_lines() or ["  (no files)"]
     output = "\n".join(
         [f"{printable(ctx.workspace.shorten(target.path))}/", *lines, *(f"\n({note})" for note in notes)]
     )

@@ -1,4 +1,4 @@
-"""Several independent tool calls in one, run concurrently."""
+"""The tool `batch`: runs several independent tool calls at the same time and returns all their results."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -18,24 +18,24 @@ Outcome = tuple[bool, ToolResult]
 
 
 class BatchCall(msgspec.Struct, frozen=True):
-    """One call."""
+    """One call of a batch: the tool's name and its arguments."""
 
     tool: str
     parameters: JSON
 
 
 class BatchParams(msgspec.Struct, frozen=True):
-    """The calls."""
+    """Arguments of the tool `batch`."""
 
     tool_calls: Annotated[list[BatchCall], msgspec.Meta(min_length=1, max_length=BATCH_CALLS.value)]
 
 
 def batch_tool(toolbox: Toolbox) -> Tool:
-    """Return the tool that runs calls of `toolbox`'s tools; a batch in a batch is not one of them."""
+    """Return the tool `batch` for the tools of `toolbox`, to which it does not belong: no batch runs in a batch."""
 
     @tool("batch", params=BatchParams)
     async def batch(params: BatchParams, ctx: ToolContext) -> ToolResult:
-        """Run the calls, each with its own permission check and result; one that fails does not touch the others."""
+        """Run the calls, each with its own permission check and result; the others go on when one fails."""
         results = await _run_all([_run_one(toolbox, call, ctx) for call in params.tool_calls])
         texts = [
             f'<result call="{number}" tool="{call.tool}" ok="{str(ok).lower()}">\n{result.output}\n</result>'
@@ -47,8 +47,8 @@ def batch_tool(toolbox: Toolbox) -> Tool:
             for call, (ok, result) in zip(params.tool_calls, results, strict=True)
         ]
         metadata: JSON = {"totalCalls": len(results), "successful": succeeded, "failed": len(results) - succeeded}
-        if (why := next((each.metadata[ENDED] for _, each in results if ENDED in each.metadata), None)) is not None:
-            metadata[ENDED] = why
+        if (reason := next((each.metadata[ENDED] for _, each in results if ENDED in each.metadata), None)) is not None:
+            metadata[ENDED] = reason
         attachments = tuple(part for _, result in results for part in result.attachments)
         title = f"{succeeded} of {len(results)} calls succeeded"
         return ToolResult(title, "\n".join(texts), {**metadata, "details": details}, attachments)
@@ -68,6 +68,10 @@ async def _run_all(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
 
 
 async def _run_one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
+    """Run one call; a failure becomes its result.
+
+    Raises what ends the whole batch: a hook that ends the turn, and a rejection without a message.
+    """
     from codeloop.tool.call_hooks import run_call
     from codeloop.tool.truncate import truncate
 
@@ -75,7 +79,7 @@ async def _run_one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outco
     if isinstance(call_to_run, InvalidToolCall):
         return False, ToolResult(call.tool, str(call_to_run))
     try:
-        result = await run_call(ctx.session.hooks.runner, call_to_run, ctx)  # extensions see it as any other call
+        result = await run_call(ctx.session.hooks.runner, call_to_run, ctx)  # with the hooks of extensions, as any call
     except HookRefused as error:
         if error.ends:
             raise

@@ -1,4 +1,7 @@
-"""Leaves plan mode, when the user agrees; the user's comments on the plan are answered first."""
+"""The tool `plan_exit`: asks the user to approve the plan, and leaves plan mode on a yes.
+
+All comments of the user on the plan must be answered first.
+"""
 
 import msgspec
 
@@ -25,7 +28,7 @@ ANSWER = (
 
 
 class PlanExitParams(msgspec.Struct, frozen=True):
-    """The answers to the user's comments on the plan; the plan itself is in the conversation."""
+    """Arguments of the tool `plan_exit`: the answers to comments. The plan itself is in the conversation."""
 
     answers: list[ThreadAnswer] = []
 
@@ -66,7 +69,7 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
 
 
 def _find_threads(ctx: ToolContext) -> list[PlanThread]:
-    """Return the threads on the plan: those of the calls before, and what prompts since then say on its lines."""
+    """Return the threads on the plan: those of earlier calls, and new ones for comments in prompts since then."""
     metadata, prompts = ctx.session.calls_before("plan_exit")
     threads = msgspec.convert(metadata.get(THREADS, []), list[PlanThread])
     for text in filter(has_comments, prompts):

@@ -1,4 +1,4 @@
-"""Comments on a plan: threads that the model answers one by one before it may ask again whether the plan is good."""
+"""Threads of comments on a plan: the model must answer each before it may ask again for approval of the plan."""
 
 import re
 from collections.abc import Sequence
@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from codeloop.schema.wire import Wire, replace
 
 THREADS = "threads"
-"""The key in the metadata of a call of `plan_exit`: all threads so far, with their answers."""
-_HEAD = re.compile(r"^About @(\S+) line (\d+)(?:, again)?:[ \t]*$", re.MULTILINE)
+"""The key in the metadata of a `plan_exit` call for all threads so far, with their answers."""
+_COMMENT_HEADING = re.compile(r"^About @(\S+) line (\d+)(?:, again)?:[ \t]*$", re.MULTILINE)
 _EXCERPT = re.compile(r"\A```\w*\n.*?^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 class PlanThread(Wire):
-    """A comment of the user. `answer`: the model's, empty while it is open; without a file it is on the whole plan."""
+    """A comment of the user on a line of a file, or, without a file, on the whole plan.
+
+    `answer`: the model's answer, empty while the thread is open.
+    """
 
     id: int
     text: str
@@ -22,23 +25,24 @@ class PlanThread(Wire):
 
 
 class ThreadAnswer(Wire):
-    """An answer to the thread with this number."""
+    """The model's answer to the thread with the number `thread`."""
 
     thread: int
     answer: str
 
 
 def has_comments(text: str) -> bool:
-    """Return whether a text has comments on lines of a plan, as clients write them."""
-    return any(".codeloop/plans/" in heading[1] for heading in _HEAD.finditer(text))
+    """Return whether a text has comments on lines of a plan file, in the form that clients write."""
+    return any(".codeloop/plans/" in heading[1] for heading in _COMMENT_HEADING.finditer(text))
 
 
 def read_comments(text: str, after: int) -> list[PlanThread]:
-    """Return the comments of a text as threads with numbers after `after`; one on the whole plan if none names a line.
+    """Return the comments of a text as threads, numbered from `after` + 1.
 
-    A comment begins with a line `About @FILE line N:`; a fenced excerpt of the file behind that is left out.
+    A comment begins with a line `About @FILE line N:`, and a fenced excerpt of the file after it is left out. A text
+    without such lines is one comment on the whole plan.
     """
-    heads = list(_HEAD.finditer(text))
+    heads = list(_COMMENT_HEADING.finditer(text))
     if not heads:
         return [PlanThread(id=after + 1, text=text.strip())]
     ends = [each.start() for each in heads[1:]] + [len(text)]
@@ -54,7 +58,7 @@ def read_comments(text: str, after: int) -> list[PlanThread]:
 
 
 def answer_threads(threads: Sequence[PlanThread], answers: Sequence[ThreadAnswer]) -> list[PlanThread]:
-    """Return the threads with these answers; those with numbers that no thread has, and empty ones, are left out."""
+    """Return the threads with these answers; empty answers, and those to unknown threads, are ignored."""
     texts = {each.thread: each.answer.strip() for each in answers}
     return [replace(each, answer=texts.get(each.id) or each.answer) for each in threads]
 
@@ -65,7 +69,7 @@ def list_open(threads: Sequence[PlanThread]) -> list[PlanThread]:
 
 
 def describe_threads(threads: Sequence[PlanThread]) -> str:
-    """Return threads as lines: number, place and comment, and the answer where there is one."""
+    """Return threads as lines: number, file and line, comment, and the answer if there is one."""
     lines: list[str] = []
     for each in threads:
         where = f", {each.file} line {each.line}" if each.file else ""

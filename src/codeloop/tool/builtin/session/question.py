@@ -1,4 +1,4 @@
-"""Asks the user: with options, several questions in one call, answered by any client."""
+"""The tool `question`: asks the user one or more questions, with options; any attached client can answer."""
 
 from typing import Annotated
 
@@ -12,14 +12,14 @@ NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Option(msgspec.Struct, frozen=True):
-    """One choice."""
+    """One option of a question."""
 
     label: NonEmpty
     description: str
 
 
 class AskedQuestion(msgspec.Struct, frozen=True):
-    """One question."""
+    """One question. `multiple`: several options may be chosen; `custom`: the user may write an answer."""
 
     question: NonEmpty
     header: Annotated[str, msgspec.Meta(description="a word or two")]
@@ -29,14 +29,14 @@ class AskedQuestion(msgspec.Struct, frozen=True):
 
 
 class QuestionParams(msgspec.Struct, frozen=True):
-    """What to ask."""
+    """Arguments of the tool `question`."""
 
     questions: Annotated[list[AskedQuestion], msgspec.Meta(min_length=1)]
 
 
 @tool("question", params=QuestionParams)
 async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
-    """Ask and wait for the answers. Raises Rejected when they are refused."""
+    """Ask, and wait for the answers. Raises Rejected when the user refuses to answer."""
     for each in params.questions:
         if not each.options and each.custom is False:
             raise ToolFailure(
@@ -45,7 +45,7 @@ async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
             )
     need = Need(permission="question", patterns=("*",), always=("*",))
     await ctx.ask(need)
-    questions = [_question(each) for each in params.questions]
+    questions = [_make_question(each) for each in params.questions]
     answers = await ctx.session.answers(questions, need)
     lines = [
         f'"{q.question}" = "{", ".join(choices)}"' if choices else f'"{q.question}" was left without an answer'
@@ -55,8 +55,8 @@ async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(f"Asked {count}", "The user answered:\n" + "\n".join(lines), {"answers": answers})
 
 
-def _question(given: AskedQuestion) -> QuestionInfo:
-    options = [QuestionOption(label=option.label, description=option.description) for option in given.options]
+def _make_question(asked: AskedQuestion) -> QuestionInfo:
+    options = [QuestionOption(label=option.label, description=option.description) for option in asked.options]
     return QuestionInfo(
-        question=given.question, header=given.header, options=options, multiple=given.multiple, custom=given.custom
+        question=asked.question, header=asked.header, options=options, multiple=asked.multiple, custom=asked.custom
     )

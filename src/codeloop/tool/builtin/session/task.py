@@ -1,4 +1,4 @@
-"""Handing work to a subagent."""
+"""The tool `task`: has a subagent do a task; asks the user before one turn starts many subagents."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,12 +12,16 @@ from codeloop.schema.permission import Need
 from codeloop.tool.services import FanOut
 from codeloop.tool.tool import Subtask, ToolContext, ToolFailure, ToolResult, Traits, tool
 
-_LOOK = 0.1
-"""Seconds between checks for further calls of the model."""
+_POLL_SECONDS = 0.1
+"""How often further calls of the model are looked for."""
 
 
 async def check_fan_out(ctx: ToolContext) -> None:
-    """Return when the call may start a subagent; raise Denied, Rejected or, asked before, ToolFailure else."""
+    """Ask the user when this turn has started as many subagents as it may without a question.
+
+    The answer holds for the whole turn. Raises Denied or Rejected when the user refuses, and ToolFailure for the calls
+    after that one.
+    """
     limit = ctx.services.fan_out
     if limit is None:
         return
@@ -30,7 +34,7 @@ async def check_fan_out(ctx: ToolContext) -> None:
             return
         if limit.refused.get(ctx.session_id) == turn:
             raise ToolFailure(f"Not started: this turn may start no more than {limit.most} subagents.")
-        calls = await _settle(ctx, len(calls))
+        calls = await _wait_for_calls(ctx, len(calls))
         limit.refused[ctx.session_id] = turn
         await ctx.ask(_make_need(ctx, limit, calls))
         del limit.refused[ctx.session_id]
@@ -38,6 +42,7 @@ async def check_fan_out(ctx: ToolContext) -> None:
 
 
 def _make_need(ctx: ToolContext, limit: FanOut, calls: Sequence[ToolPart]) -> Need:
+    """Return the question: how many subagents run, how many more are asked for, with their models and likely cost."""
     agents = [str(call.state.input.get("subagent_type", "")) for call in calls[limit.most :]]
     models = sorted({limit.model_of(agent) or ctx.session.model for agent in agents})
     each = ctx.session.mean_subagent_cost()
@@ -51,21 +56,21 @@ def _make_need(ctx: ToolContext, limit: FanOut, calls: Sequence[ToolPart]) -> Ne
     return Need(permission="subagents", patterns=(str(len(calls)),), metadata=metadata)
 
 
-async def _settle(ctx: ToolContext, count: int) -> list[ToolPart]:
-    """Wait until the model makes no further calls, so that the question names all of them; return them."""
-    quiet, seconds = 0.0, 0.0
+async def _wait_for_calls(ctx: ToolContext, count: int) -> list[ToolPart]:
+    """Wait until the model makes no further calls, so that the question names all of them; return the calls."""
+    unchanged_seconds, seconds = 0.0, 0.0
     calls = ctx.session.list_task_calls()[1]
-    while quiet < FAN_OUT_SETTLE.seconds and seconds < FAN_OUT_WAIT.seconds:
-        await asyncio.sleep(_LOOK)
+    while unchanged_seconds < FAN_OUT_SETTLE.seconds and seconds < FAN_OUT_WAIT.seconds:
+        await asyncio.sleep(_POLL_SECONDS)
         calls = ctx.session.list_task_calls()[1]
         is_streaming = any(isinstance(call.state, ToolStatePending) for call in calls)
-        quiet = 0.0 if is_streaming or len(calls) != count else quiet + _LOOK
-        count, seconds = len(calls), seconds + _LOOK
+        unchanged_seconds = 0.0 if is_streaming or len(calls) != count else unchanged_seconds + _POLL_SECONDS
+        count, seconds = len(calls), seconds + _POLL_SECONDS
     return calls
 
 
 class TaskParams(msgspec.Struct, frozen=True):
-    """What to hand over, and to whom."""
+    """Arguments of the tool `task`. `subagent_type`: the agent's name; `description`: the title that users see."""
 
     description: Annotated[str, msgspec.Meta(description="3 to 5 words")]
     prompt: str
@@ -76,7 +81,7 @@ class TaskParams(msgspec.Struct, frozen=True):
 
 @tool("task", params=TaskParams, traits=Traits(concurrent=True))
 async def task(params: TaskParams, ctx: ToolContext) -> ToolResult:
-    """Run the subagent and return its last text, or start it and return its id."""
+    """Run the subagent and return its last text, or start it in the background and return its id."""
     metadata = {"description": params.description, "subagent_type": params.subagent_type}
     await ctx.ask(Need(permission="task", patterns=(params.subagent_type,), always=("*",), metadata=metadata))
     if params.task_id is None:

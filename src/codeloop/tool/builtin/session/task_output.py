@@ -1,24 +1,24 @@
-"""Asking about a subagent that runs in the background."""
+"""The tool `task_output`: returns the state and the last text of a subagent that runs in the background."""
 
 import msgspec
 
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 
-_MOST_NAMES = 10
+_MAX_NAMED_TASKS = 10
 
 
 class TaskOutputParams(msgspec.Struct, frozen=True):
-    """Which task."""
+    """Arguments of the tool `task_output`: the id of the task."""
 
     task_id: str
 
 
 @tool("task_output", params=TaskOutputParams, traits=Traits(concurrent=True, permission="task"))
 async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
-    """Return a task's state and its last text, as stored."""
+    """Return the state and the last text of a task, as they are stored; nothing is waited for."""
     report = ctx.session.subagent(params.task_id)
     if report is None:
-        names = ", ".join(f"{one.id} ({one.title})" for one in ctx.session.subagents()[:_MOST_NAMES]) or "none"
+        names = ", ".join(f"{one.id} ({one.title})" for one in ctx.session.subagents()[:_MAX_NAMED_TASKS]) or "none"
         hint = " Ask bash_output about a background command." if params.task_id.startswith("bash_") else ""
         raise ToolFailure(f"There is no task {params.task_id} in this session.{hint} Known: {names}.")
     text = report.text or "(nothing said yet)"

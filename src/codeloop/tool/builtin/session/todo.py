@@ -11,7 +11,7 @@ from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, 
 
 
 class TodoItem(msgspec.Struct, frozen=True):
-    """One task: what to do, how far it is, how much it matters."""
+    """One task of the list."""
 
     content: str
     status: Literal["pending", "in_progress", "completed", "cancelled"]
@@ -19,25 +19,25 @@ class TodoItem(msgspec.Struct, frozen=True):
 
 
 class TodoWriteParams(msgspec.Struct, frozen=True):
-    """The whole list, in order; at most one task in_progress."""
+    """Arguments of the tool `todowrite`: the whole list, in order, with at most one task in progress."""
 
     todos: list[TodoItem]
 
 
-STATES = {"completed": "done", "in_progress": "in progress", "pending": "pending", "cancelled": "cancelled"}
+STATUS_WORDS = {"completed": "done", "in_progress": "in progress", "pending": "pending", "cancelled": "cancelled"}
 
 
 def _make_result(todos: list[Todo], output: str) -> ToolResult:
-    """Make a result with the list for clients, and the number of open todos as its title."""
+    """Return a result that has the list for clients in its metadata, and the number of open tasks in its title."""
     data: list[dict[str, str]] = msgspec.to_builtins(todos)
-    is_open = [todo for todo in todos if todo.status != "completed"]
-    return ToolResult(f"{len(is_open)} todos", output, {"todos": data})
+    open_todos = [todo for todo in todos if todo.status != "completed"]
+    return ToolResult(f"{len(open_todos)} todos", output, {"todos": data})
 
 
 def _format_counts(todos: list[Todo]) -> str:
-    """Return how many there are in which state: the model has just written the rest."""
+    """Return how many tasks there are in each state. The list is not repeated: the model has just written it."""
     counts = Counter(todo.status for todo in todos)
-    states = ", ".join(f"{counts[status]} {words}" for status, words in STATES.items() if counts[status])
+    states = ", ".join(f"{counts[status]} {words}" for status, words in STATUS_WORDS.items() if counts[status])
     return f"{len(todos)} todo{'s' if len(todos) > 1 else ''}: {states}" if todos else "The list is empty now."
 
 
@@ -60,7 +60,7 @@ async def todowrite(params: TodoWriteParams, ctx: ToolContext) -> ToolResult:
 
 
 class TodoReadParams(msgspec.Struct, frozen=True):
-    """Nothing."""
+    """Arguments of the tool `todoread`: none."""
 
 
 @tool("todoread", params=TodoReadParams, traits=READ_ONLY)

@@ -1,4 +1,4 @@
-"""The tool `bash`: a command in the session's shell."""
+"""The tool `bash`: runs a command in the session's shell, in the foreground or in the background."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from codeloop.kit.processes import OWN_PROGRAMS
+from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
 from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.permission.shell.paths import Touches
@@ -21,7 +21,7 @@ from codeloop.schema.part import MODEL_NOTES, SHELL_NOTES
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR
-from codeloop.tool.builtin.shell.denied_paths import deny_paths, has_denials, set_denied_aside
+from codeloop.tool.builtin.shell.denied_paths import deny_paths, has_denials, move_denied_files
 from codeloop.tool.builtin.shell.editor_terminal import TERMINAL, run_in_editor
 from codeloop.tool.builtin.shell.facts import gather_facts
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
@@ -38,19 +38,17 @@ from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
-_CODE_NOT_FOUND = 127
+_EXIT_CODE_NOT_FOUND = 127
 _NO_TOUCHES = Touches()
-_MOST_LOOKUPS = 3
-"""How often a line's files are looked up again when they changed while the user was asked."""
-_QUICK_ANSWER = 0.05  # seconds: an answer this quick was not the user's, so the disk is not read again
-_SHORT = 4_096
-"""Characters; shorter lines are analysed in a few ms, without a thread."""
+_MAX_LOOKUPS = 3
+"""How often a line's files are looked up, when each time they changed while the user was asked."""
+_AUTOMATIC_ANSWER_SECONDS = 0.05  # a sooner answer is a rule's, not the user's, so the disk is not read again
+_SHORT_LINE_CHARACTERS = 4_096  # a shorter line is analysed in a few ms, so without a thread
 _UNKNOWN_PROGRAM = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
 _TEST_COMMAND = re.compile(
     r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
 )
-_PACKAGES_TOLD = "missing test packages"
-"""Among what was said once in a work tree."""
+_PACKAGES_NOTE = "missing test packages"  # in `Shells.warned`: this note was given in the work tree
 _NO_SANDBOX = (
     "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
     "are not proved to change nothing. `codeloop debug sandbox` says why."
@@ -62,7 +60,7 @@ _WEAK_SANDBOX = (
 
 
 class BashParams(Wire, rename=None):
-    """What the model passes. `timeout` in ms."""
+    """Arguments of the tool `bash`. `unchanged`: run on a copy of the last commit; `outside`: why without a sandbox."""
 
     command: str
     timeout: Annotated[int, Meta(gt=0, description="ms; default 120000, at most 600000")] | None = None
@@ -86,7 +84,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     context = await _make_context(ctx, shells, is_outside=bool(params.outside))
     directory = shells.directory(context)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, directory).path
-    denials, looked_at = deny_paths(ctx.workspace, ctx.session), time.monotonic()
+    denials, denials_read_at = deny_paths(ctx.workspace, ctx.session), time.monotonic()
     params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, workdir or directory))
     sandbox = await _enter_sandbox(ctx, denials)
     is_outside = sandbox is not None and bool(params.outside)
@@ -95,7 +93,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     grants = line.grants(ctx.workspace) if sandbox is not None and not params.unchanged else NOTHING
     limits = deny_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
-    if policy is not None and (limits != denials or time.monotonic() - looked_at > _QUICK_ANSWER):
+    if policy is not None and (limits != denials or time.monotonic() - denials_read_at > _AUTOMATIC_ANSWER_SECONDS):
         policy = make_policy(ctx.workspace, limits)
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if directory == ctx.workspace.directory else str(directory)
@@ -121,7 +119,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {workdir or directory}: {error}") from error
     decisions = await ask_to_keep(outcome.set_aside, ctx)
-    warnings = [*outcome.warnings, *(set_denied_aside(ctx.workspace, ctx.session, limits) if sandbox else ())]
+    warnings = [*outcome.warnings, *(move_denied_files(ctx.workspace, ctx.session, limits) if sandbox else ())]
     for warning in warnings:
         ctx.session.warn(warning)
     outcome = replace(outcome, notes=(*outcome.notes, *decisions, *warnings))
@@ -155,9 +153,9 @@ def _check_params(params: BashParams) -> None:
 
 
 async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
-    """Return the sandbox to run in, with what rules deny; None to run without.
+    """Return the sandbox to run in; None to run without one. `limits`: the paths that rules deny.
 
-    Raises ToolFailure where one is required and unavailable.
+    Raises ToolFailure when the configuration requires a sandbox and this machine has none.
     """
     workspace = ctx.workspace
     config = workspace.sandbox
@@ -167,7 +165,7 @@ async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | N
     await shells.survey(make_policy_input(workspace), workspace.sandbox)
     try:
         policy = make_policy(workspace, limits)
-        # The command's start checks that its files are unchanged.
+        # A sandbox that is found may be older than the project's files: the start of the command compares them.
         sandbox = shells.sandboxes.find(policy) or await shells.sandboxes.enter(policy)
     except SandboxRefused as error:
         if config.mode == "required":
@@ -180,7 +178,7 @@ async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | N
 
 
 def _warn_once(ctx: ToolContext, note: str) -> None:
-    """Notify the user, once in a work tree."""
+    """Show a note to the user, each note once in a work tree."""
     shown_notes = ctx.workspace.shells.warned
     if note not in shown_notes:
         shown_notes.add(note)
@@ -199,10 +197,10 @@ async def _ask(
     """Ask for permission for the files that the command touches and for the command; return all its needs.
 
     `is_outside`: the command is to run outside the sandbox; one question covers all. An answer may take days, in
-    which a file can become a link: the files found afterwards must equal those that were asked about.
+    which a file can become a link, so the files are looked up again after it: they must equal those of the question.
     """
     earlier: list[Need] = []
-    for _ in range(_MOST_LOOKUPS):
+    for _ in range(_MAX_LOOKUPS):
         line = await _find_line_needs(params.command, directory, ctx, context, sandbox)
         is_asked = _may_evade(line, sandbox) and has_denials(ctx.session)
         needs = line.all(ctx.workspace, ctx.session.judge, is_asked=is_asked)
@@ -212,8 +210,8 @@ async def _ask(
             need = make_need(params.command, line.analysis)
             if not need.unproven:
                 work = ctx.workspace
-                departure = UnsandboxedLine(work.root, work.environment, make_policy(work).writable)
-                need = replace(need, unproven=await asyncio.to_thread(departure.doubt, line.analysis.commands))
+                checks = UnsandboxedLine(work.root, work.environment, make_policy(work).writable)
+                need = replace(need, unproven=await asyncio.to_thread(checks.find_doubt, line.analysis.commands))
             if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
                 metadata |= {"doubt": need.unproven}
             needs.insert(0, replace(need, permission="sandbox", always=(), metadata=metadata, traits=()))
@@ -235,11 +233,11 @@ def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:
 async def _find_line_needs(
     command: str, directory: Path, ctx: ToolContext, context: ShellContext, sandbox: Sandbox | None
 ) -> LineNeeds:
-    """Look up what a command needs now."""
+    """Return the permissions that a command needs, as the files are now."""
     shells = ctx.workspace.shells
     facts = gather_facts(command, directory, context, ctx.workspace, outside=sandbox is None)
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
-    is_short = len(command) < _SHORT
+    is_short = len(command) < _SHORT_LINE_CHARACTERS
     analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
     if analysis.touches == _NO_TOUCHES:  # a thread would cost more than the lookup
         files = find_touched(_NO_TOUCHES, directory, ctx.workspace)
@@ -247,9 +245,8 @@ async def _find_line_needs(
         files = await asyncio.to_thread(find_touched, analysis.touches, directory, ctx.workspace)
     if sandbox is not None:
         files = files.map_paths(partial(shells.sandboxes.resolve_inside, sandbox))
-    if (
-        sandbox is not None and ctx.workspace.sandbox.network == "off"
-    ):  # it can't reach the network, so there is nothing to ask
+    if sandbox is not None and ctx.workspace.sandbox.network == "off":
+        # Nothing in the sandbox reaches the network, so there is no remote host to ask about.
         analysis = replace(analysis, remote=())
     return LineNeeds(command, analysis, files, directory, traits)
 
@@ -274,6 +271,7 @@ async def _run(
 
 
 async def _start(params: BashParams, context: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
+    """Start a command in the background; return its id and where its output goes."""
     try:
         job = await ctx.workspace.shells.start(context, command)
     except ValueError as error:
@@ -292,7 +290,7 @@ async def _start(params: BashParams, context: ShellContext, command: ShellComman
 def _note_folder(
     ctx: ToolContext, folder: Path, next_folder: Path, outcome: CommandResult, *, before: Path
 ) -> list[str]:
-    """Return a note where the next command runs in another folder than `before`, or this one failed in another one."""
+    """Return a note on the working directory: when `cd` changed it, or when the command failed in another one."""
     shown = next_folder if next_folder != before else folder
     name = format_path(ctx.workspace, shown)
     name = str(shown) if name in {".", ""} else name
@@ -302,10 +300,10 @@ def _note_folder(
 
 
 def _format_result(
-    params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, at: tuple[Path, list[str]]
+    params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, location: tuple[Path, list[str]]
 ) -> ToolResult:
-    """Return the result of a command. `at`: where it ran, and the note on the next one's directory."""
-    folder, where = at
+    """Return the result of a command. `timeout` in seconds; `location`: its directory, and a note on the next one's."""
+    folder, where = location
     notes: list[str] = []
     for_screen: list[str] = []
     if outcome.timed_out:
@@ -319,7 +317,7 @@ def _format_result(
         notes.append(for_screen[-1])
     elif outcome.code:
         notes.append(f"exit code {outcome.code}{_format_signal(outcome.code)}")
-        if outcome.code == _CODE_NOT_FOUND and (match := _UNKNOWN_PROGRAM.search(outcome.output)):
+        if outcome.code == _EXIT_CODE_NOT_FOUND and (match := _UNKNOWN_PROGRAM.search(outcome.output)):
             for_screen.append(_suggest_program(match[1], ctx))
             notes.append(for_screen[-1])
         elif missing := find_missing_module(outcome.output, folder, ctx.workspace.root) or _find_missing_packages(
@@ -356,24 +354,25 @@ def _format_result(
 def _find_missing_packages(params: BashParams, folder: Path, ctx: ToolContext) -> str:
     """Return the missing packages that tests need, at the first failing test run of a work tree."""
     shown_notes = ctx.workspace.shells.warned
-    if not _TEST_COMMAND.search(params.command) or _PACKAGES_TOLD in shown_notes:
+    if not _TEST_COMMAND.search(params.command) or _PACKAGES_NOTE in shown_notes:
         return ""
-    shown_notes.add(_PACKAGES_TOLD)
+    shown_notes.add(_PACKAGES_NOTE)
     return find_missing_test_packages(folder, ctx.workspace.root, ctx.workspace.environment)
 
 
 def _suggest_program(name: str, ctx: ToolContext) -> str:
-    """Return a note that a program is not installed, and which one may have been meant."""
+    """Return a note that a program is not installed, with the name of a similar one that is."""
     directory, path = ctx.workspace.directory, ctx.workspace.environment.get("PATH", "")
-    own = [f"{folder}/{name}" for folder in (*OWN_PROGRAMS, "bin") if os.access(directory / folder / name, os.X_OK)]
-    there = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
-    versions = sorted(each for each in there if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
-    close = own or versions[:1] or find_similar(name, there, most_edits=1)
-    return f"{name} is not installed.{suggest_names(close)}"
+    folders = (*PROJECT_PROGRAM_FOLDERS, "bin")
+    in_project = [f"{folder}/{name}" for folder in folders if os.access(directory / folder / name, os.X_OK)]
+    installed = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
+    versions = sorted(each for each in installed if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
+    similar = in_project or versions[:1] or find_similar(name, installed, most_edits=1)
+    return f"{name} is not installed.{suggest_names(similar)}"
 
 
 def _format_signal(code: int) -> str:
-    """Return the name of the signal of a shell's exit code, in brackets."""
+    """Return the signal that an exit code above 128 stands for, as ` (SIGKILL)`; "" for other codes."""
     try:
         return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
     except ValueError:

@@ -6,14 +6,14 @@ from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
 
 
 class BashKillParams(Wire):
-    """What the model passes."""
+    """Arguments of the tool `bash_kill`: the id of the background command."""
 
     id: str
 
 
 @tool("bash_kill", params=BashKillParams, traits=Traits(permission="bash"))
 async def bash_kill(params: BashKillParams, ctx: ToolContext) -> ToolResult:
-    """End it with everything it started."""
+    """End a background command with all its processes."""
     job = find_job(params.id, ctx)
     was_running = await job.kill()
     before = f"had exited before, with code {job.code}" if job.status == "exited" else "had been ended before"

@@ -14,7 +14,7 @@ from codeloop.workspace.process.background import Job, JobOutput
 
 
 class BashOutputParams(Wire):
-    """What the model passes. `wait` in ms."""
+    """Arguments of the tool `bash_output`. `wait`: how long to wait for new output, in ms."""
 
     id: str
     wait: Annotated[int, Meta(ge=0, description="ms to wait for output, at most 60000")] = 0
@@ -24,20 +24,20 @@ class BashOutputParams(Wire):
 async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     """Return the new output of a background command and whether it still runs."""
     job = find_job(params.id, ctx)
-    news = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
-    notes = [*news.notes, *(await ask_to_keep(news.set_aside, ctx)), *news.warnings]
-    for warning in news.warnings:
+    result = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
+    notes = [*result.notes, *(await ask_to_keep(result.set_aside, ctx)), *result.warnings]
+    for warning in result.warnings:
         ctx.session.warn(warning)
-    output, marks = append_notes(news.output or "(no new output)", [_describe_status(job, news), *notes])
+    output, marks = append_notes(result.output or "(no new output)", [_describe_status(job, result), *notes])
     return ToolResult(
         title=job.command,
         output=output,
         metadata={
             "id": job.id,
-            "output": news.printed,
-            "status": news.status,
-            "exit": news.code,
-            "truncated": news.cut,
+            "output": result.printed,
+            "status": result.status,
+            "exit": result.code,
+            "truncated": result.cut,
             "outputPath": str(job.running.capture.path or ""),
         }
         | ({"notes": [*map(strip_advice, notes)]} if notes else {})
@@ -59,11 +59,11 @@ def find_job(name: str, ctx: ToolContext) -> Job:
     return job
 
 
-def _describe_status(job: Job, news: JobOutput) -> str:
-    match news.status:
+def _describe_status(job: Job, result: JobOutput) -> str:
+    match result.status:
         case "running":
             return f"{job.id} has been running for {time.monotonic() - job.began:.0f} s."
         case "exited":
-            return f"{job.id} has exited with code {news.code}."
+            return f"{job.id} has exited with code {result.code}."
         case "killed":
             return f"{job.id} was ended."

@@ -1,4 +1,4 @@
-"""Translates denying rules into paths for the sandbox: what commands may not write, and not read."""
+"""Translates rules that deny files into paths for the sandbox: those that commands may not write, or not read."""
 
 import os
 from collections.abc import Iterator
@@ -15,22 +15,26 @@ from codeloop.workspace.sandbox.locations import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
-_PROBE = "\ue000any"
-"""A name that no file has: a rule that denies it denies every new file of a folder."""
+_NEW_FILE_NAME = "\ue000any"
+"""Stands for any new file of a folder: a rule that denies this name, which no file has, denies them all."""
 
 
 def deny_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NOTHING) -> SandboxGrants:
-    """Return grants extended by the paths that a session's rules deny. Reads the disk where a rule denies a path."""
-    unwritable = tuple(_paths(workspace, session, "edit"))
-    unreadable = tuple(path for path in _paths(workspace, session, "read") if os.path.lexists(path))
+    """Return grants extended by the paths that a session's rules deny. Reads the disk if there are such rules."""
+    unwritable = tuple(_list_denied(workspace, session, "edit"))
+    unreadable = tuple(path for path in _list_denied(workspace, session, "read") if os.path.lexists(path))
     return replace(grants, kept=unwritable, unseen=unreadable) if unwritable or unreadable else grants
 
 
-def set_denied_aside(workspace: Workspace, session: CallSession, before: SandboxGrants) -> list[str]:
-    """Move away new files where rules deny writing; return a note for the model and the user."""
+def move_denied_files(workspace: Workspace, session: CallSession, before: SandboxGrants) -> list[str]:
+    """Move files that a command made where rules deny writing out of the project; return a note on each.
+
+    A sandbox keeps the denied paths that it was started with (`before`); for a new path of a pattern this is the check.
+    The notes are for the model and the user.
+    """
     folder = workspace.scratch.with_name("set-aside")
     earlier = set(before.kept)
-    new = [path for path in _paths(workspace, session, "edit") if path not in earlier and os.path.lexists(path)]
+    new = [path for path in _list_denied(workspace, session, "edit") if path not in earlier and os.path.lexists(path)]
     targets = {path: target for path in new if (target := move_away(path, folder)) is not None}
     return [
         f"{workspace.relative(path)} may not be written by a rule: it was moved to {targets[path]}." for path in targets
@@ -38,15 +42,15 @@ def set_denied_aside(workspace: Workspace, session: CallSession, before: Sandbox
 
 
 def has_denials(session: CallSession) -> bool:
-    """Return whether a rule denies particular paths."""
+    """Return whether a rule of the session denies some paths for reading or writing."""
     return bool(session.denials("edit") or session.denials("read"))
 
 
-def _paths(workspace: Workspace, session: CallSession, permission: str) -> Iterator[Path]:
+def _list_denied(workspace: Workspace, session: CallSession, permission: str) -> Iterator[Path]:
     """Yield the files and folders that rules deny; a folder when everything in it is denied."""
     seen: set[Path] = set()
     for pattern in session.denials(permission):
-        for path in _candidates(workspace, pattern):
+        for path in _list_candidates(workspace, pattern):
             real = Path(os.path.realpath(path))
             for each in (real, path.parent.resolve() / path.name):
                 if each in seen or not each.is_relative_to(workspace.root) or each == workspace.root:
@@ -56,23 +60,23 @@ def _paths(workspace: Workspace, session: CallSession, permission: str) -> Itera
 
 
 def _find_denied(workspace: Workspace, session: CallSession, permission: str, path: Path) -> Iterator[Path]:
-    """Yield a path if all of it is denied; of a folder that has exceptions, the files that are."""
+    """Yield a path if all of it is denied; of a folder that is denied with exceptions, its denied files."""
     name = permission_name(workspace, path)
     if not path.is_dir():
-        # What is not there may become a folder.
-        if "deny" in session.judge(permission, [name, f"{name}/{_PROBE}"]).values():
+        # A path that does not exist may become a folder.
+        if "deny" in session.judge(permission, [name, f"{name}/{_NEW_FILE_NAME}"]).values():
             yield path
         return
-    files = [path / each for each in _below(path, BASH_FILES.value)]
+    files = [path / each for each in _list_files_below(path, BASH_FILES.value)]
     names = {permission_name(workspace, file): file for file in files}
-    verdicts = session.judge(permission, [*names, f"{name}/{_PROBE}"])
-    if verdicts and all(verdicts.get(each) == "deny" for each in (*names, f"{name}/{_PROBE}")):
+    verdicts = session.judge(permission, [*names, f"{name}/{_NEW_FILE_NAME}"])
+    if verdicts and all(verdicts.get(each) == "deny" for each in (*names, f"{name}/{_NEW_FILE_NAME}")):
         yield path
     else:
         yield from (file for each, file in names.items() if verdicts.get(each) == "deny")
 
 
-def _candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
+def _list_candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
     """Yield the files and folders of a project that a pattern may match; the folder alone for `folder/*`."""
     root = workspace.root
     start, star, rest = pattern.partition("*")
@@ -87,14 +91,14 @@ def _candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
         return
     if not folder.is_relative_to(root):
         return
-    for name in _below(folder, DENIED_ENTRIES.value):
+    for name in _list_files_below(folder, DENIED_ENTRIES.value):
         path = folder / name
         if matches(permission_name(workspace, path), pattern):
             yield path
 
 
-def _below(folder: Path, most: int) -> Iterator[str]:
-    """Yield at most `most` files below a folder as relative paths, without those of packages."""
+def _list_files_below(folder: Path, most: int) -> Iterator[str]:
+    """Yield the files below a folder as relative paths, without installed packages, until `most` entries were seen."""
     count = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in FOLDERS_NOT_SEARCHED]

@@ -1,4 +1,4 @@
-"""Runs a command of the tool `bash` in a terminal of the editor, where the user wants that."""
+"""Runs a command of the tool `bash` in a terminal of the user's editor, if the editor (an ACP client) offers one."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,7 @@ from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, find_shell
 
 TERMINAL = "terminal"
-"""In the metadata of a call: the id of the editor's terminal that its command runs in."""
+"""The key in a call's metadata for the id of the editor's terminal in which the command runs."""
 
 
 async def run_in_editor(
@@ -18,8 +18,8 @@ async def run_in_editor(
 ) -> tuple[CommandResult, str] | None:
     """Run a command outside of the sandbox in the editor's terminal; return its result and the terminal's id.
 
-    None: the editor has none. The terminal has the editor's environment, with what earlier commands exported; where the
-    command goes by `cd` is not kept. Raises ToolFailure when the editor refuses.
+    Return None when the editor offers no terminal. The command has the editor's environment and the variables that
+    earlier commands exported; a `cd` in it does not affect later commands. Raises ToolFailure when the editor refuses.
     """
     run = ctx.services.run_in_editor
     if run is None:

@@ -1,4 +1,4 @@
-"""Collects the facts about the machine that the proof of a shell line needs."""
+"""Collects the facts about this machine by which a shell line is proved to change nothing: programs, repositories."""
 
 import os
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ def gather_facts(
 ) -> Facts:
     """Return the facts for a line that runs in a directory, in the current shell state of its session.
 
-    `outside`: it runs without a sandbox.
+    `outside`: the line runs without a sandbox.
     """
     environment = workspace.environment
     roots = tuple(dict.fromkeys(os.path.realpath(root) for root in (workspace.root, workspace.scratch)))
     path = SearchPath(environment, roots)
 
-    def program(name: str) -> ProgramFacts:
+    def look_up_program(name: str) -> ProgramFacts:
         location = path.find(name)
         return ProgramFacts(location.path, location.doubt, location.is_behind)
 
-    def repository(folder: str) -> GitFacts:
+    def look_up_repository(folder: str) -> GitFacts:
         known_repository = find_repository(folder, workspace.root, environment)
         return GitFacts(known_repository.foreign, known_repository.runs, known_repository.is_below)
 
@@ -35,13 +35,13 @@ def gather_facts(
         directories=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
         home=environment.get("HOME", ""),
         doubt=_find_doubt(line, context, workspace.shells.list_changed_variables(context, outside=outside), roots),
-        program=program,
-        repository=repository,
+        program=look_up_program,
+        repository=look_up_repository,
     )
 
 
 def _find_doubt(line: str, context: ShellContext, changed: Mapping[str, str], roots: tuple[str, ...]) -> str:
-    """Return why nothing can be proved about any line here."""
+    """Return why nothing can be proved about any line in this shell; "" when something can."""
     environment = context.environment
     if Path(find_shell(environment)[0]).name != "bash":
         return "there is no bash here, and what another shell makes of it is not known"
@@ -59,7 +59,7 @@ def _find_doubt(line: str, context: ShellContext, changed: Mapping[str, str], ro
 
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:
-    """Return whether the shell reads bytes as UTF-8, or each by itself."""
+    """Return whether the shell splits text outside ASCII as we do: it reads UTF-8, or passes bytes through as in C."""
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     locale = next((value for name in names if (value := environment.get(name))), "C")
     return locale in {"C", "POSIX"} or locale.lower().endswith((".utf-8", ".utf8"))

@@ -1,7 +1,8 @@
-"""Runs a command on the project as it was at the last commit: on a copy, which is removed afterwards.
+"""Runs a command on the files of the last commit, in a copy that is removed afterwards (`unchanged` of `bash`).
 
-Where the sandbox can mount, the copy stands at the project's own path, with the ignored files that commands need, so
-that packages which are installed from the project are the commit's, too. Nothing is written to the project.
+If the sandbox can mount folders, the copy is mounted at the project's path, together with ignored files that commands
+need, such as `node_modules`. Packages that are installed from the project's folder then are those of the commit, too.
+Nothing is written to the project.
 """
 
 import asyncio
@@ -27,25 +28,25 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import finish_uncancelled
 from codeloop.workspace.sandbox.sandbox import Sandbox
 
-_SUBMODULE, _LINK = "160000", "120000"
-_ROW = 400
-"""Bytes of one row of git's lists, at most on average."""
-_DEPENDENCIES = frozenset({".venv", "venv", "node_modules"})
-"""Folders that are shown although nothing ignores them."""
-_OUTPUTS = frozenset({
+_SUBMODULE_MODE, _LINK_MODE = "160000", "120000"
+_ROW_BYTES = 400
+"""The size of a row of git's lists, on average at most."""
+_DEPENDENCY_FOLDERS = frozenset({".venv", "venv", "node_modules"})
+"""Folders that the copy needs even if no ignore file names them."""
+_OUTPUT_NAMES = frozenset({
     "__pycache__", "target", "htmlcov", "coverage", ".coverage", ".nyc_output", ".tox", ".nox", ".gradle",
     ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".codeloop", ".opencode",
 })  # fmt: skip
-"""Ignored entries that are not shown: they are made of the changed files, or they are ours."""
-_MOST_NAMES = 5
+"""Ignored entries that the copy must not have: they were built from the changed files, or belong to codeloop."""
+_OUTPUT_SUFFIXES = (".pyc", ".pyo", ".log", ".o", ".class", ".tmp", ".swp")
+_MAX_NAMED_LINKS = 5
 """Links that a note names."""
-_OUTPUT_ENDS = (".pyc", ".pyo", ".log", ".o", ".class", ".tmp", ".swp")
 
 
 class _Commit(NamedTuple):
-    """A commit's name, how many submodules, files and bytes it has, and the paths of its links."""
+    """A commit's hash, its numbers of submodules and files, their size in bytes, and the paths of its links."""
 
-    name: str
+    hash: str
     submodules: int
     files: int
     size: int
@@ -55,60 +56,61 @@ class _Commit(NamedTuple):
 async def run_unchanged(
     ctx: ToolContext, context: ShellContext, command: ShellCommand, sandbox: Sandbox | None, show: Callable[[str], None]
 ) -> CommandResult:
-    """Run a command on a copy of the last commit, and remove the copy. `sandbox`: that of the session's commands.
+    """Run a command on a copy of the last commit, and remove the copy. `sandbox`: the one of the session's commands.
 
-    Raises ToolFailure where there is no such commit, or it can't be copied; OSError as `Shells.run`.
+    Raises ToolFailure when there is no commit or it can't be copied, and OSError as `Shells.run` does.
     """
     root, shells = Path(os.path.realpath(ctx.workspace.root)), ctx.workspace.shells
     git = Git(root, ctx.workspace.environment)
     top = ctx.workspace.scratch.with_name(f"{ctx.workspace.scratch.name}.commit")
-    policy, own = command.policy, None
+    policy, copy_policy = command.policy, None
     try:
-        commit = await _look_at(git)
+        commit = await _read_last_commit(git)
         copy = await asyncio.to_thread(_make_folder, top)
         try:
-            await _fill(git, commit.name, copy)
+            await _write_files(git, commit.hash, copy)
             hidden = policy.hidden if policy is not None else ()
             ignored_paths = await asyncio.to_thread(_keep_inside, root, copy, await _list_needed_ignored(git, hidden))
             is_mounted = sandbox is not None and sandbox.replaces_temporary
             if policy is not None:
                 secrets = await asyncio.to_thread(_keep_inside, root, copy, hidden)
                 await asyncio.to_thread(_remove, [copy / each.relative_to(root) for each in secrets])
-                own = _set_replica(policy, copy, ignored_paths, is_mounted=is_mounted)
+                copy_policy = _make_copy_policy(policy, copy, ignored_paths, is_mounted=is_mounted)
             left_out = list[str]()
             if not is_mounted:
                 left_out = await asyncio.to_thread(_drop_links, root, copy, commit.links)
                 _link(root, copy, ignored_paths)
             inside = root if is_mounted else copy
             directory = _find_directory(command.directory or shells.directory(context), root, copy, inside)
-            apart = replace(command, policy=own, directory=directory, is_apart=True)
-            outcome = await shells.run(context, apart, show)
+            command_on_copy = replace(command, policy=copy_policy, directory=directory, is_apart=True)
+            outcome = await shells.run(context, command_on_copy, show)
         finally:
-            await finish_uncancelled(_clean(shells, own, copy))
+            await finish_uncancelled(_remove_copy(shells, copy_policy, copy))
     except GitFailed as error:
         raise ToolFailure(str(error)) from error
-    where = f"It ran on the last commit, {commit.name[:10]}, without the changes since."
+    note = f"It ran on the last commit, {commit.hash[:10]}, without the changes since."
     if not is_mounted:
-        where += f" The copy was in {copy}: what is installed from the project's own folder was that with the changes."
+        note += f" The copy was in {copy}: what is installed from the project's own folder was that with the changes."
     if left_out:
-        more = ", ..." if len(left_out) > _MOST_NAMES else ""
-        where += f" Links that the project does not have so were left out: {', '.join(left_out[:_MOST_NAMES])}{more}."
-    return replace(outcome, notes=(where, *outcome.notes))
+        names = ", ".join(left_out[:_MAX_NAMED_LINKS])
+        more = ", ..." if len(left_out) > _MAX_NAMED_LINKS else ""
+        note += f" Links that the project does not have so were left out: {names}{more}."
+    return replace(outcome, notes=(note, *outcome.notes))
 
 
-async def _look_at(git: Git) -> _Commit:
-    """Return the last commit. Raises ToolFailure when there is none that can be copied, GitFailed."""
+async def _read_last_commit(git: Git) -> _Commit:
+    """Return the last commit. Raises ToolFailure when there is none that can be copied, and GitFailed."""
     if git_folder(git.root) is None:
         raise ToolFailure("This project is no git repository, so it has no last commit.", advice="Leave out unchanged.")
-    full = await git.commit("HEAD")
-    if full is None:
+    commit_hash = await git.commit("HEAD")
+    if commit_hash is None:
         raise ToolFailure("This repository has no commit yet.", advice="Leave out unchanged.")
-    listing = await git.ask("ls-tree", "-r", "-l", "-z", full, cap=COMMIT_FILES.value * _ROW)
+    listing = await git.ask("ls-tree", "-r", "-l", "-z", commit_hash, cap=COMMIT_FILES.value * _ROW_BYTES)
     lines = [row.partition("\t") for row in os.fsdecode(listing.data).split("\0") if row]
     rows = [line[0].split() for line in lines]
     sizes = [int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal()]
-    links = [name for facts, _, name in lines if facts.startswith(_LINK)]
-    commit = _Commit(full, sum(row[0] == _SUBMODULE for row in rows), len(rows), sum(sizes), links)
+    links = [name for facts, _, name in lines if facts.startswith(_LINK_MODE)]
+    commit = _Commit(commit_hash, sum(row[0] == _SUBMODULE_MODE for row in rows), len(rows), sum(sizes), links)
     if commit.submodules:
         text = "The last commit has submodules, and a copy would lack their files."
         raise ToolFailure(text, advice="Leave out unchanged; read old files with `git show HEAD:path`.")
@@ -130,7 +132,7 @@ def _make_folder(top: Path) -> Path:
     return copy
 
 
-async def _fill(git: Git, commit: str, copy: Path) -> None:
+async def _write_files(git: Git, commit: str, copy: Path) -> None:
     """Write the files of a commit to a folder, without the filter programs that the repository configures."""
     index = Path(f"{copy}.index")
     printed = await git.ask("read-tree", commit, index=index)
@@ -141,34 +143,33 @@ async def _fill(git: Git, commit: str, copy: Path) -> None:
 
 
 async def _list_needed_ignored(git: Git, hidden: Collection[Path]) -> list[Path]:
-    """Return the ignored entries that commands need (`node_modules`): folders and files that are in no commit."""
-    words, most = ("ls-files", "--others", "--directory", "-z"), COMMIT_FILES.value * _ROW
-    ignored = await git.ask(*words, "--ignored", "--exclude-standard", cap=most)
-    others = await git.ask(*words, cap=most)
+    """Return the ignored files and folders that commands need, such as `node_modules`."""
+    arguments, most = ("ls-files", "--others", "--directory", "-z"), COMMIT_FILES.value * _ROW_BYTES
+    ignored = await git.ask(*arguments, "--ignored", "--exclude-standard", cap=most)
+    others = await git.ask(*arguments, cap=most)
     names = [name.rstrip("/") for name in os.fsdecode(ignored.data).split("\0") if name]
-    names += [
-        name for each in os.fsdecode(others.data).split("\0") if Path(name := each.rstrip("/")).name in _DEPENDENCIES
-    ]
-    found = [git.root / name for name in dict.fromkeys(names) if _is_needed(Path(name))]
-    plain = [path for path in found if path not in hidden and os.path.realpath(path) == str(path)]
-    return plain[: COMMIT_SHOWN.value]
+    other_names = (each.rstrip("/") for each in os.fsdecode(others.data).split("\0"))
+    names += [name for name in other_names if Path(name).name in _DEPENDENCY_FOLDERS]
+    needed = [git.root / name for name in dict.fromkeys(names) if _is_needed(Path(name))]
+    without_links = [path for path in needed if path not in hidden and os.path.realpath(path) == str(path)]
+    return without_links[: COMMIT_SHOWN.value]
 
 
 def _is_needed(path: Path) -> bool:
-    return path.name not in _OUTPUTS and not path.name.endswith(_OUTPUT_ENDS)
+    return path.name not in _OUTPUT_NAMES and not path.name.endswith(_OUTPUT_SUFFIXES)
 
 
 def _drop_links(root: Path, copy: Path, names: Iterable[str]) -> list[str]:
-    """Remove the commit's links that the project has not, and return them.
+    """Remove links of the commit from the copy unless the project has the same link; return the removed ones.
 
-    Where no sandbox holds, what a command reads is judged by the files of the project: a link in their place could lead
-    anywhere.
+    Without a sandbox, permission to read was asked for the project's files: a link in the place of such a file could
+    lead anywhere.
     """
     dropped: list[str] = []
     for name in names:
-        ours, link = root / name, copy / name
+        original, link = root / name, copy / name
         with suppress(OSError):
-            if os.path.realpath(ours.parent) == str(ours.parent) and ours.readlink() == link.readlink():
+            if os.path.realpath(original.parent) == str(original.parent) and original.readlink() == link.readlink():
                 continue
         link.unlink(missing_ok=True)
         dropped.append(name)
@@ -176,29 +177,32 @@ def _drop_links(root: Path, copy: Path, names: Iterable[str]) -> list[str]:
 
 
 def _keep_inside(root: Path, copy: Path, paths: Iterable[Path]) -> list[Path]:
-    """Return the paths below the project that are in the copy, too: the commit may have a link for a folder above one.
+    """Return the paths of the project whose counterparts are inside the copy.
 
-    What is made or removed at such a path would be made or removed where the link leads, out of the copy.
+    The commit may have a link where the project has a folder. Writing below that link would write outside the copy.
     """
     parents = ((path, copy / path.parent.relative_to(root)) for path in paths if root in path.parents)
     return [path for path, parent in parents if os.path.realpath(parent) == str(parent)]
 
 
-def _set_replica(policy: SandboxPolicy, copy: Path, borrowed: Iterable[Path], *, is_mounted: bool) -> SandboxPolicy:
-    """Return the policy with the copy in place of the project. That is read-only, and so is its git directory."""
+def _make_copy_policy(policy: SandboxPolicy, copy: Path, shared: Iterable[Path], *, is_mounted: bool) -> SandboxPolicy:
+    """Return a policy under which commands write to the copy only; the project and its git directory are read-only.
+
+    `shared`: ignored paths of the project that the copy shows as well.
+    """
     root = policy.writable[0]
     git = [Path(os.path.realpath(each)) for each in git_folders(root)]
     others = [path for path in policy.writable if path not in git and not path.is_relative_to(root)]
     pointer = [root / ".git"] if os.path.lexists(root / ".git") else []
     if is_mounted:
-        visible = dict.fromkeys((*policy.visible, *git, *pointer, *borrowed))
+        visible = dict.fromkeys((*policy.visible, *git, *pointer, *shared))
         return replace(policy, writable=(root, *others), visible=tuple(visible), replica=copy)
     return replace(policy, writable=(copy, *others), visible=tuple(dict.fromkeys((*policy.visible, root, *git))))
 
 
-def _link(root: Path, copy: Path, borrowed: Iterable[Path]) -> None:
-    """Make links in the copy to what it needs of the project."""
-    for path in (*borrowed, *([root / ".git"] if os.path.lexists(root / ".git") else [])):
+def _link(root: Path, copy: Path, shared: Iterable[Path]) -> None:
+    """Make links in the copy to the project's `.git` and to the ignored paths that the copy shows as well."""
+    for path in (*shared, *([root / ".git"] if os.path.lexists(root / ".git") else [])):
         link = copy / path.relative_to(root)
         with suppress(OSError):
             link.parent.mkdir(parents=True, exist_ok=True)
@@ -206,7 +210,10 @@ def _link(root: Path, copy: Path, borrowed: Iterable[Path]) -> None:
 
 
 def _find_directory(wanted: Path, root: Path, copy: Path, inside: Path) -> Path:
-    """Return where to run: the same folder in the copy; its top where the commit has no such folder."""
+    """Return the directory to run in: the folder of the copy that stands for `wanted`, or its top if it has none.
+
+    `inside`: the copy's path as the command sees it. A directory outside the project stays as it is.
+    """
     real = Path(os.path.realpath(wanted))
     if not real.is_relative_to(root):
         return wanted
@@ -214,8 +221,8 @@ def _find_directory(wanted: Path, root: Path, copy: Path, inside: Path) -> Path:
     return inside / below if (copy / below).is_dir() else inside
 
 
-async def _clean(shells: Shells, policy: SandboxPolicy | None, copy: Path) -> None:
-    """End the sandbox that had the copy, and remove it. `policy`: that sandbox's own; None: there was none."""
+async def _remove_copy(shells: Shells, policy: SandboxPolicy | None, copy: Path) -> None:
+    """End the sandbox of the copy's commands, and remove the copy. `policy`: the sandbox's; None: there was none."""
     if policy is not None:
         await shells.sandboxes.leave(policy)
     await asyncio.to_thread(_remove, [copy, Path(f"{copy}{LAYERS}"), Path(f"{copy}.index")])

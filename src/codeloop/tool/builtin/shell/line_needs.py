@@ -15,20 +15,24 @@ from codeloop.tool.file_access import edit_needs, folder_of, permission_name
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
-_PLAIN = frozenset(
+_PLAIN_PROGRAMS = frozenset(
     (
         *("basename", "cat", "cd", "chmod", "cmp", "cut", "diff", "dirname", "du", "echo", "exit", "false", "file"),
         *("grep", "head", "ls", "mkdir", "nl", "printf", "pwd", "rm", "rmdir", "sleep", "sort", "stat", "tail", "tee"),
         *("test", "[", "touch", "tr", "true", "uniq", "wc"),
     )
 )
-"""Programs that do no more than their arguments say, and create no link."""
-_EVADES = "A rule denies paths that it could reach by a link or by what it runs, and no sandbox keeps it from that."
-_UNSEEN = "What it unpacks or copies may be files that decide what runs later, which can't be known beforehand."
+"""Programs that only touch the files which their arguments name, and create no link."""
+_EVASION_REASON = (
+    "A rule denies paths that it could reach by a link or by what it runs, and no sandbox keeps it from that."
+)
+_UNPACKED_REASON = (
+    "What it unpacks or copies may be files that decide what runs later, which can't be known beforehand."
+)
 
 
 class LineNeeds:
-    """The needs of one line. `directory`: where it runs; `traits`: the certain traits of every need."""
+    """The permissions that one line needs. `directory`: where the line runs; `traits`: traits of every permission."""
 
     def __init__(
         self, command: str, analysis: Analysis, files: TouchedFiles, directory: Path, traits: tuple[Trait, ...] = ()
@@ -41,34 +45,38 @@ class LineNeeds:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all its commands do no more than their arguments say, and none creates a link."""
-        return all(command.partition(" ")[0] in _PLAIN for command in self.analysis.commands)
+        """Whether all commands of the line only touch the files that their arguments name, and none creates a link."""
+        return all(command.partition(" ")[0] in _PLAIN_PROGRAMS for command in self.analysis.commands)
 
     def all(self, workspace: Workspace, judge: Judge, *, is_asked: bool = False) -> list[Need]:
-        """Return the needs in the order of a question: outside folders, guarded files, the command.
+        """Return the needs in the order in which a question shows them: outside folders, guarded files, the command.
 
         `is_asked`: ask about the command even if the rules allow it.
         """
-        files = [*self._edits(workspace), *self._reads(workspace, judge)]
+        files = [*self._list_edits(workspace), *self._list_reads(workspace, judge)]
         guarded = [need for need in files if any(map(_is_guarded, need.patterns))]
         plain = [need for need in files if need not in guarded]
-        run = self._run(workspace)
-        run = replace(run, hooked="ask", metadata={**run.metadata, "reason": _EVADES}) if is_asked else run
-        return [*self._outside(workspace), *guarded, run, *plain, *self._anywhere()]
+        run = self._make_command_need(workspace)
+        run = replace(run, hooked="ask", metadata={**run.metadata, "reason": _EVASION_REASON}) if is_asked else run
+        return [*self._list_outside(workspace), *guarded, run, *plain, *self._list_unknown_paths()]
 
     def grants(self, workspace: Workspace) -> SandboxGrants:
         """Return the paths that a sandbox opens for the line once all its needs are granted."""
-        named = (*self.files.writes, *self.files.fills)
+        named = (*self.files.writes, *self.files.filled_folders)
         writable = [
-            path for path in named if not workspace.contains(path) or _is_kept(permission_name(workspace, path))
+            path
+            for path in named
+            if not workspace.contains(path) or _is_write_protected(permission_name(workspace, path))
         ]
         readable = [path for path in self.files.reads if is_secret(permission_name(workspace, path))]
         return SandboxGrants(tuple(writable), tuple(readable))
 
-    def _outside(self, workspace: Workspace) -> Iterable[Need]:
-        """Yield the permission for folders outside: those written to, then those only read."""
-        changed = {folder_of(path) for path in (*self.files.writes, *self.files.fills) if not workspace.contains(path)}
-        named = dict.fromkeys(folder_of(path) for path in self.files.named if not workspace.contains(path))
+    def _list_outside(self, workspace: Workspace) -> Iterable[Need]:
+        """Yield the permissions for folders outside the project: for those that are written to, then for the others."""
+        changed = {
+            folder_of(path) for path in (*self.files.writes, *self.files.filled_folders) if not workspace.contains(path)
+        }
+        named = dict.fromkeys(folder_of(path) for path in self.files.paths if not workspace.contains(path))
         for folders, traits in (
             ([folder for folder in named if folder in changed], ()),
             ([folder for folder in named if folder not in changed], self.traits),
@@ -81,29 +89,30 @@ class LineNeeds:
                     permission="external_directory", patterns=patterns, always=always, metadata=shown, traits=traits
                 )
 
-    def _anywhere(self) -> Iterable[Need]:
-        """Yield the permission for paths that are only known when the line runs."""
+    def _list_unknown_paths(self) -> Iterable[Need]:
+        """Yield `external_directory` permission for any folder if the line computes paths when it runs."""
         if self.files.is_uncertain:
             shown: JSON = {"command": self.command, "directories": [], "patterns": ["*"]}
             yield Need(
                 permission="external_directory", patterns=("*",), metadata=shown, possible=(ANY,), traits=self.traits
             )
 
-    def _edits(self, workspace: Workspace) -> Iterable[Need]:
-        possible = [ANY] if self.files.may_write else _make_patterns_below(workspace, self.files.fills)
+    def _list_edits(self, workspace: Workspace) -> Iterable[Need]:
+        """Yield the permissions for the files that the line changes, or may change."""
+        possible = [ANY] if self.files.may_write else _make_patterns_below(workspace, self.files.filled_folders)
         shown: JSON = {"command": self.command}
         yield from edit_needs(workspace, self.files.writes, shown, tuple(possible))
-        if self.files.unseen and "sandboxed" not in self.traits:  # a sandbox keeps these as they are
-            unseen = edit_needs(workspace, self.files.unseen, {**shown, "reason": _UNSEEN})
-            yield from (replace(need, writes=None) for need in unseen)
+        if self.files.unpacked and "sandboxed" not in self.traits:  # a sandbox keeps these as they are
+            unpacked = edit_needs(workspace, self.files.unpacked, {**shown, "reason": _UNPACKED_REASON})
+            yield from (replace(need, writes=None) for need in unpacked)
 
-    def _reads(self, workspace: Workspace, judge: Judge) -> Iterable[Need]:
+    def _list_reads(self, workspace: Workspace, judge: Judge) -> Iterable[Need]:
         """Yield the permission for the files that are read; of a folder, for those that a rule does not allow."""
         names = [permission_name(workspace, path) for path in self.files.reads]
-        below = judge("read", [permission_name(workspace, path) for path in self.files.below])
+        below = judge("read", [permission_name(workspace, path) for path in self.files.files_below])
         is_hidden = "sandboxed" in self.traits  # guarded files can't be read there
         names += [name for name, action in below.items() if action == "deny" or not is_hidden]
-        names += judge("read", [permission_name(workspace, path) for path in self.files.objects])
+        names += judge("read", [permission_name(workspace, path) for path in self.files.git_files])
         patterns = tuple(dict.fromkeys(names))
         possible = (ANY,) if self.files.may_read else ()
         if patterns or possible:
@@ -115,10 +124,11 @@ class LineNeeds:
                 possible=possible,
             )
 
-    def _run(self, workspace: Workspace) -> Need:
+    def _make_command_need(self, workspace: Workspace) -> Need:
+        """Return the permission for the command itself; a question shows the directory unless it is the project's."""
         need = make_need(self.command, self.analysis)
-        is_home = self.directory == workspace.directory
-        metadata = need.metadata if is_home else {**need.metadata, WORKDIR: str(self.directory)}
+        is_usual = self.directory == workspace.directory
+        metadata = need.metadata if is_usual else {**need.metadata, WORKDIR: str(self.directory)}
         return replace(need, metadata=metadata, traits=(*need.traits, *self.traits))
 
 
@@ -126,8 +136,8 @@ def _is_guarded(name: str) -> bool:
     return is_secret(name) or is_protected(name) or is_confirmed(name)
 
 
-def _is_kept(name: str) -> bool:
-    """Return whether a sandbox keeps a file of the project from being written."""
+def _is_write_protected(name: str) -> bool:
+    """Return whether the sandbox does not let commands write this file of the project unless it is permitted."""
     return is_secret(name) or is_protected(name)
 
 

@@ -1,4 +1,4 @@
-"""Describes what the sandbox would allow a shell line, without running it."""
+"""Describes the sandbox that a shell line would run in, and which of its paths it could reach; runs nothing."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -17,10 +17,11 @@ from codeloop.workspace.sandbox.sandbox import SandboxRefused
 from codeloop.workspace.workspace import Workspace
 
 Fate = Literal["free", "opened", "blocked"]
+"""Whether a path is accessible to every command, to this command once the user permits it, or never."""
 
 
 class TouchedPath(Wire):
-    """A path that the line names. `fate`: always accessible, accessible to this command once permitted, or never."""
+    """A path that the line reads or writes. `why`: what protects it from commands in general; "": nothing."""
 
     path: str
     access: Literal["read", "write"]
@@ -29,7 +30,7 @@ class TouchedPath(Wire):
 
 
 class SandboxPreview(Wire):
-    """`backend`: what enforces it, "" for nothing; `reason`: why there is none, or what it lacks."""
+    """The sandbox of a line. `backend`: the mechanism, "" for none; `reason`: why there is none, or what it lacks."""
 
     backend: str
     reason: str = ""
@@ -39,7 +40,7 @@ class SandboxPreview(Wire):
 
 
 async def preview(command: str, directory: Path, session: str, workspace: Workspace) -> SandboxPreview:
-    """Describe the sandbox of a line that runs in a directory. Runs nothing."""
+    """Describe the sandbox of a line that would run in a directory, in the shell of a session (its id)."""
     config, shells = workspace.sandbox, workspace.shells
     if config.mode == "off":
         return SandboxPreview(backend="", reason="it is turned off")
@@ -61,30 +62,35 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
         network="off" if sandbox.backend == "landlock" and config.network == "hosts" else config.network,
         writable=[str(path) for path in policy.writable],
         touches=[
-            *_judge_paths("write", (*files.writes, *files.fills), partial(_refuse_write, policy), grants.writable),
-            *_judge_paths("read", files.reads, partial(_refuse_read, policy), grants.readable),
+            *_judge_paths(
+                "write", (*files.writes, *files.filled_folders), partial(_explain_write, policy), grants.writable
+            ),
+            *_judge_paths("read", files.reads, partial(_explain_read, policy), grants.readable),
         ],
     )
 
 
 def _judge_paths(
-    access: Literal["read", "write"], paths: Iterable[Path], explain: Callable[[Path], str], open_paths: Iterable[Path]
+    access: Literal["read", "write"], paths: Iterable[Path], explain: Callable[[Path], str], granted: Iterable[Path]
 ) -> Iterator[TouchedPath]:
+    """Yield each path with its fate. `granted`: the paths that the sandbox opens once the line is permitted."""
     for path in dict.fromkeys(paths):
         why = explain(path)
-        fate: Fate = "free" if not why else "opened" if path in open_paths else "blocked"
+        fate: Fate = "free" if not why else "opened" if path in granted else "blocked"
         yield TouchedPath(path=str(path), access=access, fate=fate, why=why)
 
 
-def _refuse_read(policy: SandboxPolicy, path: Path) -> str:
+def _explain_read(policy: SandboxPolicy, path: Path) -> str:
+    """Return why commands can't read a path; "" when they can."""
     return "" if policy.shows(path) else "hidden"
 
 
-def _refuse_write(policy: SandboxPolicy, path: Path) -> str:
+def _explain_write(policy: SandboxPolicy, path: Path) -> str:
+    """Return why commands can't write a path; "" when they can."""
     if path in policy.writable:
         return ""
     if any(path.is_relative_to(each) for each in (*policy.protected, *policy.absent)):
         return "protected"
     if not any(path.is_relative_to(each) for each in policy.writable):
         return "outside the project"
-    return _refuse_read(policy, path)
+    return _explain_read(policy, path)

@@ -1,4 +1,4 @@
-"""Files that appeared while a sandboxed command ran: the user decides whether they may stay."""
+"""Asks the user about protected files that appeared while a sandboxed command ran: whether each may stay."""
 
 import asyncio
 from collections.abc import Iterable
@@ -16,13 +16,14 @@ from codeloop.workspace.sandbox.protected_files import SetAside
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 
 _REASON = "It appeared while a sandboxed command ran, and decides what runs later. Keep it if it was you who made it."
-_FILES = 20
-"""How many files of a folder a question shows with their contents."""
-_SHOWN = 100_000  # bytes of each
+_MAX_SHOWN_FILES = 20
+"""Files of a folder that a question shows with their contents."""
+_SHOWN_BYTES = 100_000
+"""How much of each file a question shows."""
 
 
 async def ask_to_keep(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str]:
-    """Ask about each file and restore what may stay; return a note for the model."""
+    """Ask about each file that was moved away and put back those that may stay; return a note on each."""
     notes: list[str] = []
     for each in set_aside:
         name = permission_name(ctx.workspace, each.path)
@@ -48,17 +49,18 @@ async def ask_to_keep(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[s
 
 
 def _describe_contents(set_aside: SetAside) -> str:
-    """Return the diff that would create what was moved away (of a folder: its files)."""
+    """Return the diff that would create the file that was moved away, or the files of a folder."""
     folder = set_aside.moved
     is_folder = folder.is_dir() and not folder.is_symlink()
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    files = sorted(islice(paths, _FILES + 1)) if is_folder else [folder]
+    files = sorted(islice(paths, _MAX_SHOWN_FILES + 1)) if is_folder else [folder]
     patches = [
-        unified_diff(str(set_aside.path / path.relative_to(folder)), "", _read(path)).patch for path in files[:_FILES]
+        unified_diff(str(set_aside.path / path.relative_to(folder)), "", _read_or_describe(path)).patch
+        for path in files[:_MAX_SHOWN_FILES]
     ]
     if not files:
         patches = [unified_diff(str(set_aside.path), "", "(an empty folder)\n").patch]
-    if len(files) > _FILES:
+    if len(files) > _MAX_SHOWN_FILES:
         patches.append(unified_diff(str(set_aside.path), "", "(and more files than are shown here)\n").patch)
     return "".join(patches)
 
@@ -72,17 +74,17 @@ def _name_only_file(set_aside: SetAside) -> str:
     return f"/{files[0].relative_to(folder)}" if len(files) == 1 else ""
 
 
-def _read(path: Path) -> str:
-    """Return the text of a file, or its kind in parentheses."""
+def _read_or_describe(path: Path) -> str:
+    """Return the text of a file; for one without text, a description in parentheses."""
     try:
         if path.is_symlink():
             return f"(a link to {readable(str(path.readlink()))})\n"
-        data = read_start(path, _SHOWN + 1)
+        data = read_start(path, _SHOWN_BYTES + 1)
     except OSError as error:
         return f"(it can't be read: {error.strerror})\n"
     if not data:
         return "(an empty file)\n"
     if b"\0" in data:
         return "(its bytes are no text)\n"
-    rest = "" if len(data) <= _SHOWN else f"\n(and more: {path.lstat().st_size:,} bytes in all)\n"
-    return data[:_SHOWN].decode(errors="replace") + rest
+    rest = "" if len(data) <= _SHOWN_BYTES else f"\n(and more: {path.lstat().st_size:,} bytes in all)\n"
+    return data[:_SHOWN_BYTES].decode(errors="replace") + rest

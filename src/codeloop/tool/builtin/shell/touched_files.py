@@ -18,122 +18,131 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.git.index import read_tracked_files
 from codeloop.workspace.workspace import Workspace
 
-_HOOKS = Path(".git", "hooks", "*")
-"""Stands for any protected file where the written path is unknown."""
+_ANY_HOOK = Path(".git", "hooks", "*")
+"""Stands for any protected file of a folder when the names that a line writes there are unknown."""
 
 
 class TouchedFiles(Struct, frozen=True):
-    """What a line touches, as resolved paths.
+    """The files and folders that a line touches, as resolved paths.
 
-    `named`: every place; `reads` and `writes`: files whose content is read, files that are changed; `below`: files that
-    are read with their folder; `objects`: tracked files that git prints; `fills`: folders in which anything may be
-    changed; `unseen`: protected names that what is unpacked or copied may have. `is_uncertain`: where something lies
-    is only known later; `may_read`, `may_write`: and it may be any file.
+    `paths`: all that the line names. `reads`: those whose content is read, and `files_below` the files of such folders.
+    `writes`: those that are changed; `filled_folders`: folders in which any file may be changed. `git_files`: tracked
+    files that git prints. `unpacked`: protected files that may be among what the line unpacks or copies.
     """
 
-    named: tuple[Path, ...]
+    paths: tuple[Path, ...]
     reads: tuple[Path, ...]
-    below: tuple[Path, ...]
+    files_below: tuple[Path, ...]
     writes: tuple[Path, ...]
-    fills: tuple[Path, ...]
-    objects: tuple[Path, ...]
-    unseen: tuple[Path, ...]
+    filled_folders: tuple[Path, ...]
+    git_files: tuple[Path, ...]
+    unpacked: tuple[Path, ...]
     is_uncertain: bool
+    """Whether some paths are only known when the line runs."""
     may_read: bool
+    """Whether the line may read any file, by such a path or by a glob that matches too many files."""
     may_write: bool
+    """Whether the line may write any file, in the same way."""
 
     def map_paths(self, resolve: Callable[[Path], Path | None]) -> "TouchedFiles":
-        """Return a copy with the paths mapped by `meant` (None drops one), for a sandbox that sees other files."""
-        fields = ("named", "reads", "below", "writes", "fills", "unseen")
+        """Return a copy with each path replaced by `resolve` (None drops it), for a sandbox that sees other files."""
+        fields = ("paths", "reads", "files_below", "writes", "filled_folders", "unpacked")
         mapped = {name: filter(None, map(resolve, getattr(self, name))) for name in fields}
         return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in mapped.items()})
 
 
 def find_touched(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
-    """Resolve what a line touches when run in a directory. Reads the disk."""
+    """Return the files that a line touches when it runs in a directory. Reads the disk."""
     resolver = _PathResolver(directory, workspace)
     reads = resolver.find_paths(touches.reads)
-    perhaps = [path for text in touches.perhaps for path in resolver.perhaps(text)]
+    perhaps = [path for text in touches.perhaps for path in resolver.find_likely_paths(text)]
     searches, browses = resolver.find_paths(touches.searches), resolver.find_paths(touches.browses)
     writes = resolver.find_paths(touches.writes, for_writing=True)
     folders = resolver.find_paths(touches.fills, for_writing=True)
     writes += [path for path in folders if _is_guarded(workspace.relative(path))]  # anything in it may be changed
     fills = _drop_parents(folders)
-    unseen = [folder / _HOOKS for folder in resolver.find_paths(touches.unpacks, for_writing=True)]
+    unpacked = [folder / _ANY_HOOK for folder in resolver.find_paths(touches.unpacks, for_writing=True)]
     copies = [path.relative_to(folder) for folder in searches for path in _find_protected(folder)] if fills else []
-    unseen += [folder / name for folder in fills for name in copies]
+    unpacked += [folder / name for folder in fills for name in copies]
     wholes = [path for folder in resolver.find_paths(touches.wholes) for path in _find_protected(folder)]
     below = [*_list_below(searches, hidden=True), *_list_below(browses, hidden=False)]
     names = resolver.find_paths(touches.names)
     is_uncertain = ANYWHERE in (*touches.reads, *touches.searches, *touches.browses, *touches.writes, *touches.names)
-    objects = _list_printed_by_git(touches, resolver)
-    is_full = resolver.is_full or max(len(below), len(objects)) > BASH_FILES.value
+    git_files = _list_printed_by_git(touches, resolver)
+    has_too_many = resolver.has_too_many or max(len(below), len(git_files)) > BASH_FILES.value
     return TouchedFiles(
-        named=tuple(dict.fromkeys([directory, *names, *reads, *perhaps, *searches, *browses, *writes, *fills])),
+        paths=tuple(dict.fromkeys([directory, *names, *reads, *perhaps, *searches, *browses, *writes, *fills])),
         reads=tuple(dict.fromkeys([*reads, *perhaps, *searches, *browses])),
-        below=tuple(dict.fromkeys(below[: BASH_FILES.value])),
+        files_below=tuple(dict.fromkeys(below[: BASH_FILES.value])),
         writes=tuple(dict.fromkeys([*(path for path in writes if _is_changed(path)), *wholes])),
-        fills=tuple(dict.fromkeys([*fills, *(path for path in resolver.find_paths(touches.wholes) if path.is_dir())])),
-        objects=tuple(objects),
-        unseen=tuple(dict.fromkeys(unseen)),
-        is_uncertain=is_uncertain or resolver.is_full,
-        may_read=is_full or is_uncertain or ANYWHERE in touches.perhaps,
-        may_write=resolver.is_full
+        filled_folders=tuple(
+            dict.fromkeys([*fills, *(path for path in resolver.find_paths(touches.wholes) if path.is_dir())])
+        ),
+        git_files=tuple(git_files),
+        unpacked=tuple(dict.fromkeys(unpacked)),
+        is_uncertain=is_uncertain or resolver.has_too_many,
+        may_read=has_too_many or is_uncertain or ANYWHERE in touches.perhaps,
+        may_write=resolver.has_too_many
         or resolver.has_option
         or ANYWHERE in (*touches.writes, *touches.fills, *touches.wholes),
     )
 
 
 class _PathResolver:
-    """Where a line runs. `is_full`: a glob stood for too many files; `has_option`: for one that reads as an option."""
+    """Turns the paths of a line into real ones, for the directory that the line runs in.
+
+    `has_too_many`: a glob matched more files than BASH_FILES; `has_option`: one matched a name that a program would
+    take for an option.
+    """
 
     def __init__(self, directory: Path, workspace: Workspace) -> None:
         self.directory = directory
         self.top = workspace.root
-        self.is_full = False
+        self.has_too_many = False
         self.has_option = False
 
     def find_paths(self, texts: Iterable[str], *, for_writing: bool = False) -> list[Path]:
-        """Return the paths of texts, without those only known at run time."""
+        """Return the paths that texts stand for, with globs expanded, without those computed at run time."""
         paths: dict[Path, None] = {}
         for text in texts:
             if text == ANYWHERE:
                 continue
             if ANY not in text:
-                paths[self.real(text)] = None
+                paths[self.resolve(text)] = None
                 continue
             expanded = self._expand(text)
             paths |= dict.fromkeys(expanded)
-            if for_writing:  # the name may be a new one
-                paths[self.real(text.replace(ANY, "_"))] = None
+            if for_writing:  # the part that ANY stands for may make the name of a new file
+                paths[self.resolve(text.replace(ANY, "_"))] = None
         return list(paths)
 
-    def perhaps(self, text: str) -> list[Path]:
-        """Return the paths of an unknown program's word, if it may be one."""
+    def find_likely_paths(self, text: str) -> list[Path]:
+        """Return the paths that an argument of an unknown program stands for, if it looks like one or is a file."""
         return [
             path
             for path in self.find_paths([text])
             if names_path(text) or is_secret(text) or (os.path.lexists(path) and not path.is_dir())
         ]
 
-    def real(self, text: str) -> Path:
-        """Resolve a path as the system does: links are followed before `..`."""
+    def resolve(self, text: str) -> Path:
+        """Return the real path as the system finds it: links are followed before `..`."""
         if text.startswith(GIT_TOP):
             return Path(os.path.realpath(self.top / text.removeprefix(GIT_TOP).lstrip("/")))
         return Path(os.path.realpath(self.directory / from_home(text)))
 
     def _expand(self, text: str) -> list[Path]:
+        """Return the existing paths that a glob matches, at most BASH_FILES of them."""
         parts = text.split("/")
         first = next(index for index, part in enumerate(parts) if ANY in part)
         start = "/".join(parts[:first]) + "/" if first else ""
-        folders = [self.real(start or ".")]
+        folders = [self.resolve(start or ".")]
         for part in parts[first:]:
             if ANY in part:
                 pattern = part.replace(ANY, "*")
                 names = [(folder, name) for folder in folders for name in _match_names(folder, pattern)]
                 self.has_option = self.has_option or (not start and any(name.startswith("-") for _, name in names))
                 folders = [Path(os.path.realpath(folder / name)) for folder, name in names[: BASH_FILES.value]]
-                self.is_full = self.is_full or len(names) > BASH_FILES.value
+                self.has_too_many = self.has_too_many or len(names) > BASH_FILES.value
             else:
                 folders = [Path(os.path.realpath(folder / part)) for folder in folders]
         return [path for path in folders if os.path.lexists(path)]
@@ -148,10 +157,13 @@ def _match_names(folder: Path, pattern: str) -> list[str]:
 
 
 def _list_printed_by_git(touches: Touches, resolver: _PathResolver) -> list[Path]:
-    """Return the tracked files that git prints, those with keys first: all of them, or only changed ones."""
+    """Return the tracked files whose text git prints, those that may hold keys first, at most BASH_FILES and one.
+
+    A command like `git diff` without a revision prints changed files only.
+    """
     if not touches.objects and not touches.changes:
         return []
-    top = str(resolver.real(GIT_TOP))
+    top = str(resolver.resolve(GIT_TOP))
     words = resolver.find_paths(touches.revisions)
     limits = [path for path in words if os.path.lexists(path)]
     has_revision = len(limits) < len(words) or ANYWHERE in touches.revisions
@@ -163,14 +175,15 @@ def _list_printed_by_git(touches: Touches, resolver: _PathResolver) -> list[Path
     for folder, files in folders.items():
         for name, entry in files.items():
             path = "/".join(filter(None, (top.rstrip("/"), folder, name)))
-            is_meant = not scope or any(f"{path}/".startswith(each) for each in scope)
-            if is_meant and (touches.objects or has_revision or _differs(path, entry)):
+            is_in_scope = not scope or any(f"{path}/".startswith(each) for each in scope)
+            if is_in_scope and (touches.objects or has_revision or _differs(path, entry)):
                 paths.append(path)
     secrets = [path for path in paths if is_secret(path.removeprefix(top))]
     return [Path(path) for path in dict.fromkeys([*secrets, *paths][: BASH_FILES.value + 1])]
 
 
 def _differs(path: str, entry: Any) -> bool:
+    """Return whether a file may have changed since git's index recorded it."""
     try:
         return not entry.same(os.lstat(path))
     except OSError:
@@ -187,12 +200,13 @@ def _is_changed(path: Path) -> bool:
 
 
 def _drop_parents(folders: list[Path]) -> list[Path]:
-    """Leave out the parents of other new folders."""
+    """Return the folders without those that are the parent of another one: `mkdir -p a/b` names both."""
     parents = {folder.parent for folder in folders}
     return [folder for folder in folders if folder not in parents or not folder.is_dir()]
 
 
 def _list_below(folders: list[Path], *, hidden: bool) -> list[Path]:
+    """Return the files below folders, at most BASH_FILES and one. `hidden`: those whose names begin with a dot, too."""
     paths: list[Path] = []
     for folder in folders:
         for path in _walk(folder, hidden=hidden):
@@ -211,7 +225,7 @@ def _walk(folder: Path, *, hidden: bool) -> Iterator[Path]:
 
 
 def _find_protected(folder: Path) -> Iterator[Path]:
-    """Yield the protected files and folders that are lost with a folder."""
+    """Yield the protected files and folders below a folder; the search ends after BASH_FILES entries."""
     if not folder.is_dir():
         return
     count = 0

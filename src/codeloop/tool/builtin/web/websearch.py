@@ -11,21 +11,21 @@ from codeloop.tool.web.search_service import Search, SearchService, check_query
 
 
 class WebsearchParams(Wire):
-    """What the model passes."""
+    """Arguments of the tool `websearch`."""
 
     query: Annotated[str, Meta(min_length=1)]
     num_results: Annotated[int, Meta(ge=1, le=20, description="default 8")] = 8
 
 
 class CodesearchParams(Wire):
-    """What the model passes."""
+    """Arguments of the tool `codesearch`."""
 
     query: Annotated[str, Meta(min_length=1)]
     tokens: Annotated[int, Meta(ge=1_000, le=50_000, description="length of the answer, default 5000")] = 5_000
 
 
 def websearch(service: SearchService) -> Tool:
-    """Build the tool for a search service."""
+    """Return the tool `websearch` for a search service."""
 
     @tool("websearch", params=WebsearchParams, traits=READ_ONLY)
     async def run(params: WebsearchParams, ctx: ToolContext) -> ToolResult:
@@ -40,7 +40,10 @@ def websearch(service: SearchService) -> Tool:
 
 
 def codesearch(service: SearchService, code: Search) -> Tool:
-    """Build the tool for a service whose search for code is `code`. Rules know it as `websearch`."""
+    """Return the tool `codesearch` for a service that searches for code by `code`.
+
+    Permission rules treat it as `websearch`.
+    """
 
     @tool("codesearch", params=CodesearchParams, traits=replace(READ_ONLY, permission="websearch"))
     async def run(params: CodesearchParams, ctx: ToolContext) -> ToolResult:
