@@ -207,7 +207,7 @@ async def test_an_answer_that_comes_a_byte_at_a_time_has_a_deadline(
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    monkeypatch.setattr(http, "CLIENT_PATIENCE", Limit("client.patience", 300, "ms", ""))
+    monkeypatch.setattr(http, "CLIENT_RESPONSE_TIME", Limit("client.response_time", 300, "ms", ""))
     async with wire(drip) as server, client(server.url) as it:
         with pytest.raises(ServerLost, match="did not answer PATCH /session/ses_1 within"):
             await within(it.call(SESSION_UPDATE, SESSION_UPDATE.takes(session_id="ses_1", time=ArchiveTime())), 5)

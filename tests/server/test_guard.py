@@ -15,8 +15,8 @@ from starlette.routing import Route, WebSocketRoute
 
 from codeloop.app.app import App
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED
 from codeloop.schema.wire import replace
 from codeloop.server import rate_limit
 from codeloop.server.asgi import make_site

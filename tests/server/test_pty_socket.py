@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from codeloop.kit.processes import list_processes
-from codeloop.schema.bounds.terminal import PTY_KEPT
+from codeloop.schema.bounds.server import PTY_KEPT
 from tests.server.support.screen import DEADLINE, connected, gone, opened, refused, script
 from tests.server.support.serving import PASSWORD, Served, served
 

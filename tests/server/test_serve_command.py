@@ -17,7 +17,7 @@ import pytest
 
 from codeloop.config.paths import find_paths
 from codeloop.config.server_credential import find_credential
-from codeloop.schema.limits import SERVER_SIGNAL
+from codeloop.schema.bounds.server import SERVER_SIGNAL
 from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, lives, serving, without_privileges
 from tests.server.support.raw import Answered, ask, basic, port_of, request
 from tests.support.answers import Answer

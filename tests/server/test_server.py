@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import (
+from codeloop.schema.bounds.server import (
     SERVER_BODY,
     SERVER_BODY_IDLE,
     SERVER_CONNECTIONS,
@@ -20,8 +19,9 @@ from codeloop.schema.limits import (
     SERVER_HEADERS,
     SERVER_URL,
     SERVER_WRITE,
-    Limit,
 )
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import Limit
 from codeloop.schema.wire import replace
 from codeloop.server import http_protocol
 from codeloop.server.server import ListenOptions

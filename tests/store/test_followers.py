@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event, PartUpdated, SessionUpdated, Stamped, session_of
-from codeloop.schema.limits import STORE_EVENTS, STORE_POLL_QUIET, STORE_QUEUE
+from codeloop.schema.limits import STORE_EVENTS, STORE_POLL_IDLE, STORE_QUEUE
 from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.store.outbox import PRUNE_EVERY
 from codeloop.store.store import Store
@@ -212,10 +212,10 @@ async def test_events_of_others_do_not_keep_a_follower_of_a_tree_polling_fast(
     while len(pauses) < 5:
         elsewhere.append(updated(other))
         await asyncio.sleep(0.01)
-    assert pauses[-1] == STORE_POLL_QUIET.seconds
+    assert pauses[-1] == STORE_POLL_IDLE.seconds
     elsewhere.append(updated(own))
     await asyncio.wait_for(waiting, 5)
-    assert measure() < STORE_POLL_QUIET.seconds
+    assert measure() < STORE_POLL_IDLE.seconds
     here.close()
     elsewhere.close()
 

@@ -13,7 +13,7 @@ from codeloop.app.models.open_models import Source
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.limits import PROJECT_IDLE, PROJECT_LOOK, PROJECTS
+from codeloop.schema.limits import PROJECT_CHECK, PROJECT_IDLE, PROJECTS
 from codeloop.schema.live_events import DirectoryRef, GlobalDisposed, InstanceDisposed
 from codeloop.schema.message import Session
 from codeloop.schema.wire import replace
@@ -177,7 +177,7 @@ class App:
 
     async def _keep_tidy(self) -> None:
         while True:
-            await asyncio.sleep(PROJECT_LOOK.seconds)
+            await asyncio.sleep(PROJECT_CHECK.seconds)
             await self.tidy()
 
     async def _make_room(self) -> None:

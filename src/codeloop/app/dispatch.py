@@ -102,7 +102,7 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.AUTH_SET,
         operation.AUTH_REMOVE,
     ),
-    "app.handlers.project.own_provider": (
+    "app.handlers.project.add_provider": (
         operation.PROVIDER_MODELS,
         operation.PROVIDER_ADD,
     ),
@@ -120,7 +120,7 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.MCP_COMPLETE,
         operation.RESOURCE_LIST,
     ),
-    "app.handlers.project.mcp_auth": (
+    "app.handlers.project.mcp_sign_in": (
         operation.MCP_AUTH_START,
         operation.MCP_AUTH_REMOVE,
         operation.MCP_AUTH_CALLBACK,

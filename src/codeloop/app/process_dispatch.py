@@ -14,7 +14,7 @@ from codeloop.schema.operation import Gives, Operation, Takes
 ProcessHandler = Callable[[App, Path, Any], Awaitable[Any]]
 
 PROCESS_HANDLERS: dict[str, str] = {
-    operation.HEALTH.id: "app.handlers.project.server:health",
+    operation.HEALTH.id: "app.handlers.project.server:get_health",
     operation.INSTANCE_DISPOSE.id: "app.handlers.project.server:dispose",
     operation.GLOBAL_DISPOSE.id: "app.handlers.project.server:dispose_all",
 }

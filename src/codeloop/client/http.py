@@ -21,9 +21,9 @@ from codeloop.schema.limits import (
     CLIENT_BACKOFF_MOST,
     CLIENT_EVENT,
     CLIENT_HEARTBEAT,
-    CLIENT_PATIENCE,
-    CLIENT_QUIET,
-    CLIENT_SILENCE,
+    CLIENT_RESPONSE_TIME,
+    CLIENT_STREAM_IDLE,
+    CLIENT_UNRESPONSIVE_TIME,
 )
 from codeloop.schema.live_events import ServerConnected, ServerHeartbeat, ServerResync
 from codeloop.schema.operation import (
@@ -130,7 +130,7 @@ class HttpClient:
         """Send the request once; return the status and the body of the response. Raises ServerLost."""
         path, body = request
         credential = self._remote.credential
-        timeout = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
+        timeout = None if operation.id in ENDLESS else CLIENT_RESPONSE_TIME.seconds
         try:
             # A deadline for the whole response: a server that sends a byte now and then never exceeds a read timeout.
             async with asyncio.timeout(timeout):
@@ -139,7 +139,7 @@ class HttpClient:
         except TimeoutError:
             raise ServerLost(
                 f"The server at {self._remote.url} did not answer {operation.method} {path.partition('?')[0]} within "
-                f"{CLIENT_PATIENCE.seconds:g} s. Check whether it is still running.",
+                f"{CLIENT_RESPONSE_TIME.seconds:g} s. Check whether it is still running.",
                 "it was too slow",
             ) from None
         if response.status_code == 401:
@@ -237,7 +237,7 @@ class HttpClient:
         headers |= {} if after is None else {"last-event-id": str(after)}
         parser, last = SseParser(CLIENT_EVENT.value), -1 if after is None else after
         credential = self._remote.credential
-        async with self._remote.ask("GET", "/event", headers, None, CLIENT_SILENCE.seconds) as response:
+        async with self._remote.ask("GET", "/event", headers, None, CLIENT_STREAM_IDLE.seconds) as response:
             if response.status_code != 200:
                 refusal = refusal_of(response.status_code, await self._remote.read(response), self._remote.url)
                 if response.status_code == 401:
@@ -269,12 +269,12 @@ class HttpClient:
 
         def check() -> None:
             nonlocal timer
-            remaining = last_byte_at + CLIENT_QUIET.seconds - loop.time()
+            remaining = last_byte_at + CLIENT_UNRESPONSIVE_TIME.seconds - loop.time()
             if remaining <= 0:
                 link.report_silence(self._remote.url)
-            timer = loop.call_later(remaining if remaining > 0 else CLIENT_QUIET.seconds, check)
+            timer = loop.call_later(remaining if remaining > 0 else CLIENT_UNRESPONSIVE_TIME.seconds, check)
 
-        timer = loop.call_later(CLIENT_QUIET.seconds, check) if HEARTBEAT in response.headers else None
+        timer = loop.call_later(CLIENT_UNRESPONSIVE_TIME.seconds, check) if HEARTBEAT in response.headers else None
         try:
             async for chunk in response.aiter_raw():
                 last_byte_at = loop.time()

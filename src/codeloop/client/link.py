@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CLIENT_BACKOFF_MOST, CLIENT_GONE, CLIENT_QUIET, CLIENT_SILENCE
+from codeloop.schema.limits import CLIENT_BACKOFF_MOST, CLIENT_GONE, CLIENT_STREAM_IDLE, CLIENT_UNRESPONSIVE_TIME
 
 
 class ServerLost(CodeloopError):
@@ -62,7 +62,7 @@ class Link:
         """
         if not self._is_quiet and not self._since:
             self._is_quiet = True
-            rest = CLIENT_SILENCE.seconds - CLIENT_QUIET.seconds
+            rest = CLIENT_STREAM_IDLE.seconds - CLIENT_UNRESPONSIVE_TIME.seconds
             self.on_report(
                 f"The connection to {url} is silent: the server is stopped or busy, or the network is gone. Waiting; "
                 f"it is opened again in {rest:.0f} s."

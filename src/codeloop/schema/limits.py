@@ -10,12 +10,14 @@ CONFIG_OVERLAPS = Limit(
 CONFIG_RULES = Limit("config.rules", 200, "count", "more permission rules of an untrusted project are an error")
 CONFIG_PATTERNS = Limit("config.patterns", 32_000, "characters", "longer rules of an untrusted project are an error")
 PROJECT_ID = Limit("config.project_id", 10_000, "ms", "git looking for the root commit, then the path names it")
-TRUST_LOCK = Limit("config.trust_lock", 2_000, "ms", "waiting for who else changes the trust file, then an error")
+TRUST_LOCK = Limit(
+    "config.trust_lock", 2_000, "ms", "waiting for another process that changes the trust file, then an error"
+)
 TRUST_FILES = Limit(
     "config.trust_files", 5_000, "count", "files that trust is bound to; with more it holds only once, by --trust"
 )
 TRUST_BYTES = Limit(
-    "config.trust_bytes", 16 * 1024 * 1024, "bytes", "what these files may hold; with more it holds only once"
+    "config.trust_bytes", 16 * 1024 * 1024, "bytes", "the size of these files; with more it holds only once"
 )
 INSTRUCTION_BYTES = Limit(
     "config.instruction_bytes", 64 * 1024, "bytes", "a longer instruction file is cut, with a warning"
@@ -26,28 +28,35 @@ INSTRUCTION_FILES = Limit(
 INSTRUCTION_ENTRIES = Limit(
     "config.instruction_entries", 20_000, "count", "directory entries looked at for `instructions`, then a warning"
 )
-LEASE = Limit("store.lease", 30_000, "ms", "a session's lease unless renewed; then another process may take it over")
+LEASE = Limit(
+    "store.lease",
+    30_000,
+    "ms",
+    "a session's lease, unless it is renewed; then another process may take the session over",
+)
 EXTEND_FILES = Limit("extend.files", 500, "count", "agents and commands read from files; further ones are left out")
-EXTEND_ENTRIES = Limit("extend.entries", 5_000, "count", "entries looked at in one folder of agents or skills")
+EXTEND_ENTRIES = Limit("extend.entries", 5_000, "count", "entries read of one folder of agents or skills")
 EXTEND_DEPTH = Limit("extend.depth", 6, "count", "folders inside folders of agents, commands or skills")
 EXTEND_VALUES = Limit("extend.values", 2_000, "count", "values in the head of one markdown file, then it is left out")
 PAGE_BYTES = Limit("extend.page_bytes", 256 * 1024, "bytes", "a larger agent, command or skill is left out or refused")
 SKILLS = Limit("extend.skills", 200, "count", "skills that are found; further ones are left out")
 SKILL_HEAD = Limit("extend.skill_head", 16 * 1024, "bytes", "the head of a skill ends here, or it is left out")
-SKILL_DESCRIPTION = Limit("extend.skill_description", 1_024, "characters", "shown of a skill's description")
+SKILL_DESCRIPTION = Limit(
+    "extend.skill_description", 1_024, "characters", "the part of a skill's description that is shown"
+)
 SKILL_LISTING = Limit("extend.skill_listing", 6 * 1024, "bytes", "the list of skills for the model; then names only")
 SUBAGENT_LISTING = Limit("extend.subagent_listing", 4 * 1024, "bytes", "subagents listed for the model; then names")
 SKILL_FILES = Limit("extend.skill_files", 50, "count", "files of a skill that are listed when it is loaded")
 COMMAND_SHELLS = Limit("extend.command_shells", 20, "count", "shell pieces of one command; with more it is refused")
 COMMAND_FILES = Limit("extend.command_files", 50, "count", "files that one command attaches; others stay text")
 MCP_START = Limit("mcp.start", 30_000, "ms", "starting a server and greeting it, then it counts as failed")
-MCP_SIGN_IN = Limit("mcp.sign_in", 300_000, "ms", "a person signing in at a server, then it is given up")
-MCP_LIST = Limit("mcp.list", 15_000, "ms", "a server listing what it offers, then it counts as failed")
+MCP_SIGN_IN = Limit("mcp.sign_in", 300_000, "ms", "a user signing in at a server, then the sign-in fails")
+MCP_LIST = Limit("mcp.list", 15_000, "ms", "a server listing its tools, then it counts as failed")
 MCP_LIST_OTHER = Limit(
     "mcp.list_other", 5_000, "ms", "a server listing its resources or prompts, then they are left out"
 )
 MCP_CALL = Limit("mcp.call", 600_000, "ms", "a server working on a call without a sign of progress, then an error")
-MCP_COMPLETE = Limit("mcp.complete", 2_000, "ms", "a server completing an argument, then nothing is offered")
+MCP_COMPLETE = Limit("mcp.complete", 2_000, "ms", "a server completing an argument, then there are no completions")
 MCP_STOP = Limit("mcp.stop", 1_000, "ms", "a server ending by itself when its input ends; then it is killed")
 MCP_RETRY = Limit("mcp.retry", 1_000, "ms", "before a server that failed is started again; doubled with each failure")
 MCP_RETRY_MOST = Limit("mcp.retry_most", 60_000, "ms", "the longest wait before a server that failed is started again")
@@ -56,32 +65,40 @@ MCP_LOG = Limit("mcp.log", 256 * 1024, "bytes", "kept of what a server writes to
 MCP_PAGES = Limit("mcp.pages", 100, "count", "pages of a server's list; further ones are not asked for")
 MCP_TOOLS = Limit("mcp.tools", 1_000, "count", "tools, resources or prompts of one server; further ones are left out")
 MCP_DESCRIPTION = Limit("mcp.description", 4_000, "characters", "of a tool's description; the rest is cut")
-MCP_SHARE = Limit("mcp.share", 10, "percent", "of a model's window that tools of servers may take")
-MCP_DIRECT = Limit("mcp.direct", 2_000, "tokens", "that tools of servers may take in all, then they are searched for")
-MCP_SAID = Limit("mcp.said", 160, "characters", "of a server's instructions, which stand beside its tools")
-MCP_ABOUT = Limit(
-    "mcp.about", 600, "characters", "of what all servers say beside the search; further ones are left out"
+MCP_SHARE = Limit("mcp.share", 10, "percent", "of a model's context window that tools of servers may take")
+MCP_DIRECT = Limit(
+    "mcp.direct", 2_000, "tokens", "what tools of servers may take in a request; with more they are searched for"
 )
-MCP_NAMED = Limit("mcp.named", 400, "characters", "names of servers in a request; further ones are counted")
-MCP_FOUND = Limit("mcp.found", 2, "count", "tools that one search gives with their parameters")
-MCP_LINES = Limit("mcp.lines", 40, "count", "tools that one search gives by name; further ones are counted")
-MCP_FILE = Limit("mcp.file", 16 * 1024 * 1024, "bytes", "a larger file of remembered servers is made anew")
-MCP_CODE = Limit("mcp.code", 50_000, "count", "files of a project; with more, servers without a sandbox always ask")
-MCP_ALIVE = Limit("mcp.alive", 10_000, "ms", "`mcp serve` working in silence, then it says that it still works")
+MCP_INSTRUCTIONS = Limit(
+    "mcp.instructions", 160, "characters", "the part of a server's instructions that is shown with its tools"
+)
+MCP_SEARCH_SUMMARY = Limit(
+    "mcp.search_summary", 600, "characters", "what a search for tools says of all servers; more is left out"
+)
+MCP_SERVER_NAMES = Limit(
+    "mcp.server_names", 400, "characters", "names of servers in a request; further ones are counted"
+)
+MCP_SEARCH_TOOLS = Limit("mcp.search_tools", 2, "count", "tools that one search gives with parameters")
+MCP_SEARCH_LINES = Limit("mcp.search_lines", 40, "count", "tools that one search names; further ones are counted")
+MCP_FILE = Limit("mcp.file", 16 * 1024 * 1024, "bytes", "a larger cache of server listings is made anew")
+MCP_PROJECT_FILES = Limit(
+    "mcp.project_files", 50_000, "count", "in a larger project servers without a sandbox always ask"
+)
+MCP_KEEP_ALIVE = Limit("mcp.keep_alive", 10_000, "ms", "a call of `mcp serve` without output; then it reports progress")
 STORE_BUSY = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
 STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other processes' events")
-STORE_POLL_QUIET = Limit("store.poll_quiet", 200, "ms", "the same, once nothing has happened for ten seconds")
+STORE_POLL_IDLE = Limit("store.poll_idle", 200, "ms", "the same, once there was no event for ten seconds")
 STORE_QUEUE = Limit(
     "store.queue", 20_000, "count", "live events that wait for one slow follower; deltas beyond are dropped"
 )
 OUTPUT_READER = Limit(
     "cli.output_reader", 500, "ms", "after a signal, a reader of our output that takes nothing this long counts as gone"
 )
-TURN_STOPPING = Limit("cli.turn_stopping", 100, "ms", "ending a turn takes longer than that: then it is said to be on")
+TURN_STOPPING = Limit("cli.turn_stopping", 100, "ms", "a turn that takes longer to end is shown as still stopping")
 BACKGROUND_WAIT = Limit(
     "cli.background_wait", 1_800_000, "ms", "`run` waiting for background subagents after the answer, then it ends"
 )
-REDRAW = Limit("cli.redraw", 200, "ms", "how often a terminal shows what is waited for")
+REDRAW = Limit("cli.redraw", 200, "ms", "how often a terminal shows what a run is waiting for")
 TURN_SETTLE = Limit("cli.turn_settle", 2_000, "ms", "waiting for the last events of a turn after its answer came")
 STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
 STORE_DECISIONS = Limit("store.decisions", 10_000, "count", "decisions about permissions kept; older ones are removed")
@@ -92,78 +109,38 @@ DECISION_PATTERN = Limit(
 PROJECT_IDLE = Limit(
     "app.project_idle", 1_800_000, "ms", "a directory that nobody asks for or follows is closed, and opens again"
 )
-PROJECT_LOOK = Limit("app.project_look", 60_000, "ms", "how often idle directories are looked for")
+PROJECT_CHECK = Limit("app.project_check", 60_000, "ms", "how often idle directories are looked for")
 PROJECTS = Limit("app.projects", 100, "count", "directories open at once; the longest unused one is closed")
 CHOSEN_ID = Limit("app.chosen_id", 128, "characters", "a longer id that a client chose for a message is refused")
-SERVER_BODY = Limit("server.body", 64 * 1024 * 1024, "bytes", "a request with a larger body is refused")
-SERVER_STREAMS = Limit("server.streams", 256, "count", "event streams at once; one more is told to come back later")
-SERVER_STREAM_EVENTS = Limit(
-    "server.stream_events", 10_000, "count", "events that wait for one client; beyond, its stream ends and it resumes"
+SERVER_LOG = Limit(
+    "server.log", 4 * 1024 * 1024, "bytes", "a longer log replaces the previous one, and a new one begins"
 )
-SERVER_STREAM_BYTES = Limit(
-    "server.stream_bytes", 32 * 1024 * 1024, "bytes", "of events that wait for one client; as server.stream_events"
-)
-SERVER_STREAM_WRITE = Limit(
-    "server.stream_write", 60_000, "ms", "a client that takes nothing for this long has its stream ended"
-)
-SERVER_STREAM_END = Limit("server.stream_end", 200, "ms", "ending a stream in order, then its connection is cut")
-SERVER_STREAM_CHUNK = Limit("server.stream_chunk", 256 * 1024, "bytes", "of events written to a client at once")
-SERVER_STREAM_PACE = Limit("server.stream_pace", 4, "ms", "events that follow one another faster are written together")
-SERVER_TURN_ANSWER = Limit(
-    "server.turn_answer", 10, "ms", "a turn's answer waits this long: some clients stop to read its events at it"
-)
-SERVER_HEARTBEAT = Limit("server.heartbeat", 10_000, "ms", "how often a stream shows that it is still open")
-SERVER_HEARTBEAT_LEAST = Limit("server.heartbeat_least", 250, "ms", "a client can't ask for it more often than this")
-SERVER_POSITION = Limit(
-    "server.position", 200, "count", "projects that the position of a stream names; with more it starts from now"
-)
-SERVER_SESSIONS = Limit("server.sessions", 10_000, "count", "sessions whose directory the streams remember")
-SERVER_BODY_IDLE = Limit("server.body_idle", 60_000, "ms", "silence in the middle of a body, then a hang-up")
-SERVER_URL = Limit("server.url", 32 * 1024, "bytes", "a request with a longer URL is refused")
-SERVER_HEADER = Limit("server.header", 64 * 1024, "bytes", "a request with longer headers is refused")
-SERVER_HEADERS = Limit("server.headers", 100, "count", "a request with more headers is refused")
-SERVER_HEADER_TIME = Limit(
-    "server.header_time", 10_000, "ms", "from a connection or its next request to its last header, then a hang-up"
-)
-SERVER_KEEP_ALIVE = Limit("server.keep_alive", 15_000, "ms", "a connection without a request is kept this long")
-SERVER_CONNECTIONS = Limit(
-    "server.connections", 500, "count", "open connections; beyond, the oldest stranger's is cut, or the new one refused"
-)
-SERVER_BACKLOG = Limit("server.backlog", 128, "count", "connections taken at once; further ones wait their turn")
-SERVER_WRITE = Limit("server.write", 60_000, "ms", "a client takes nothing of its answer for this long; then a hang-up")
-SERVER_FRAME = Limit("server.frame", 1024 * 1024, "bytes", "a longer message on a WebSocket ends it")
-SERVER_PING = Limit("server.ping", 20_000, "ms", "how often a WebSocket is asked whether it lives, and how long it has")
-SERVER_DELAY = Limit(
-    "server.delay", 2_000, "ms", "the longest wait after wrong passwords from one address; the first is a twentieth"
-)
-SERVER_DELAYED = Limit("server.delayed", 4, "count", "wrong passwords of one address that wait; one more gets a 429")
-SERVER_FORGET = Limit("server.forget", 60_000, "ms", "an address without a wrong password for this long starts afresh")
-SERVER_ADDRESSES = Limit(
-    "server.addresses", 1_000, "count", "addresses with wrong passwords that are remembered; the oldest are forgotten"
-)
-SERVER_GRACE = Limit("server.grace", 2_000, "ms", "what answers have to end when a server stops, then they are cut off")
-SERVER_SIGNAL = Limit("server.signal", 100, "ms", "a second signal that comes sooner is the first one, passed on")
-SERVER_LOG = Limit("server.log", 4 * 1024 * 1024, "bytes", "a longer log is put aside, in the place of the one before")
 SERVER_LOG_LINE = Limit("server.log_line", 16 * 1024, "characters", "a longer entry of the log is cut")
 CLIENT_CONNECT = Limit("client.connect", 5_000, "ms", "connecting to a server, then an error")
-CLIENT_PATIENCE = Limit(
-    "client.patience", 300_000, "ms", "waiting for an answer that does not wait for a turn, then an error"
+CLIENT_RESPONSE_TIME = Limit(
+    "client.response_time", 300_000, "ms", "waiting for an answer, except to a prompt; then an error"
 )
 CLIENT_KEEPALIVE = Limit("client.keepalive", 3_000, "ms", "how long an unused connection is kept: servers close at 5 s")
 CLIENT_ANSWER = Limit("client.answer", 256 * 1024 * 1024, "bytes", "a longer answer of a server is not read")
 CLIENT_EVENT = Limit("client.event", 256 * 1024 * 1024, "bytes", "one event of a server, then following ends")
-CLIENT_SILENCE = Limit(
-    "client.silence", 30_000, "ms", "a stream of events without a byte, three heartbeats long, is opened again"
+CLIENT_STREAM_IDLE = Limit(
+    "client.stream_idle", 30_000, "ms", "an event stream without a byte, three heartbeats long, is opened again"
 )
-CLIENT_BACKOFF = Limit("client.backoff", 100, "ms", "the wait before a lost stream is opened again; doubled each time")
+CLIENT_BACKOFF = Limit(
+    "client.backoff", 100, "ms", "the wait before a lost event stream is opened again; doubled each time"
+)
 CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
-CLIENT_HEARTBEAT = Limit("client.heartbeat", 500, "ms", "how often a server is asked to show that it is there")
-CLIENT_QUIET = Limit("client.quiet", 1_750, "ms", "such a server that shows nothing for this long is said to be silent")
-CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that stays away for this long is given up")
+CLIENT_HEARTBEAT = Limit("client.heartbeat", 500, "ms", "how often a server is asked to send a heartbeat")
+CLIENT_UNRESPONSIVE_TIME = Limit(
+    "client.unresponsive_time", 1_750, "ms", "without a heartbeat; then the server is shown as silent"
+)
+CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that cannot be reached for this long is given up")
 CLIENT_FILE = Limit("client.file", 20 * 1024 * 1024, "bytes", "a larger file is not sent along to a server")
 ATTACH_SHOWN = Limit("cli.attach_shown", 20, "count", "messages of a session that are shown when `attach` enters it")
 ATTACH_LISTED = Limit("cli.attach_listed", 20, "count", "sessions that `/sessions` lists")
-COMPLETED = Limit("cli.completed", 200, "count", "sessions, agents, models or commands that a shell is offered at once")
+COMPLETIONS_SHOWN = Limit(
+    "cli.completions", 200, "count", "sessions, agents, models or commands that shell completion offers"
+)
 MODEL_CONNECT = Limit("model.connect", 15_000, "ms", "connecting to the model's service, then a retry")
 MODEL_FIRST_BYTE = Limit("model.first_byte", 300_000, "ms", "waiting for the first byte of an answer, then a retry")
 MODEL_IDLE = Limit("model.idle", 120_000, "ms", "silence in the middle of an answer, then a retry")
@@ -181,10 +158,12 @@ CATALOG_AGE = Limit("model.catalog_age", 86_400_000, "ms", "the model catalog is
 CATALOG_DELAY = Limit("model.catalog_delay", 3_000, "ms", "a process must be this old before it fetches the catalog")
 CATALOG_DEADLINE = Limit("model.catalog_deadline", 20_000, "ms", "fetching the model catalog, then the old one stays")
 CATALOG_BYTES = Limit("model.catalog_bytes", 32 * 1024 * 1024, "bytes", "a larger catalog is not read")
-DISCOVER = Limit("model.discover", 150, "ms", "looking for a local model server; after that none is assumed")
+DISCOVER = Limit("model.discover", 150, "ms", "looking for a local model server, then none is assumed")
 KEY_HELPER = Limit("model.key_helper", 60_000, "ms", "a program or the keyring giving a key (it may ask the user)")
 KEY_HELPER_TTL = Limit("model.key_helper_ttl", 300_000, "ms", "a printed key is used again, then it is asked for anew")
-LOCAL_ASK = Limit("model.local_ask", 2_000, "ms", "a local server saying what it has loaded; then nothing is known")
+LOCAL_ASK = Limit(
+    "model.local_ask", 2_000, "ms", "a local server reporting its loaded models, then none is assumed loaded"
+)
 LOCAL_LOAD = Limit("model.local_load", 180_000, "ms", "a local server loading a model; then the request goes ahead")
 DISCOVER_BYTES = Limit(
     "model.discover_bytes", 1024 * 1024, "bytes", "a local server's longer list of models is not read"
@@ -195,17 +174,17 @@ CREDENTIALS_LOCK = Limit(
 CREDENTIALS_BYTES = Limit("model.credentials_bytes", 1024 * 1024, "bytes", "a larger credentials file is not read")
 MODEL_BACKOFF = Limit("model.backoff", 2_000, "ms", "the wait before the first retry; each further one is doubled")
 MODEL_REFUSED = Limit(
-    "model.refused", 4, "count", "tries where the address refuses every connection or is not known, then the error"
+    "model.refused", 4, "count", "tries while the address refuses connections or is unknown, then the error"
 )
 MODEL_REFUSED_BACKOFF = Limit(
-    "model.refused_backoff", 400, "ms", "the wait before the first retry there; each further one is twice as long"
+    "model.refused_backoff", 400, "ms", "the wait before the first retry of such a try; doubled with each"
 )
 MODEL_TAIL = Limit("model.tail", 5_000, "ms", "waiting for token counts after an answer's end, then they are unknown")
 MODEL_GRACE = Limit("model.grace", 50, "ms", "waiting for a complete answer's last bytes, then a hang-up")
 MODEL_KEEPALIVE = Limit("model.keepalive", 60_000, "ms", "how long an unused connection is kept")
 MODEL_INFLATED = Limit("model.inflated", 16 * 1024 * 1024, "bytes", "what 256 KB of an answer may unpack to")
 MODEL_ANSWER = Limit("model.answer", 64 * 1024 * 1024, "bytes", "one event of an answer, then the answer is an error")
-MODEL_ERROR_BODY = Limit("model.error_body", 4_000, "characters", "kept of what a service said of an error")
+MODEL_ERROR_BODY = Limit("model.error_body", 4_000, "characters", "kept of the text of a service's error")
 MODEL_OUTPUT = Limit("model.output", 32_000, "tokens", "asked for in one answer where the service wants a number")
 TOOL_OUTPUT_LINES = Limit("tool.output_lines", 2_000, "lines", "longer output is cut, the whole kept in a file")
 TOOL_OUTPUT_BYTES = Limit("tool.output_bytes", 50 * 1024, "bytes", "longer output is cut, the whole kept in a file")
@@ -228,23 +207,32 @@ LOOPED_CALLS = Limit(
     "agent.looped_calls", 8, "count", "equal calls with equal results, with no new edit: the turn ends"
 )
 TOOL_FILE = Limit("tool.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
-WRITE_NOTE = Limit("file.write_note", 16 * 1024 * 1024, "bytes", "a longer note of a write under way is read so far")
+WRITE_NOTE = Limit(
+    "file.write_note", 16 * 1024 * 1024, "bytes", "the part that is read of the record of an unfinished write"
+)
 WRITE_NOTE_AGE = Limit(
-    "file.write_note_age", 86_400_000, "ms", "what a write on another machine left stays; of this one it goes at once"
+    "file.write_note_age",
+    86_400_000,
+    "ms",
+    "such a record of another machine is kept this long; those of this one are removed at once",
 )
 SHELL_TIMEOUT = Limit("shell.timeout", 120_000, "ms", "a command that names no timeout is ended with all it started")
 SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeout a command may name")
-SHELL_GRACE = Limit("shell.grace", 100, "ms", "what a finished command left running may still do, then it is ended")
-SHELL_INTERRUPT = Limit("shell.interrupt", 3_000, "ms", "an interrupted command to say where it was, then it is ended")
+SHELL_GRACE = Limit(
+    "shell.grace", 100, "ms", "processes that a finished command left running may go on this long, then are ended"
+)
+SHELL_INTERRUPT = Limit(
+    "shell.interrupt", 3_000, "ms", "an interrupted command reporting its directory, then it is ended"
+)
 SHELL_TERM = Limit("shell.term", 200, "ms", "from TERM to KILL when processes are ended")
-LAUNCHER_ANSWER = Limit("shell.launcher", 5_000, "ms", "what starts the commands to answer; then it is killed")
+LAUNCHER_ANSWER = Limit("shell.launcher", 5_000, "ms", "the launcher of commands answering, then it is killed")
 SANDBOX_PROCESSES = Limit(
     "sandbox.processes", 4_096, "count", "processes and threads of a sandboxed command; then it ends"
 )
 SANDBOX_MEMORY = Limit("sandbox.memory", 75, "percent", "of the memory, for one sandboxed command; with more it ends")
 SANDBOX_FOLDERS = Limit("sandbox.folders", 400, "count", "folders of a project in which secret files are looked for")
-SANDBOX_BOXES = Limit("sandbox.boxes", 4, "count", "sandboxes of one project that are kept; idle ones beyond are ended")
-SANDBOX_BLOCKED = Limit("sandbox.blocked", 5, "count", "places told after a command of those that it was kept from")
+SANDBOXES_KEPT = Limit("sandbox.kept", 4, "count", "sandboxes of one project that are kept; idle ones beyond are ended")
+SANDBOX_BLOCKED = Limit("sandbox.blocked", 5, "count", "paths that a note names when a command was kept from them")
 SHELL_REPORT = Limit("shell.report", 100, "ms", "how often the output of a running command is shown")
 SHELL_OUTPUT = Limit("shell.output", 30_000, "characters", "longer output keeps its head and tail, the whole in a file")
 SHELL_FILE = Limit("shell.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
@@ -254,13 +242,15 @@ SHELL_WAIT = Limit("shell.wait", 60_000, "ms", "the longest wait for new output 
 PROXY_CONNECTIONS = Limit("sandbox.proxy_connections", 128, "count", "of a sandbox's commands at once; more are cut")
 PROXY_HEAD = Limit("sandbox.proxy_head", 32 * 1024, "bytes", "a request from the sandbox with a longer head is refused")
 PROXY_HEADERS = Limit("sandbox.proxy_headers", 100, "count", "a request from the sandbox with more headers is refused")
-PROXY_HEAD_TIME = Limit("sandbox.proxy_head_time", 10_000, "ms", "a connection says where it leads, or it is cut")
+PROXY_HEAD_TIME = Limit("sandbox.proxy_head_time", 10_000, "ms", "a connection naming its host, then it is cut")
 PROXY_HELLO = Limit("sandbox.proxy_hello", 16 * 1024, "bytes", "a longer first message of TLS is refused")
 PROXY_CONNECT = Limit("sandbox.proxy_connect", 15_000, "ms", "finding a host or connecting to it, then an error")
 PROXY_IDLE = Limit("sandbox.proxy_idle", 600_000, "ms", "a connection of the sandbox that carries nothing is cut")
-PROXY_LINGER = Limit("sandbox.proxy_linger", 1_000, "ms", "an answered client closes its side, then it is cut")
+PROXY_LINGER = Limit(
+    "sandbox.proxy_linger", 1_000, "ms", "a client closing its side after the answer, then the connection is cut"
+)
 PROXY_REFUSALS = Limit("sandbox.proxy_refusals", 200, "count", "refused connections remembered, the newest ones")
-SEARCH_TIME = Limit("search.time", 30_000, "ms", "a search is stopped and what it found is given")
+SEARCH_TIME = Limit("search.time", 30_000, "ms", "a search is stopped, and its matches so far are shown")
 SEARCH_RESULTS = Limit("search.results", 100, "count", "files or matches shown, newest files first")
 SEARCH_MATCHES = Limit("search.matches", 20_000, "count", "matches collected before a search is stopped")
 SEARCH_FILES = Limit("search.files", 200_000, "count", "file names collected before a search is stopped")
@@ -294,12 +284,12 @@ WEB_UPGRADE = Limit("web.upgrade", 5_000, "ms", "trying HTTPS where a URL says H
 WEB_ADDRESSES = Limit("web.addresses", 4, "count", "addresses of one host that are tried; all of them are checked")
 WEB_HOPS = Limit("web.hops", 10, "count", "redirects that are followed, then an error")
 WEB_BYTES = Limit("web.bytes", 5 * 1024 * 1024, "bytes", "read of a page, also after decompression; text is cut there")
-WEB_ERROR = Limit("web.error", 500, "characters", "shown of what a server says with an error status")
+WEB_ERROR = Limit("web.error", 500, "characters", "shown of a server's text with an error status")
 WEB_URL = Limit("web.url", 8_192, "characters", "a longer URL is refused")
 PAGE_TIME = Limit("web.page_time", 20_000, "ms", "converting an HTML page, at most what is left of the fetch's time")
 PAGE_MEMORY = Limit("web.page_memory", 768 * 1024 * 1024, "bytes", "memory for converting a page, then an error")
 PDF_TIME = Limit("web.pdf_time", 20_000, "ms", "reading a PDF, then the pages read so far are given")
-PDF_PAGES = Limit("web.pdf_pages", 200, "count", "pages read of a PDF; the number of the others is said")
+PDF_PAGES = Limit("web.pdf_pages", 200, "count", "pages read of a PDF; the number of the others is noted")
 PDF_MEMORY = Limit("web.pdf_memory", 1024 * 1024 * 1024, "bytes", "memory for reading a PDF, then an error")
 PDF_TEXT = Limit("web.pdf_text", 2_000_000, "characters", "text taken from a PDF; what follows is cut")
 WEBSEARCH_TIME = Limit("web.search_time", 30_000, "ms", "waiting for a search service, then an error")
@@ -310,9 +300,11 @@ SUBAGENTS = Limit("agent.subagents", 8, "count", "subagents of a project that wo
 SUBAGENT_STEPS = Limit("agent.subagent_steps", 100, "count", "requests of one task, unless its agent sets `steps`")
 SUBAGENT_TIME = Limit("agent.subagent_time", 3_600_000, "ms", "one task, then it is ended; questions don't count")
 SUBAGENT_IDLE = Limit("agent.subagent_idle", 900_000, "ms", "a subagent that shows nothing for this long is ended")
-SUBAGENT_LOOK = Limit("agent.subagent_look", 1_000, "ms", "how often a subagent's time is looked at")
+SUBAGENT_CHECK = Limit("agent.subagent_check", 1_000, "ms", "how often a subagent's time limit is checked")
 CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
-COMPACT_AT = Limit("agent.compact_at", 90, "percent", "of the context less the answer's reserve; then it is compacted")
+COMPACT_AT = Limit(
+    "agent.compact_at", 90, "percent", "of the context, less the reserve for the answer; then it is compacted"
+)
 COMPACT_RESERVE = Limit("agent.compact_reserve", 32_000, "tokens", "kept free for the answer, unless configured")
 COMPACT_TAIL = Limit(
     "agent.compact_tail", 10_000, "tokens", "the end of a conversation that a compaction leaves as it is"
@@ -342,25 +334,21 @@ SESSION_SEARCH = Limit("app.session_search", 3_000, "ms", "a search in sessions 
 SESSION_SEARCH_TEXT = Limit("app.session_search_text", 500, "characters", "a longer text to search for is refused")
 IMPORT_BYTES = Limit("app.import_bytes", 256 * 1024 * 1024, "bytes", "a larger file of a session is not imported")
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
-FACTS = Limit("agent.facts", 512, "bytes", "what a request says of the project; more is left out and counted")
+FACTS = Limit("agent.facts", 512, "bytes", "facts about the project in a request; more is left out and counted")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line stays the title")
 TITLE_PAUSE = Limit(
     "agent.title.pause", 500, "ms", "between a turn and asking its own model for a title; a run that exits asks nothing"
 )
-TITLE_PROMPTS = Limit("agent.title.prompts", 3, "count", "prompts after whose turns a title is tried that is missing")
-TITLE_THINKING = Limit(
-    "agent.title.thinking", 2_000, "tokens", "the answer of a model that thinks before it says a title"
-)
-SNAPSHOT_QUICK = Limit("snapshot.quick", 5, "ms", "a look that took less is made without a thread the next time")
+TITLE_PROMPTS = Limit("agent.title.prompts", 3, "count", "prompts after which a missing title is tried")
+TITLE_THINKING = Limit("agent.title.thinking", 2_000, "tokens", "the answer of a reasoning model that makes a title")
+SNAPSHOT_QUICK = Limit("snapshot.quick", 5, "ms", "a scan that took less runs without a thread the next time")
 SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot; then the turn continues without it")
 SNAPSHOT_AGAIN = Limit(
-    "snapshot.again", 200, "ms", "waiting for a look that took too long before, then there is no snapshot"
+    "snapshot.again", 200, "ms", "waiting after a scan that took too long, then there is no snapshot"
 )
 SNAPSHOT_COMPARE = Limit("snapshot.compare", 10_000, "ms", "finding what a step changed, then it can't be undone")
 UNDO_TIME = Limit("snapshot.undo", 120_000, "ms", "putting files back; what takes longer is finished by doing it again")
-SNAPSHOT_SCAN = Limit(
-    "snapshot.scan", 60_000, "ms", "looking through a work tree in the background, then it is given up"
-)
+SNAPSHOT_SCAN = Limit("snapshot.scan", 60_000, "ms", "scanning a work tree in the background, then no snapshot is made")
 SNAPSHOT_GIT = Limit("snapshot.git", 10_000, "ms", "git reading shared objects, then what they held counts as unknown")
 SNAPSHOT_FILES = Limit("snapshot.files", 1_000_000, "count", "a work tree with more files has no snapshots")
 SNAPSHOT_FILE = Limit("snapshot.file", 10 * 1024 * 1024, "bytes", "a larger file is not kept, unless git tracks it")
@@ -373,28 +361,28 @@ SNAPSHOT_SHARED = Limit(
     "snapshot.shared", 5_000, "count", "contents copied from the repository for one step; the others can't be undone"
 )
 SNAPSHOT_WATCH = Limit(
-    "snapshot.watch", 3_000, "count", "a work tree with more files is watched, not looked through again"
+    "snapshot.watch", 3_000, "count", "a work tree with more files is watched instead of scanned again"
 )
 SNAPSHOT_AGE = Limit("snapshot.age", 30 * 86_400_000, "ms", "contents not needed for this long are removed")
 SNAPSHOT_SIZE = Limit(
     "snapshot.size", 2 * 1024**3, "bytes", "the store of snapshots; beyond, the oldest contents are removed"
 )
-SNAPSHOT_PRUNE = Limit("snapshot.prune", 86_400_000, "ms", "how often old contents are looked for, at most")
+SNAPSHOT_PRUNE = Limit("snapshot.prune", 86_400_000, "ms", "how often old contents are removed, at most")
 SNAPSHOT_DIFF = Limit("snapshot.diff", 512 * 1024, "bytes", "a larger changed file is shown without its lines")
 SNAPSHOT_DIFFS = Limit("snapshot.diffs", 500, "count", "changed files of one step shown with their lines")
-VCS_TIME = Limit("vcs.time", 20_000, "ms", "git looking at a work tree for a client, then an error")
+VCS_TIME = Limit("vcs.time", 20_000, "ms", "git comparing a work tree for a client, then an error")
 WORKTREE_TIME = Limit("worktree.time", 300_000, "ms", "git checking a work tree out, or removing it, then an error")
-VCS_FILES = Limit("vcs.files", 5_000, "count", "changed files told to a client; with more it is an error")
+VCS_FILES = Limit("vcs.files", 5_000, "count", "changed files in an answer to a client; with more it is an error")
 VCS_FILE = Limit("vcs.file", 4 * 1024 * 1024, "bytes", "a larger file counts as binary when git compares it")
 VCS_PATCH = Limit("vcs.patch", 1024 * 1024, "bytes", "a longer patch of one file is left out; its numbers stay")
 VCS_PATCHES = Limit("vcs.patches", 16 * 1024 * 1024, "bytes", "patches of one answer; further ones are left out")
 VCS_CONTEXT = Limit("vcs.context", 10_000, "lines", "lines around a change; a client that asks for more is refused")
 VCS_INDEX = Limit("vcs.index", 512 * 1024 * 1024, "bytes", "a repository with a larger index is not compared")
 FILES_ENTRIES = Limit("files.entries", 20_000, "count", "a folder with more entries is not listed for a client")
-FILES_CONTENT = Limit("files.content", 10 * 1024 * 1024, "bytes", "a larger file is not given to a client")
-FILES_LINES = Limit("files.lines", 100, "lines", "matching lines that one search of a client gives")
+FILES_CONTENT = Limit("files.content", 10 * 1024 * 1024, "bytes", "a larger file is not sent to a client")
+FILES_LINES = Limit("files.lines", 100, "lines", "matching lines in the answer to one search of a client")
 FILES_LINE = Limit("files.line", 2_000, "bytes", "shown of a matching line; what follows is cut")
 FILES_QUERY = Limit("files.query", 500, "characters", "a longer name to look for is refused")
-FILES_NAMED = Limit("files.named", 200, "count", "names that one search of a client gives, at most")
+FILES_NAMES = Limit("files.names", 200, "count", "names in the answer to one search of a client, at most")
 FILES_AGE = Limit("files.age", 2_000, "ms", "an older list of file names is rebuilt in the background")
-FILES_STALE = Limit("files.stale", 10_000, "ms", "who finds an older list of file names waits for the new one")
+FILES_STALE = Limit("files.stale", 10_000, "ms", "with an older list of file names a search waits for the new one")

@@ -7,7 +7,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from codeloop.schema.limits import (
+from codeloop.schema.bounds.server import (
     SERVER_BODY_IDLE,
     SERVER_CONNECTIONS,
     SERVER_HEADER,

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from codeloop.app.app import App
 from codeloop.app.handlers.workspace.pty import find_terminal
-from codeloop.schema.bounds.terminal import PTY_STALL
+from codeloop.schema.bounds.server import PTY_STALL
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.server.guard import TICKET_ONLY
 from codeloop.server.requests import directory_of

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
 
-from codeloop.schema.limits import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED, SERVER_FORGET
+from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED, SERVER_FORGET
 
 
 @dataclass(slots=True)

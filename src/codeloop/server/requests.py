@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import msgspec
 from starlette.requests import HTTPConnection, Request
 
-from codeloop.schema.limits import SERVER_BODY
+from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.schema.operation import AnyOperation
 from codeloop.schema.wire import Wire
 

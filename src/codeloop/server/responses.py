@@ -11,8 +11,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
-from codeloop.schema.limits import SERVER_BODY
 from codeloop.server.requests import BadArguments, TooLarge
 from codeloop.store.database import StoreError
 

@@ -9,11 +9,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from codeloop.app.app import App
-from codeloop.app.handlers.session.message import page
+from codeloop.app.handlers.session.message import read_page
 from codeloop.app.process_dispatch import carry_out
 from codeloop.schema.api.session_requests import ListMessages
+from codeloop.schema.bounds.server import SERVER_TURN_ANSWER
 from codeloop.schema.errors import OperationError
-from codeloop.schema.limits import SERVER_TURN_ANSWER
 from codeloop.schema.operation import (
     COMMAND,
     OPERATIONS,
@@ -69,7 +69,7 @@ def _messages(app: App) -> Endpoint:
         args: Any = await arguments(SESSION_MESSAGES, request)
         list_messages: ListMessages = args
         project = await app.project_of(list_messages.session_id, app.directory(directory_of(request)))
-        messages, cursor = page(project, list_messages)
+        messages, cursor = read_page(project, list_messages)
         response = answer(messages)
         if cursor is not None:
             older = request.url.include_query_params(before=cursor)

@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from codeloop.app.app import App
 from codeloop.net.origin import add_brackets, is_loopback
-from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import (
+from codeloop.schema.bounds.server import (
     SERVER_BACKLOG,
     SERVER_CONNECTIONS,
     SERVER_FRAME,
@@ -23,6 +22,7 @@ from codeloop.schema.limits import (
     SERVER_KEEP_ALIVE,
     SERVER_PING,
 )
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.server.asgi import make_site
 from codeloop.server.browser.pages import find_paths, page_routes

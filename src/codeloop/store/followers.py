@@ -10,7 +10,7 @@ from typing import Protocol
 
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import PartUpdated, Stamped, StoredEvent, session_of
-from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_QUIET, STORE_QUEUE
+from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, STORE_QUEUE
 from codeloop.schema.live_events import LiveEvent
 
 MAX_FAST_POLLS = 250
@@ -170,7 +170,7 @@ class Followers:
 
     def _pause(self) -> float:
         """Return the seconds until the next poll: longer after many polls that found nothing."""
-        return STORE_POLL.seconds if self._empty_polls < MAX_FAST_POLLS else STORE_POLL_QUIET.seconds
+        return STORE_POLL.seconds if self._empty_polls < MAX_FAST_POLLS else STORE_POLL_IDLE.seconds
 
     def _stop_timer(self) -> None:
         if not self._followers and self._timer is not None:

@@ -107,7 +107,7 @@ async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "is_boxed"),
+    ("entry", "is_sandboxed"),
     [
         ({"command": ["npx", "x"]}, True),
         ({"command": ["npx", "x"], "sandbox": True}, True),
@@ -118,10 +118,10 @@ async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
         ({"command": ["docker", "run", "-i", "mcp/x"], "sandbox": True}, True),
     ],
 )
-def test_an_entry_says_whether_there_is_a_sandbox(entry: dict[str, Any], is_boxed: bool) -> None:
-    how = definition_of("p", {"type": "local", **entry}).how
-    assert isinstance(how, LocalDefinition)
-    assert bool(how.is_boxed) is is_boxed
+def test_an_entry_says_whether_there_is_a_sandbox(entry: dict[str, Any], is_sandboxed: bool) -> None:
+    config = definition_of("p", {"type": "local", **entry}).config
+    assert isinstance(config, LocalDefinition)
+    assert bool(config.effective_sandbox) is is_sandboxed
 
 
 def test_another_sandbox_is_another_server() -> None:

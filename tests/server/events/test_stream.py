@@ -15,16 +15,16 @@ from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
-from codeloop.schema.event import StoredEvent
-from codeloop.schema.limits import (
+from codeloop.schema.bounds.server import (
     SERVER_HEARTBEAT,
     SERVER_STREAM_BYTES,
     SERVER_STREAM_EVENTS,
     SERVER_STREAM_PACE,
     SERVER_STREAM_WRITE,
     SERVER_STREAMS,
-    STORE_EVENTS,
 )
+from codeloop.schema.event import StoredEvent
+from codeloop.schema.limits import STORE_EVENTS
 from codeloop.schema.live_events import LiveEvent
 from codeloop.schema.operation import PROMPT, SESSION_CREATE
 from codeloop.server.events.hub import Hub

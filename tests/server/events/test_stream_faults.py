@@ -18,7 +18,8 @@ from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId
-from codeloop.schema.limits import SERVER_STREAM_EVENTS, STORE_EVENTS
+from codeloop.schema.bounds.server import SERVER_STREAM_EVENTS
+from codeloop.schema.limits import STORE_EVENTS
 from codeloop.schema.live_events import Delta, FileEdited, FilePath, PartDelta
 from codeloop.schema.operation import PROMPT, SESSION_CREATE, SESSION_DELETE
 from codeloop.schema.wire import replace

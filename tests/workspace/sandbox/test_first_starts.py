@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.kit.processes import list_processes
 from codeloop.schema.config import SandboxConfig
-from codeloop.schema.limits import SANDBOX_BOXES
+from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch
@@ -39,7 +39,7 @@ async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run
 async def test_a_sandbox_is_not_ended_for_others_while_a_command_is_about_to_start_in_it(it: Attacked) -> None:
     config = SandboxConfig(network="off")
     async with it.shells.sandboxes.use(it.shells.policy(it.place, config)) as sandbox:
-        for number in range(SANDBOX_BOXES.value + 1):
+        for number in range(SANDBOXES_KEPT.value + 1):
             granted = it.root / str(number)
             granted.touch()
             other = it.shells.policy(it.place, config, SandboxGrants(writable=(granted,)))

@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.kit.processes import list_processes
 from codeloop.schema.api.pty import CreatePty
-from codeloop.schema.bounds.terminal import PTY_AHEAD, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
+from codeloop.schema.bounds.server import PTY_AHEAD, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
 from codeloop.workspace.terminal.shell_choice import choose_program
 from codeloop.workspace.terminal.terminals import Terminal, Terminals
 from codeloop.workspace.terminal.viewers import TooSlow, Viewer

@@ -10,7 +10,7 @@ from codeloop.agent.hooks.request import apply_parameter_hooks
 from codeloop.agent.structured.answer import is_refused
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.agents import parse_ref
-from codeloop.extend.hooks.commands.asking import HookVerdict
+from codeloop.extend.hooks.commands.run_hook import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.model.quirks import quirks_of
@@ -52,7 +52,7 @@ _ONLY = tuple(
 
 
 class HookJudge:
-    """Judges for the rows of a project's `hooks`; see `extend.hooks.commands.asking.AskJudge`."""
+    """Judges for the rows of a project's `hooks`; see `extend.hooks.commands.run_hook.AskJudge`."""
 
     def __init__(self, engine: Callable[[], Engine], tell: Callable[[str], None]) -> None:
         self._engine = engine

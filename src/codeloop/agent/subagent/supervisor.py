@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from codeloop.schema.limits import SUBAGENT_IDLE, SUBAGENT_LOOK, SUBAGENT_TIME, SUBAGENTS
+from codeloop.schema.limits import SUBAGENT_CHECK, SUBAGENT_IDLE, SUBAGENT_TIME, SUBAGENTS
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import is_asking
 from codeloop.tool.tool import SubtaskResult, ToolFailure
@@ -68,7 +68,7 @@ class Patience(Struct, frozen=True):
 
     work: float = SUBAGENT_TIME.seconds
     silence: float = SUBAGENT_IDLE.seconds
-    look: float = SUBAGENT_LOOK.seconds
+    look: float = SUBAGENT_CHECK.seconds
 
 
 PATIENCE = Patience()

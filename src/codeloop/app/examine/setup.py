@@ -129,19 +129,23 @@ def _find_key(providers: Providers, provider_id: str) -> tuple[str, State]:
 
 
 def _examine_server(definition: ServerDefinition, failures: LastFailures, search_path: str | None) -> Finding:
-    name, how = definition.name, definition.how
+    name, config = definition.name, definition.config
     if definition.problem:
         return Finding("MCP servers", name, "problem", definition.problem, f"Correct mcp.{name}.")
     if not definition.is_enabled:
         return Finding("MCP servers", name, "ok", "switched off")
     failure = failures.get(definition.digest)
-    if isinstance(how, LocalDefinition) and not _is_there(how.command[0], search_path):
-        fix = f"Install {how.command[0]}, or correct mcp.{name}.command."
-        return Finding("MCP servers", name, "problem", f"{how.command[0]} is not on the PATH", fix)
+    if isinstance(config, LocalDefinition) and not _is_there(config.command[0], search_path):
+        fix = f"Install {config.command[0]}, or correct mcp.{name}.command."
+        return Finding("MCP servers", name, "problem", f"{config.command[0]} is not on the PATH", fix)
     if failure is not None:
         fix = f"codeloop mcp auth {name}" if failure.state == "needs_auth" else f"codeloop mcp debug {name}"
         return Finding("MCP servers", name, "problem", f"when it was tried last: {failure.words}", fix)
-    address = redact_address(how.url) if isinstance(how, RemoteDefinition) else " ".join(how.command[:1] if how else [])
+    address = (
+        redact_address(config.url)
+        if isinstance(config, RemoteDefinition)
+        else " ".join(config.command[:1] if config else [])
+    )
     return Finding("MCP servers", name, "ok", f"{address}; not tried (--online tries it)")
 
 

@@ -30,8 +30,8 @@ def make_hooks(project: OpenProject, store: Store, workspace: Workspace) -> Exte
 
 def _make_rows(project: OpenProject, store: Store, workspace: Workspace) -> tuple[Handler, ...]:
     """Return the rows of `hooks`, each as a handler. Their modules are imported only if there are rows."""
-    from codeloop.extend.hooks.commands.asking import HookScope, HookVerdict
     from codeloop.extend.hooks.commands.command_hook import CommandHook
+    from codeloop.extend.hooks.commands.run_hook import HookScope, HookVerdict
     from codeloop.extend.hooks.commands.transcript import Transcripts
 
     settings, services = project.settings, project.services

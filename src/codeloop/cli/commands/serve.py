@@ -19,8 +19,9 @@ from codeloop.config.files import reason
 from codeloop.config.server_credential import PASSWORDS, find_set_variable, publish, username_of, withdraw
 from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.terminal_text import escape_controls
+from codeloop.schema.bounds.server import SERVER_SIGNAL
 from codeloop.schema.errors import CodeloopError, UsageProblem
-from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
+from codeloop.schema.limits import OUTPUT_READER
 from codeloop.schema.permission import Profile
 from codeloop.server.guard import origin_of
 from codeloop.server.server import ListenOptions, Server, find_address

@@ -13,7 +13,7 @@ from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import COMPLETED
+from codeloop.schema.limits import COMPLETIONS_SHOWN
 from codeloop.store.queries import SessionFilter, open_queries
 
 Choice = tuple[str, str]
@@ -30,7 +30,9 @@ def complete_from(list_choices: Callable[[str], Iterator[Choice]], prefix: str) 
         ]
     except (CodeloopError, OSError):
         return []
-    return [CompletionItem(name, help=one_line(text, 60) or None) for name, text in islice(fitting, COMPLETED.value)]
+    return [
+        CompletionItem(name, help=one_line(text, 60) or None) for name, text in islice(fitting, COMPLETIONS_SHOWN.value)
+    ]
 
 
 def current(prefix: str) -> list[CompletionItem[str]]:

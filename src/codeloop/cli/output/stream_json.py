@@ -1,4 +1,7 @@
-"""A run as the lines of `stream-json`, the format that the SDK of Claude Code documents; `docs/cli.md` has them."""
+"""Writes a run in the format `stream-json`, JSON objects a line each, as the SDK of Claude Code documents it.
+
+`docs/cli.md` describes the objects.
+"""
 
 from typing import Any
 from uuid import uuid4
@@ -28,13 +31,13 @@ from codeloop.schema.part import (
 from codeloop.schema.wire import JSON, replace
 
 SUBTYPES = {"done": "success", "idle": "success"}
-"""The subtypes of results, by why the turn ended; `limit` says itself which limit it was."""
+"""The `subtype` of a `result` by the reason for which the turn ended; `finish` handles the other reasons."""
 
 
 class StreamJsonView:
-    """Writes each text, thought, call and result as a line, and each turn's end as a `result`.
+    """Writes each text, reasoning, tool call and tool result as a line, and a `result` line at the end of each turn.
 
-    `is_result_only`: nothing but the results, as with `--output-format json`. `is_partial`: deltas, too.
+    `is_result_only`: write only the `result` lines, as with `--output-format json`. `is_partial`: write deltas, too.
     """
 
     def __init__(
@@ -56,37 +59,37 @@ class StreamJsonView:
         self._is_result_only = is_result_only
         self._partial = PartialMessages() if is_partial else None
         self._finished = FinishedParts()
-        self._steps = _Steps()
+        self._usage = _TurnUsage()
         self._parents: dict[str, str] = {}
-        """The calls that subagents work for, by the id of their session."""
+        """The id of the call that started a subagent, by the id of the subagent's session."""
 
     def show(self, event: Event) -> None:
         """Show one event of the session."""
         self._show(event, None)
 
     def show_subagent(self, event: Event, title: str) -> None:
-        """Show one event of a subagent's session, as a part of the call that it works for."""
+        """Show one event of a subagent's session; its lines name the call that started the subagent."""
         del title  # the call has it among its arguments
         self._show(event, self._parents.get(session_of(event) or ""))
 
     def tick(self) -> None:
-        """Show nothing."""
+        """Do nothing: there is no animation to redraw."""
 
     def note(self, text: str) -> None:
-        """Write a line to stderr: stdout holds JSON alone."""
+        """Write a note to stderr, since stdout has only JSON."""
         self._progress.write(text + "\n")
 
     def write(self, kind: str, **rest: Any) -> None:
-        """Write a line of the session."""
+        """Write a line of this type (`kind`), with the session's id and a new `uuid`."""
         self.write_line({"type": kind, **rest, "session_id": self.session_id, "uuid": str(uuid4())})
 
     def write_line(self, line: JSON) -> None:
-        """Write an object as a line."""
+        """Write an object as one line of JSON."""
         if not self._is_result_only or line["type"] == "result":
             self._answer.write(escape_json_controls(msgspec.json.encode(line).decode()) + "\n")
 
     def finish(self, outcome: Outcome) -> None:
-        """Write the result of a turn; the next one starts counting anew."""
+        """Write the `result` of a turn, and start counting anew for the next turn."""
         self._show_parts(self._finished.release(), None)
         self.session_id = outcome.session_id or self.session_id
         subtype = SUBTYPES.get(outcome.reason, "error_during_execution")
@@ -100,26 +103,26 @@ class StreamJsonView:
             subtype=subtype,
             is_error=is_error,
             duration_ms=outcome.duration_ms,
-            duration_api_ms=self._steps.measure_model(),
+            duration_api_ms=self._usage.measure_model(),
             num_turns=outcome.steps,
             total_cost_usd=outcome.cost,
             usage=usage_of(outcome.tokens),
-            modelUsage=self._steps.sum_models(),
-            permission_denials=self._steps.denied,
+            modelUsage=self._usage.sum_models(),
+            permission_denials=self._usage.denied,
             **({"errors": [outcome.message]} if is_error else {"result": outcome.text}),
             **({"structured_output": outcome.structured} if outcome.structured is not None else {}),
         )
-        self._steps = _Steps()
+        self._usage = _TurnUsage()
 
     def _show(self, event: Event, parent: str | None) -> None:
-        self._steps.take(event)
+        self._usage.take(event)
         self._show_parts(self._finished.take(event), parent)
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
                 self._show_call(p.part, parent)
             case PartUpdated(properties=p) if isinstance(p.part, CompactionPart):
                 trigger = "auto" if p.part.auto else "manual"
-                before = max((each.tokens.all for each in self._steps.messages.values()), default=0)
+                before = max((each.tokens.all for each in self._usage.messages.values()), default=0)
                 self.write(
                     "system", subtype="compact_boundary", compact_metadata={"trigger": trigger, "pre_tokens": before}
                 )
@@ -135,6 +138,7 @@ class StreamJsonView:
                 self.write("stream_event", event=partial, parent_tool_use_id=parent)
 
     def _show_parts(self, parts: list[FinishedPart], parent: str | None) -> None:
+        """Show texts and reasoning that are complete. `parent`: the call that started the subagent, None for none."""
         for _, part, time in parts:
             match part:
                 case TextPart(text=text) if text:
@@ -146,7 +150,7 @@ class StreamJsonView:
                     pass
 
     def _show_call(self, part: ToolPart, parent: str | None) -> None:
-        """Show a call once its arguments are complete, and then its result."""
+        """Show a call when its arguments are complete, and its result when there is one."""
         state = part.state
         if isinstance(state, ToolStatePending):
             return
@@ -163,36 +167,42 @@ class StreamJsonView:
         is_error = isinstance(state, ToolStateError)
         if is_error and (state.metadata or {}).get("denied"):
             denied = {"tool_name": part.tool, "tool_use_id": part.call_id, "tool_input": state.input}
-            self._steps.denied.append(denied)
+            self._usage.denied.append(denied)
         content = state.error if is_error else state.for_user
         result = {"type": "tool_result", "tool_use_id": part.call_id, "content": content, "is_error": is_error}
         self.write("user", message={"role": "user", "content": [result]}, parent_tool_use_id=parent)
 
     def _show_block(self, part: Part, block: JSON, parent: str | None, time: int) -> None:
-        info = self._steps.messages.get(part.message_id)
-        self._steps.note_answer(part.message_id, time)
+        info = self._usage.messages.get(part.message_id)
+        self._usage.note_answer(part.message_id, time)
         message = message_of(part.message_id, info, [block])
         self.write("assistant", message=message, parent_tool_use_id=parent)
 
 
-_USED = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD")
+_USAGE_FIELDS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD")
 
 
-class _Steps:
-    """What the steps of a turn have used: its `messages`, by id, and what was `denied`."""
+class _TurnUsage:
+    """Sums of one turn: tokens, cost and time of its messages, and the calls that were denied permission."""
 
     def __init__(self) -> None:
         self.messages: dict[str, AssistantMessage] = {}
+        """The messages of the turn, subagents' included, by id."""
         self.denied: list[JSON] = []
+        """The denied calls, in the form of `permission_denials`."""
         self._answer_times: dict[str, int] = {}
-        """When the last of a message came from the model (ms), by its id."""
+        """When the model sent the last part of a message (ms since the epoch), by the message's id."""
 
     def note_answer(self, message_id: str, time: int) -> None:
-        """Note that something came from the model at this time (ms)."""
+        """Note that the model sent a part of a message at this time (ms since the epoch)."""
         self._answer_times[message_id] = max(time, self._answer_times.get(message_id, 0))
 
     def take(self, event: Event) -> None:
-        """Count an event. What a step used counts with its end: its last text is shown before it is stored again."""
+        """Count an event.
+
+        The tokens of a step are counted when it finishes: the message with its sums is only stored after its last text
+        has been shown.
+        """
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self.messages[p.info.id] = p.info
@@ -203,7 +213,7 @@ class _Steps:
                 pass
 
     def measure_model(self) -> int:
-        """Return how long the model has answered, in ms, without the calls that it made."""
+        """Return how long the model took for its answers, in ms, without the time of tool calls."""
         calls = ((self.messages.get(each), time) for each, time in self._answer_times.items())
         return sum(max(time - info.time.created, 0) for info, time in calls if info is not None)
 
@@ -211,8 +221,9 @@ class _Steps:
         """Return the usage of each model, by `PROVIDER/MODEL`."""
         sums: JSON = {}
         for info in self.messages.values():
-            used, row = info.all_tokens, sums.setdefault(f"{info.provider_id}/{info.model_id}", dict.fromkeys(_USED, 0))
-            amounts = (used.input, used.output, used.cache.read, used.cache.write, info.cost)
-            for name, amount in zip(_USED, amounts, strict=True):
+            tokens, model = info.all_tokens, f"{info.provider_id}/{info.model_id}"
+            row = sums.setdefault(model, dict.fromkeys(_USAGE_FIELDS, 0))
+            amounts = (tokens.input, tokens.output, tokens.cache.read, tokens.cache.write, info.cost)
+            for name, amount in zip(_USAGE_FIELDS, amounts, strict=True):
                 row[name] = round(row[name] + amount, 10)
         return sums

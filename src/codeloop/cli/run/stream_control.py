@@ -1,4 +1,7 @@
-"""The requests that a program makes of a run in `stream-json`, and its answers to ours."""
+"""Control messages of `stream-json` input: the host program's requests, and its answers to permission questions.
+
+The host is the program that started `codeloop` and writes to its stdin.
+"""
 
 from typing import Any
 
@@ -22,14 +25,15 @@ PERMISSION_MODES: dict[str, Profile] = {
     "plan": "plan",
     "bypassPermissions": "yolo",
 }
-"""The format's permission modes, and our profiles."""
-BY_REQUEST = "The program that reads this has interrupted the turn."
+"""The permission modes of the format, with the permission profiles that they stand for."""
+INTERRUPTED_BY_HOST = "The program that reads this has interrupted the turn."
 
 
 class StreamControls:
-    """Carries out the requests. `client` and `session` are set before the first line is read.
+    """Handles the control messages of one run. The run sets `client` and `session` before it reads the first line.
 
-    `options`: those of the next message; `turn`: what runs now; `is_interrupted`: whether that was asked to end.
+    `options`: the options of the next prompt. `turn`: the turn that runs, if any; `is_interrupted`: whether the host
+    has asked to end it.
     """
 
     def __init__(self, view: StreamJsonView, answerer: Answerer, options: Options) -> None:
@@ -42,30 +46,34 @@ class StreamControls:
         self._host = answerer if isinstance(answerer, HostAnswerer) else None
 
     def require_session(self) -> tuple[Client, Session]:
-        """Return the client and the session. Raises UsageProblem before there are any."""
+        """Return the client and the session. Raises UsageProblem before the session is open."""
         if self.client is None or self.session is None:
             raise UsageProblem("The session is not open yet.")
         return self.client, self.session
 
     def end(self) -> None:
-        """Refuse what the program is asked from now on: it has closed stdin."""
+        """Have open and later permission questions refused: the host has closed stdin and can't answer."""
         if self._host is not None:
             self._host.close()
 
     async def take(self, message: JSON) -> None:
-        """Carry out a request of the program, or take its answer to one of ours."""
+        """Carry out a request of the host and write the response, or pass on its answer to a permission question.
+
+        Messages of other types are ignored.
+        """
         if message.get("type") == "control_response" and self._host is not None:
             self._host.settle(message.get("response"))
         if message.get("type") != "control_request":
             return
-        number = message.get("request_id")
+        request_id = message.get("request_id")
         try:
             response: JSON = {"subtype": "success", "response": await self._carry_out(message.get("request"))}
         except CodeloopError as error:
             response = {"subtype": "error", "error": str(error)}
-        self._view.write_line({"type": "control_response", "response": {**response, "request_id": number}})
+        self._view.write_line({"type": "control_response", "response": {**response, "request_id": request_id}})
 
     async def _carry_out(self, request: Any) -> JSON:
+        """Carry out a request; return the response's data. Raises CodeloopError when the request is refused."""
         client, session = self.require_session()
         if not is_object(request):
             raise UsageProblem("`request` is an object with a `subtype`.")
@@ -82,10 +90,10 @@ class StreamControls:
             case {"subtype": "interrupt"}:
                 if self.turn is not None:
                     self.is_interrupted = True
-                    self.turn.end("interrupted", BY_REQUEST)
+                    self.turn.end("interrupted", INTERRUPTED_BY_HOST)
                 return {}
             case {"subtype": "set_model", "model": str() | None as model}:
-                model_of(model)
+                model_of(model)  # raises for a name that is no PROVIDER/MODEL
                 self.options = replace(self.options, model=model)
                 return {}
             case {"subtype": "set_permission_mode", "mode": str(mode)} if mode in PERMISSION_MODES:

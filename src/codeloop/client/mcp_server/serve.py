@@ -32,7 +32,7 @@ from codeloop.client.mcp_server.turns import ServedPrompts, ServedSession, Turns
 from codeloop.client.mcp_server.wire import open_standard_wire
 from codeloop.client.target import Target
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import MCP_ALIVE
+from codeloop.schema.limits import MCP_KEEP_ALIVE
 from codeloop.schema.message import Session
 from codeloop.schema.permission import NOBODY
 from codeloop.schema.wire import JSON
@@ -206,13 +206,13 @@ class Calls:
                 seconds = loop.time() - start
                 if wait is not None and seconds >= wait and question_task is None:
                     break
-                is_sign_of_life_due = seconds - last_report >= MCP_ALIVE.seconds
+                is_sign_of_life_due = seconds - last_report >= MCP_KEEP_ALIVE.seconds
                 sign_of_life = [f"works, {seconds:.0f} s"] if is_sign_of_life_due else []
                 for line in served_session.lines[next_line:] or sign_of_life:
                     report_count, last_report = report_count + 1, seconds
                     await context.session.report_progress(report_count, None, line)
                 next_line = len(served_session.lines)
-                timeout = MCP_ALIVE.seconds
+                timeout = MCP_KEEP_ALIVE.seconds
                 if wait is not None and question_task is None:
                     timeout = min(timeout, wait - seconds)
                 with suppress(TimeoutError):

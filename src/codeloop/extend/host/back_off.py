@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from codeloop.schema.bounds.extension import HOST_BACK_OFF, HOST_BACK_OFF_MOST, HOST_PATIENCE
+from codeloop.schema.bounds.extension import HOST_BACK_OFF, HOST_BACK_OFF_MOST, HOST_RESTART_WAIT
 
 
 class BackOff:
@@ -30,7 +30,7 @@ class BackOff:
             return 0
         pause = min(HOST_BACK_OFF.seconds * 2 ** (self.failures - 1), HOST_BACK_OFF_MOST.seconds)
         seconds_left = self._failed_at + pause - time.monotonic()
-        if seconds_left > HOST_PATIENCE.seconds:
+        if seconds_left > HOST_RESTART_WAIT.seconds:
             return seconds_left
         await asyncio.sleep(max(seconds_left, 0))
         return 0

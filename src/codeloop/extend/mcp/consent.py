@@ -13,7 +13,7 @@ from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefiniti
 from codeloop.extend.mcp.transport.clients import ServerDependencies
 from codeloop.kit.diff import unified_diff
 from codeloop.kit.small_files import from_home, lock, make_private, read_start, write_atomically
-from codeloop.schema.limits import MCP_CODE, MCP_FILE, TRUST_LOCK
+from codeloop.schema.limits import MCP_FILE, MCP_PROJECT_FILES, TRUST_LOCK
 from codeloop.schema.wire import Wire
 
 _MOST_KNOWN = 20
@@ -111,22 +111,22 @@ async def _fingerprint_code(definition: ServerDefinition, dependencies: ServerDe
 
     A program's imports are unknown before it runs, so all files count.
     """
-    how = definition.how
-    if not isinstance(how, LocalDefinition) or not (definition.scope or _leads_into_project(how, dependencies)):
+    config = definition.config
+    if not isinstance(config, LocalDefinition) or not (definition.scope or _leads_into_project(config, dependencies)):
         return ""
-    if how.is_boxed is not False:
+    if config.effective_sandbox is not False:
         await dependencies.boxes.probe()
-    if dependencies.boxes.is_used(how.is_boxed):
+    if dependencies.boxes.is_used(config.effective_sandbox):
         return ""
     return await asyncio.to_thread(_fingerprint_files, dependencies.project.root)
 
 
-def _leads_into_project(how: LocalDefinition, dependencies: ServerDependencies) -> bool:
+def _leads_into_project(config: LocalDefinition, dependencies: ServerDependencies) -> bool:
     project = dependencies.project
     roots = {str(project.root), os.path.realpath(project.root)}
-    folder = os.path.realpath(project.directory / from_home(how.cwd)) if how.cwd else "/"
+    folder = os.path.realpath(project.directory / from_home(config.cwd)) if config.cwd else "/"
     is_inside = any(f"{folder}/".startswith(f"{root}/") for root in roots)
-    return is_inside or any(word.startswith(".") or any(root in word for root in roots) for word in how.command)
+    return is_inside or any(word.startswith(".") or any(root in word for root in roots) for word in config.command)
 
 
 def _fingerprint_files(root: Path) -> str:
@@ -134,12 +134,12 @@ def _fingerprint_files(root: Path) -> str:
     rows: list[str] = []
     for top, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]
-        for name in islice(names, MCP_CODE.value):
+        for name in islice(names, MCP_PROJECT_FILES.value):
             try:
                 status = os.lstat(f"{top}/{name}")
             except OSError:
                 continue
             rows.append(f"{top}/{name}\0{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
-        if len(rows) >= MCP_CODE.value:
+        if len(rows) >= MCP_PROJECT_FILES.value:
             return os.urandom(16).hex()
     return blake2b(os.fsencode("\n".join(sorted(rows))), digest_size=16).hexdigest()

@@ -203,7 +203,7 @@ class McpServer:
             if ctx is not None:
                 ctx.report(title=words or share, metadata={"progress": progress, "total": total, "message": words})
 
-        timeout = self.definition.how.timeout if self.definition.how is not None else None
+        timeout = self.definition.config.timeout if self.definition.config is not None else None
         return await connection.request(make, timeout / 1000 if timeout else MCP_CALL.seconds, report)
 
     def _failure(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
@@ -225,7 +225,7 @@ class McpServer:
     async def _ensure_connected(self) -> ServerConnection:
         if self._connection is not None and self._connection.is_open:
             return self._connection
-        if self.definition.how is None or not self.definition.is_enabled or self.is_off:
+        if self.definition.config is None or not self.definition.is_enabled or self.is_off:
             raise ServerFailed(refusal_of(self))
         wait = self._failures.wait()
         if 0 < wait <= MCP_RETRY.seconds:
@@ -237,7 +237,7 @@ class McpServer:
             )
         if self._opening is None:
             callbacks = self._requests.callbacks()
-            target = ServerTarget(self.definition, self.definition.how, self.listing, self.log, callbacks)
+            target = ServerTarget(self.definition, self.definition.config, self.listing, self.log, callbacks)
             self._opening = asyncio.create_task(connect(target, self.consent.dependencies))
             self._opening.add_done_callback(self._finish_opening)
             self._changed()
@@ -313,10 +313,14 @@ class McpServer:
             )
 
 
-def is_boxed(server: McpServer) -> bool | None:
+def is_sandboxed(server: McpServer) -> bool | None:
     """Return whether a server's program runs in a sandbox, as far as known; None: it is remote."""
-    how = server.definition.how
-    return server.consent.dependencies.boxes.is_used(how.is_boxed) if isinstance(how, LocalDefinition) else None
+    config = server.definition.config
+    return (
+        server.consent.dependencies.boxes.is_used(config.effective_sandbox)
+        if isinstance(config, LocalDefinition)
+        else None
+    )
 
 
 async def greet_as_older(server: McpServer) -> bool:
@@ -324,8 +328,8 @@ async def greet_as_older(server: McpServer) -> bool:
 
     Later processes start with that version. Returns whether it changed; a configured version stays.
     """
-    how = server.definition.how
-    if server.listing is None or server.listing.protocol <= OLDER or (how is not None and how.protocol):
+    config = server.definition.config
+    if server.listing is None or server.listing.protocol <= OLDER or (config is not None and config.protocol):
         return False
     server.listing = replace(server.listing, protocol=OLDER)
     server.records.listings.put(server.definition.listing_key, server.listing)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from codeloop.schema.api.project import LocationInfo
-from codeloop.schema.limits import FILES_NAMED, VCS_CONTEXT
+from codeloop.schema.limits import FILES_NAMES, VCS_CONTEXT
 from codeloop.schema.wire import Wire
 
 FileChange = Literal["added", "deleted", "modified"]
@@ -104,7 +104,7 @@ class FindFiles(Wire):
     query: str
     dirs: bool | None = None
     type: Literal["file", "directory"] | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=FILES_NAMED.value)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=FILES_NAMES.value)] | None = None
 
 
 class FindSymbols(Wire):

@@ -13,9 +13,9 @@ from codeloop.schema.bounds import (
     program,
     reading,
     sandbox,
+    server,
     session,
     structured,
-    terminal,
     tui,
 )
 
@@ -32,9 +32,9 @@ _MODULES = (
         program,
         reading,
         sandbox,
+        server,
         session,
         structured,
-        terminal,
         tui,
     ),
 )

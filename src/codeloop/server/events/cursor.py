@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from codeloop.schema.limits import SERVER_POSITION
+from codeloop.schema.bounds.server import SERVER_POSITION
 
 _SEQ = re.compile(r"[0-9]{1,18}")
 _ONE = re.compile(r"([0-9]{1,18})@([0-9A-Za-z_][0-9A-Za-z_.-]{0,99})")

@@ -10,9 +10,7 @@ import msgspec
 
 from codeloop.app.app import App
 from codeloop.config.paths import find_paths
-from codeloop.schema.errors import GapError
-from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, Stamped, session_of
-from codeloop.schema.limits import (
+from codeloop.schema.bounds.server import (
     SERVER_HEARTBEAT,
     SERVER_SESSIONS,
     SERVER_STREAM_CHUNK,
@@ -20,6 +18,8 @@ from codeloop.schema.limits import (
     SERVER_STREAM_WRITE,
     SERVER_STREAMS,
 )
+from codeloop.schema.errors import GapError
+from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, Stamped, session_of
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.events.cursor import Position, format_cursor
 from codeloop.server.events.reader import Reader, frame, wrap_event

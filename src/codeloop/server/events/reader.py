@@ -5,8 +5,8 @@ from collections import deque
 
 import msgspec
 
+from codeloop.schema.bounds.server import SERVER_STREAM_BYTES, SERVER_STREAM_CHUNK, SERVER_STREAM_EVENTS
 from codeloop.schema.event import Event
-from codeloop.schema.limits import SERVER_STREAM_BYTES, SERVER_STREAM_CHUNK, SERVER_STREAM_EVENTS
 from codeloop.schema.live_events import ServerHeartbeat
 from codeloop.server.events.cursor import Position, format_cursor
 

@@ -12,8 +12,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from codeloop.app.app import App
+from codeloop.schema.bounds.server import SERVER_HEARTBEAT_LEAST, SERVER_STREAM_END, SERVER_STREAMS
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import SERVER_HEARTBEAT_LEAST, SERVER_STREAM_END, SERVER_STREAMS
 from codeloop.server.events.cursor import Position, parse_cursor, parse_sequence_number
 from codeloop.server.events.hub import Hub
 from codeloop.server.events.reader import Reader

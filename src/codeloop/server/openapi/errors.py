@@ -1,6 +1,6 @@
 """The error responses of the OpenAPI document."""
 
-from codeloop.schema.limits import SERVER_BODY
+from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.server.openapi.schemas import Schema, reference
 
 _STRING: Schema = {"type": "string"}

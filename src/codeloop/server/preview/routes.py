@@ -70,9 +70,9 @@ async def _wrap(preview_request: PreviewRequest, wrap: Wrap, result: Any) -> Res
         case "data":
             return answer({"data": result})
         case "located":
-            from codeloop.app.handlers.project.project import location
+            from codeloop.app.handlers.project.project import get_location
 
-            where = await location(await preview_request.project(), NoArguments())
+            where = await get_location(await preview_request.project(), NoArguments())
             return answer({"location": where, "data": result})
 
 

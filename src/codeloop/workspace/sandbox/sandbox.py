@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from codeloop.kit.git import make_git_settings
 from codeloop.kit.small_files import remove_tree
-from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_MEMORY, SANDBOX_PROCESSES
+from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES, SANDBOXES_KEPT
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage import Bounds
@@ -171,7 +171,7 @@ class Sandboxes:
             self._open.remove(sandbox_found)
         self._open.append(sandbox_found)  # the one used last is the last
         for each in [one for one in self._open if one is not sandbox_found and one.forker.is_idle]:
-            if each.policy == policy or len(self._open) > SANDBOX_BOXES.value:
+            if each.policy == policy or len(self._open) > SANDBOXES_KEPT.value:
                 self._open.remove(each)
                 await self._forget_hosts(each.forker)
                 await each.forker.end()

@@ -7,7 +7,7 @@ import struct
 import termios
 from contextlib import suppress
 
-from codeloop.schema.bounds.terminal import PTY_BURST, PTY_INPUT, PTY_KEPT, PTY_PAUSE
+from codeloop.schema.bounds.server import PTY_BURST, PTY_INPUT, PTY_KEPT, PTY_PAUSE
 from codeloop.workspace.terminal.viewers import TerminalOutput
 
 _CHUNK = 65536

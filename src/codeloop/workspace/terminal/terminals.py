@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from codeloop.schema.api.pty import Pty
-from codeloop.schema.bounds.terminal import PTY_COUNT, PTY_TICKET, PTY_TICKETS
+from codeloop.schema.bounds.server import PTY_COUNT, PTY_TICKET, PTY_TICKETS
 from codeloop.schema.ids import new_id
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from
 from codeloop.workspace.terminal.pty_io import PtyMaster

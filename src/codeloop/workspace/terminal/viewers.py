@@ -4,7 +4,7 @@ import asyncio
 import codecs
 from collections.abc import Iterator
 
-from codeloop.schema.bounds.terminal import PTY_AHEAD, PTY_FRAME, PTY_KEPT, PTY_PATIENCE, PTY_WATCHERS
+from codeloop.schema.bounds.server import PTY_AHEAD, PTY_CLIENT_WAIT, PTY_FRAME, PTY_KEPT, PTY_WATCHERS
 
 
 class Scrollback:
@@ -91,7 +91,7 @@ class TerminalOutput:
         behind = self.scrollback.end - PTY_AHEAD.value
         if not self._watchers or any(watcher.position >= behind for watcher in self._watchers):
             return False
-        oldest = asyncio.get_running_loop().time() - PTY_PATIENCE.seconds
+        oldest = asyncio.get_running_loop().time() - PTY_CLIENT_WAIT.seconds
         if any(watcher.read_at > oldest for watcher in self._watchers):
             return True
         for watcher in list(self._watchers):

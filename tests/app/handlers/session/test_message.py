@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.handlers.session.message import page
+from codeloop.app.handlers.session.message import read_page
 from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
@@ -71,7 +71,7 @@ async def test_pages_go_back_to_the_first_message(tmp_path: Path) -> None:
         before = None
         sizes: list[int] = []
         while True:
-            messages, before = page(it.project, ListMessages(session_id=it.session_id, limit=3, before=before))
+            messages, before = read_page(it.project, ListMessages(session_id=it.session_id, limit=3, before=before))
             seen = [words(message.parts) for message in messages] + seen
             sizes.append(len(messages))
             if before is None:
@@ -82,7 +82,7 @@ async def test_pages_go_back_to_the_first_message(tmp_path: Path) -> None:
         assert sizes == [3, 3, 1]
         whole = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
         assert await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id, limit=7)) == whole
-        assert page(it.project, ListMessages(session_id=it.session_id, limit=7))[1] is None
+        assert read_page(it.project, ListMessages(session_id=it.session_id, limit=7))[1] is None
 
 
 @pytest.mark.parametrize(

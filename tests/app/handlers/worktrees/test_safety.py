@@ -14,7 +14,7 @@ from codeloop.config.paths import find_paths
 from codeloop.config.trust.store import record_of, trust
 from codeloop.schema.bounds.session import SLOW_CHECKOUT
 from codeloop.schema.wire import replace
-from tests.app.handlers.worktrees.test_making import PATH, remove
+from tests.app.handlers.worktrees.test_create import PATH, remove
 from tests.server.support.serving import Served, served
 from tests.support.project import startup
 from tests.support.sandboxed import is_sandboxed
@@ -301,7 +301,7 @@ async def test_sparse_trees_hold_only_the_folders_that_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository(tmp_path / "work", {"top.txt": "t\n", "one/a": "a\n", "two/b": "b\n"})
-    monkeypatch.setattr("codeloop.app.handlers.worktrees.making.SLOW_CHECKOUT", replace(SLOW_CHECKOUT, value=0))
+    monkeypatch.setattr("codeloop.app.handlers.worktrees.create.SLOW_CHECKOUT", replace(SLOW_CHECKOUT, value=0))
     async with served(tmp_path) as it:
         _, whole = await make(it, name="whole")
         assert "--sparse DIR" in whole["notes"][0]

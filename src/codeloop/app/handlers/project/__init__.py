@@ -1,1 +1,1 @@
-"""Handlers of the project: configuration, providers, questions."""
+"""Handlers of a project: its configuration, providers, MCP servers, permissions and questions."""

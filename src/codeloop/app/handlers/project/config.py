@@ -1,4 +1,4 @@
-"""The configuration: what holds, and changes of the project's own file."""
+"""Handlers of the configuration in force, and of changes to the project's configuration file."""
 
 import asyncio
 import json
@@ -36,35 +36,35 @@ async def get(project: Project, _args: NoArguments) -> JSON:
 
 
 @handles(operation.CONFIG_SETTINGS)
-async def whole(project: Project, _args: NoArguments) -> JSON:
+async def get_full(project: Project, _args: NoArguments) -> JSON:
     """Return the configuration as `get` does, with the settings that only codeloop knows."""
-    return _whole(project, project.settings)
+    return _redact_full(project, project.settings)
 
 
 @handles(operation.CONFIG_ORIGINS)
-async def origins(project: Project, _args: NoArguments) -> dict[str, str]:
+async def list_origins(project: Project, _args: NoArguments) -> dict[str, str]:
     """Return which file and line set each value that is set, by its dotted path."""
     return {path: str(origin) for path, origin in project.settings.loaded.provenance.items()}
 
 
 @handles(operation.CONFIG_WARNINGS)
-async def warnings(project: Project, _args: NoArguments) -> list[str]:
+async def list_warnings(project: Project, _args: NoArguments) -> list[str]:
     """Return the warnings on the configuration, one a line: errors, unsupported keys, keys that need trust."""
     return list(project.settings.loaded.warnings)
 
 
 @handles(operation.CONFIG_UPDATE)
 async def update(project: Project, args: UpdateConfig) -> JSON:
-    """Merge settings into the project's own file and return the configuration as it is then; null takes one out.
+    """Merge settings into the project's configuration file, and return the new configuration; null removes a setting.
 
-    What is so already is not written. Raises CodeloopError, and nothing is changed: a setting that no file may hold,
-    one that a directory without trust can't have, a file that is not valid.
+    Settings that have this value already are not written. Raises CodeloopError, and changes nothing, for an unknown
+    setting, for one that an untrusted directory can't have, and for an invalid file.
     """
     check_settings(args.config)
-    file = _own_file(project.settings.project_root.root)
+    file = _choose_file(project.settings.project_root.root)
     async with project.workspace.read_log.lock(file):
         before = await asyncio.to_thread(find_settings, project.settings.startup)
-        change = find_changed_settings(args.config, _whole(project, before))
+        change = find_changed_settings(args.config, _redact_full(project, before))
         if not change:
             return _redact(project, before)
         await asyncio.to_thread(_write, before, project.settings.startup, file, change)
@@ -75,7 +75,7 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
 
 
 def check_settings(config: JSON) -> None:
-    """Raise OperationError when settings are too large, or one of them is not known."""
+    """Raise OperationError when settings are too large, or one of them is unknown."""
     _check_size(config)
     unknown = next((each for each in find_unknown_keys(config) if each.is_dropped), None)
     if unknown is not None:
@@ -95,25 +95,25 @@ def _check_size(config: JSON) -> None:
 
 
 def _redact(project: Project, settings: ProjectSettings) -> JSON:
-    return redact_config(settings.loaded, _user(project))
+    return redact_config(settings.loaded, _find_user(project))
 
 
-def _whole(project: Project, settings: ProjectSettings) -> JSON:
-    return redact_full_config(settings.loaded, _user(project))
+def _redact_full(project: Project, settings: ProjectSettings) -> JSON:
+    return redact_full_config(settings.loaded, _find_user(project))
 
 
-def _user(project: Project) -> str:
+def _find_user(project: Project) -> str:
     return project.settings.environment.get("USER") or "unknown"
 
 
-def _own_file(root: Path) -> Path:
-    """Return the project's file whose settings come after those of its others; a new one when there is none."""
-    there = [root / name for name in PROJECT_FILES if os.path.lexists(root / name)]
-    return there[-1] if there else root / "codeloop.json"
+def _choose_file(root: Path) -> Path:
+    """Return the project's file that overrides its other files, or the path of a new file."""
+    files = [root / name for name in PROJECT_FILES if os.path.lexists(root / name)]
+    return files[-1] if files else root / "codeloop.json"
 
 
 def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON) -> None:
-    """Change a file, if the configuration still makes sense with it. Blocks."""
+    """Change a file, if the configuration is valid with the change. Blocks. Raises CodeloopError."""
     if not settings.trusted:
         _check_effect(settings, file, change)
     try:
@@ -124,7 +124,7 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
         layer = Layer("project", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value), is_project=True)
         find_settings(startup, (layer,))
         replace_file(Replacement(file, before, text.encode()))
-        if settings.trusted:  # it is the user's own change
+        if settings.trusted:  # the user made the change, so the changed file stays trusted
             amend(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     except NotEditable as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
@@ -137,12 +137,12 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
 
 
 def _check_effect(settings: ProjectSettings, file: Path, change: JSON) -> None:
-    """Raise OperationError when a directory that is not trusted would not get what is asked for."""
+    """Raise OperationError when the change would have no effect because the directory is not trusted."""
     changes = {key: value for key, value in change.items() if value is not None}
     layer = Layer("project", str(file), file.parent, Document("", changes), is_project=True)
     loaded = settings.loaded
-    own = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
-    tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in own}
+    file_paths = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
+    tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in file_paths}
     others = {key: value for key, value in redact_config(loaded, "").items() if key not in tops}
     _, ignored = filter_layer(normalise(layer, changes), others)
     if ignored:

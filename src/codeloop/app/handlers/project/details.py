@@ -1,4 +1,4 @@
-"""A project's details set by the user (name, icon, commands), and the folder of its further work trees."""
+"""Stores what the user sets about a project (name, icon, commands), and finds the folder of its further work trees."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _FILE = "about.json"
 
 
 class ProjectDetails(Wire):
-    """How a project is shown, and its commands."""
+    """A project's name, icon and commands, as the user sets them."""
 
     name: str | None = None
     icon: ProjectIcon | None = None
@@ -23,7 +23,7 @@ class ProjectDetails(Wire):
 
 
 def read_details(folder: Path) -> ProjectDetails:
-    """Read the stored details of the project with this folder; empty where the file can't be read. Blocks."""
+    """Read the details of the project with this data folder; empty ones if the file can't be read. Blocks."""
     try:
         text = read_text(folder / _FILE, CONFIG_BYTES.value)
         return ProjectDetails() if text is None else msgspec.json.decode(text, type=ProjectDetails)
@@ -32,12 +32,12 @@ def read_details(folder: Path) -> ProjectDetails:
 
 
 def write_details(folder: Path, details: ProjectDetails) -> None:
-    """Keep what is known of a project. Blocks. Raises OSError."""
+    """Store the details of a project. Blocks. Raises OSError."""
     write_private(folder / _FILE, msgspec.json.encode(details).decode())
 
 
 def worktree_folder(paths: Paths, project_id: str) -> Path:
-    """Return the folder of a project's further work trees: outside our own folders, which no command may enter."""
+    """Return the folder of a project's further work trees. It is outside codeloop's data, which commands can't read."""
     return paths.data.resolve().with_name("codeloop-worktrees") / project_id
 
 

@@ -1,4 +1,4 @@
-"""Language servers: which run, and the symbols that they know."""
+"""Handlers of language servers: their states, and a search for symbols."""
 
 import asyncio
 
@@ -12,21 +12,21 @@ from codeloop.schema.api.files import FindSymbols, Symbol
 from codeloop.schema.api.project import LSPStatus
 from codeloop.schema.operation import NoArguments
 
-_MOST = 10
-"""Symbols of one answer, as the contract has it."""
-_KINDS = (5, 6, 10, 11, 12, 13, 14, 23)
+_MAX_SYMBOLS = 10
+"""Symbols of one server in an answer, as in OpenCode's API."""
+_SYMBOL_KINDS = (5, 6, 10, 11, 12, 13, 14, 23)
 """Classes, methods, enums, interfaces, functions, variables, constants, structs."""
 
 
-def _running(project: Project) -> list[ServerDiagnostics]:
+def _list_running(project: Project) -> list[ServerDiagnostics]:
     languages = project.services.running_languages
     return list(languages.servers.values()) if languages is not None else []
 
 
 @handles(operation.LSP_STATUS)
-async def status(project: Project, _args: NoArguments) -> list[LSPStatus]:
-    """Return the servers that run, and those that were given up."""
-    rows = [(news.server, project.workspace.relative(news.server.root)) for news in _running(project)]
+async def list_servers(project: Project, _args: NoArguments) -> list[LSPStatus]:
+    """Return the servers that run, and those that failed for good."""
+    rows = [(news.server, project.workspace.relative(news.server.root)) for news in _list_running(project)]
     return [
         LSPStatus(
             id=server.name,
@@ -41,9 +41,9 @@ async def status(project: Project, _args: NoArguments) -> list[LSPStatus]:
 
 
 @handles(operation.FIND_SYMBOLS)
-async def symbols(project: Project, args: FindSymbols) -> list[Symbol]:
-    """Return the symbols whose names fit, by the servers that run; those that fail know none."""
-    clients = [news.server.client for news in _running(project)]
+async def find_symbols(project: Project, args: FindSymbols) -> list[Symbol]:
+    """Return the symbols that running servers find for a query; servers that fail are left out."""
+    clients = [news.server.client for news in _list_running(project)]
     able = [client for client in clients if client is not None and client.has_capability("workspaceSymbolProvider")]
     results = await asyncio.gather(
         *(find_workspace_symbols(client, args.query) for client in able), return_exceptions=True
@@ -54,6 +54,6 @@ async def symbols(project: Project, args: FindSymbols) -> list[Symbol]:
             if not isinstance(answer, ErrorAnswer | ServerGone | TimeoutError):
                 raise answer
             continue
-        fitting = [row for row, _ in answer if row.get("kind") in _KINDS][:_MOST]
+        fitting = [row for row, _ in answer if row.get("kind") in _SYMBOL_KINDS][:_MAX_SYMBOLS]
         rows += [Symbol(name=str(row.get("name")), kind=int(row["kind"]), location=row["location"]) for row in fitting]
     return rows

@@ -1,4 +1,4 @@
-"""The project's memory: its notes, which of them are stale, and those that a prompt is given."""
+"""The project's memory: lists its notes, finds stale ones, and chooses those that are added to a prompt."""
 
 import asyncio
 from collections.abc import Iterable
@@ -18,8 +18,8 @@ from codeloop.workspace.git.repository import Git, GitFailed
 
 
 @handles(operation.MEMORY_LIST)
-async def memory(project: Project, _args: NoArguments) -> list[MemoryNote]:
-    """Return the notes of the project, by name, and what has changed since they were written."""
+async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
+    """Return the notes of the project by name, with what has changed in their files since they were written."""
     notes = await asyncio.to_thread(read_notes, project.workspace.root)
     stale = await find_stale(project, notes)
     return [
@@ -37,7 +37,7 @@ async def memory(project: Project, _args: NoArguments) -> list[MemoryNote]:
 
 
 async def find_notes(project: Project, session_id: str, part_inputs: Iterable[PartInput]) -> TextPartInput | None:
-    """Return the part that gives a prompt the notes that it is about, of which the session has none yet."""
+    """Return a part with the notes that fit a prompt and that the session has not been given yet; None: no notes."""
     if not (project.workspace.root / FOLDER).is_dir():
         return None
     texts = [part.text for part in part_inputs if isinstance(part, TextPartInput) and not part.synthetic]
@@ -58,7 +58,7 @@ async def find_notes(project: Project, session_id: str, part_inputs: Iterable[Pa
 
 
 async def find_stale(project: Project, notes: Iterable[Note]) -> dict[str, str]:
-    """Return by the name of a note what of its files has changed since its commit; fresh ones are left out."""
+    """Return the stale notes, by name, with what has changed in their files since the note's commit."""
     git = Git(project.workspace.root, project.workspace.environment)
     stale: dict[str, str] = {}
     for note in notes:
@@ -68,6 +68,7 @@ async def find_stale(project: Project, notes: Iterable[Note]) -> dict[str, str]:
 
 
 async def _find_change(git: Git, note: Note) -> str:
+    """Return what has changed in a note's files since its commit; "" when nothing has."""
     try:
         commit = await git.commit(note.commit)
         if commit is None:
@@ -75,7 +76,7 @@ async def _find_change(git: Git, note: Note) -> str:
         changed: list[str] = []
         for path in note.about[: NOTE_FILES.value]:
             before = await git.blob(commit, path, NOTE_FILE.value)
-            now = await asyncio.to_thread(_read, git.root / path)
+            now = await asyncio.to_thread(_read_if_there, git.root / path)
             if before != now:
                 changed.append(f"{path} is gone" if now is None else f"{path} has changed")
     except GitFailed as error:
@@ -83,7 +84,7 @@ async def _find_change(git: Git, note: Note) -> str:
     return f"{', '.join(changed)} since {commit[:12]}" if changed else ""
 
 
-def _read(file: Path) -> bytes | None:
+def _read_if_there(file: Path) -> bytes | None:
     try:
         return read_start(file, NOTE_FILE.value)
     except (OSError, ValueError):

@@ -12,21 +12,21 @@ from codeloop.schema.event import PermissionAnswer
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRequest, is_named
 
-_DECISIONS = 50
-"""The latest decisions, at most."""
+_MAX_DECISIONS = 50
+"""How many of the latest decisions an answer has."""
 
 
 @handles(operation.PERMISSION_LIST)
-async def pending(project: Project, _args: NoArguments) -> list[PermissionRequest]:
-    """Return the questions that wait; those of a process that has ended wait for nobody."""
+async def list_pending(project: Project, _args: NoArguments) -> list[PermissionRequest]:
+    """Return the open permission questions, without those of processes that have ended."""
     is_held = project.store.leases.is_held
     return [request for request in project.store.pending_permissions() if is_held(request.session_id)]
 
 
 @handles(operation.PERMISSION_REPLY)
 async def reply(project: Project, args: AnswerPermission) -> bool:
-    """Answer a question. Refuses an edited "always" that allows more than was offered, unless that was seen."""
-    waiting = [request for request in await pending(project, NoArguments()) if request.id == args.request_id]
+    """Answer a question. An edited "always" that allows more than was offered is refused unless `wider` is set."""
+    waiting = [request for request in await list_pending(project, NoArguments()) if request.id == args.request_id]
     if not waiting:
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     answer = PermissionAnswer(
@@ -40,12 +40,12 @@ async def reply(project: Project, args: AnswerPermission) -> bool:
 
 @handles(operation.PERMISSION_RESPOND)
 async def respond(project: Project, args: RespondPermission) -> bool:
-    """Answer a question; the older form."""
+    """Answer a question, by the older route of the API."""
     return await reply(project, AnswerPermission(request_id=args.permission_id, reply=args.response))
 
 
 @handles(operation.PERMISSION_RULES)
-async def in_force(project: Project, args: PermissionQuery) -> PermissionsInForce:
+async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInForce:
     """Return the permission rules in force in a session, or in a new one. Raises OperationError: no such session."""
     engine, store = project.engine, project.store
     session = store.find_session(args.session_id) if args.session_id is not None else None
@@ -74,13 +74,13 @@ async def in_force(project: Project, args: PermissionQuery) -> PermissionsInForc
         agent=agent.name,
         rules=rules,
         grants=store.permissions.grants(),
-        decisions=store.permissions.decisions(args.session_id, limit=_DECISIONS),
+        decisions=store.permissions.decisions(args.session_id, limit=_MAX_DECISIONS),
     )
 
 
 @handles(operation.PERMISSION_REVOKE)
 async def revoke(project: Project, args: RevokeGrant) -> bool:
-    """Revoke an "always" grant. Raises OperationError when there is none of that id."""
+    """Revoke an "always" grant. Raises OperationError when no grant has this id."""
     if all(grant.id != args.grant_id for grant in project.store.permissions.grants()):
         raise OperationError("NotFoundError", f"Nothing is always allowed under {args.grant_id}.")
     project.store.permissions.revoke([args.grant_id])
@@ -88,7 +88,7 @@ async def revoke(project: Project, args: RevokeGrant) -> bool:
 
 
 def _find_edited_patterns(args: AnswerPermission, request: PermissionRequest) -> tuple[str, ...]:
-    """Return the patterns that a user edited to be allowed always; empty: those that were offered."""
+    """Return the patterns to allow always that the user has edited; empty when those offered are to be used."""
     if args.always is None:
         return ()
     if not request.always:

@@ -7,7 +7,7 @@ from pathlib import Path
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.details import list_worktrees, read_details
 from codeloop.app.handlers.reports.databases import find_databases
-from codeloop.app.handlers.workspace.vcs import list_copies
+from codeloop.app.handlers.workspace.vcs import list_work_trees
 from codeloop.app.project import Project
 from codeloop.config.project_root import GLOBAL, read_root
 from codeloop.schema import operation
@@ -28,8 +28,8 @@ from codeloop.store.queries import UsedDirectory, open_queries
 
 
 @handles(operation.PATH_GET)
-async def path(project: Project, _args: NoArguments) -> PathInfo:
-    """Return where things are."""
+async def get_paths(project: Project, _args: NoArguments) -> PathInfo:
+    """Return the folders of the project, and those of codeloop's files."""
     paths, project_root = project.settings.paths, project.settings.project_root
     return PathInfo(
         home=str(paths.home),
@@ -41,8 +41,8 @@ async def path(project: Project, _args: NoArguments) -> PathInfo:
 
 
 @handles(operation.PROJECT_LIST)
-async def projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
-    """Return the projects that were ever opened on this machine, newest change first, without unreadable ones."""
+async def list_projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
+    """Return all projects that were opened on this machine, newest change first; unreadable ones are left out."""
 
     def read() -> list[ProjectInfo]:
         databases = ((file, read_or_guess_directories(file)) for file in find_databases(project))
@@ -56,8 +56,8 @@ async def projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
 
 
 @handles(operation.PROJECT_CURRENT)
-async def current(project: Project, _args: NoArguments) -> ProjectInfo:
-    """Return the project of the directory; without sessions its times are those of its folder."""
+async def get_current(project: Project, _args: NoArguments) -> ProjectInfo:
+    """Return the project of the directory; without sessions its times are those of its data folder."""
     place = project.settings.project_root
     file = project.store.path
     used_directories = await asyncio.to_thread(_read_directories, file)
@@ -68,7 +68,7 @@ async def current(project: Project, _args: NoArguments) -> ProjectInfo:
 
 
 @handles(operation.PROJECT_DIRECTORIES)
-async def directories(project: Project, args: ProjectId) -> list[ProjectDirectory]:
+async def list_directories(project: Project, args: ProjectId) -> list[ProjectDirectory]:
     """Return the directories in which sessions of a project were held. Raises OperationError: no such project."""
     files = {file.parent.name: file for file in find_databases(project)}
     file = files.get(args.project_id)
@@ -79,39 +79,39 @@ async def directories(project: Project, args: ProjectId) -> list[ProjectDirector
     ]
     if args.project_id != project.settings.project_root.project_id:
         return project_directories
-    copies = {each.directory: each for each in await list_copies(project)}
+    copies = {each.directory: each for each in await list_work_trees(project)}
     return [*copies.values(), *(each for each in project_directories if each.directory not in copies)]
 
 
 @handles(operation.LOCATION_GET)
-async def location(project: Project, _args: NoArguments) -> LocationInfo:
-    """Return where the directory is."""
+async def get_location(project: Project, _args: NoArguments) -> LocationInfo:
+    """Return the directory, and the project that it belongs to."""
     place = project.settings.project_root
     top = "/" if place.project_id == GLOBAL else str(place.root)
     return LocationInfo(directory=str(place.directory), project=LocatedProject(id=place.project_id, directory=top))
 
 
 def _read_directories(file: Path) -> list[UsedDirectory] | None:
-    """Return where sessions of a database were held; None when it can't be read. Blocks."""
+    """Return the directories of the sessions in a database; None if it can't be read. Blocks."""
     with suppress(StoreError), closing(open_queries(file)) as queries:
         return queries.directories()
     return None
 
 
 def read_or_guess_directories(file: Path) -> list[UsedDirectory] | None:
-    """Read the directories; of a project without sessions, the folder that it was opened in. Blocks."""
+    """Return the directories of a project's sessions; without sessions, the folder it was opened in. Blocks."""
     used_directories, root = _read_directories(file), read_root(file.parent)
     return [_describe_empty_project(file, root)] if used_directories == [] and root is not None else used_directories
 
 
 def _describe_empty_project(file: Path, root: str) -> UsedDirectory:
-    """Return a project without sessions: its times are those of its folder."""
+    """Return the directory of a project without sessions, with the times of its data folder."""
     opened_at = int(file.parent.stat().st_mtime * 1000)
     return UsedDirectory(root, "", opened_at, opened_at)
 
 
 def describe_project(project: Project, folder: Path, used_directories: list[UsedDirectory]) -> ProjectInfo:
-    """Return the project with this folder. Blocks."""
+    """Return the project with this data folder. Blocks."""
     project_id, newest, about = folder.name, used_directories[0], read_details(folder)
     time = ProjectTime(created=min(each.created for each in used_directories), updated=newest.updated)
     if project_id == GLOBAL:

@@ -1,4 +1,4 @@
-"""Providers, models and keys."""
+"""Handlers of providers: their models, ways to sign in, and stored keys."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.prompt import extensions_ready
+from codeloop.app.handlers.session.prompt import wait_for_extensions
 from codeloop.app.project import Project
 from codeloop.model.credentials.store import is_key
 from codeloop.model.credentials.system_keyring import has_keyring
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 
 @handles(operation.CONFIG_PROVIDERS)
-async def usable(project: Project, _args: NoArguments) -> UsableProviders:
-    """Return the providers that can be used now, with the models that we can speak to."""
+async def list_usable(project: Project, _args: NoArguments) -> UsableProviders:
+    """Return the providers that can be used now, with their models."""
     return await project.services.provider_list.usable()
 
 
 @handles(operation.PROVIDER_LIST)
 async def list_providers(project: Project, _args: NoArguments) -> KnownProviders:
-    """Return every provider there is."""
+    """Return all known providers."""
     return await project.services.provider_list.list_known()
 
 
 @handles(operation.PROVIDER_AUTH)
-async def methods(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
-    """Return how each provider is got at: as a plugin says, or by a key where it is known which address that is for."""
-    from codeloop.app.models.own_sign_in import list_methods  # of a start nothing else needs it
+async def list_methods_by_provider(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
+    """Return the ways to sign in at each provider: those of plugins, else a key if the provider's address is known."""
+    from codeloop.app.models.own_sign_in import list_methods  # not needed at start-up
 
     environment, keyring = project.settings.environment, await has_keyring()
     stored = project.providers.credentials.entries()
@@ -58,7 +58,7 @@ async def methods(project: Project, _args: NoArguments) -> dict[str, list[Provid
         and not project.providers.is_unspoken(provider)
         and (methods := list_methods(provider, environment, is_stored=provider.id in stored, has_keyring=keyring))
     }
-    sign_ins = await _sign_ins(project)
+    sign_ins = await _get_plugin_sign_ins(project)
     return by_key if sign_ins is None else by_key | sign_ins.methods()
 
 
@@ -69,18 +69,18 @@ def _find_provider(project: Project, provider_id: str) -> Provider:
         raise OperationError("NotFoundError", str(error)) from error
 
 
-async def _sign_ins(project: Project) -> "PluginSignIns | None":
-    """Return the PluginSignIns, once it is known what plugins offer; None: there are no extensions."""
+async def _get_plugin_sign_ins(project: Project) -> "PluginSignIns | None":
+    """Return the sign-ins that plugins offer, once the plugins have started; None: there are no extensions."""
     if not project.settings.extensions:
         return None
-    await extensions_ready(project)
+    await wait_for_extensions(project)
     return project.services.plugin_sign_ins
 
 
 @handles(operation.PROVIDER_AUTHORIZE)
 async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
-    """Start to sign in, with a plugin where one does. Raises OperationError, which says what is missing."""
-    sign_ins = await _sign_ins(project)
+    """Begin a sign-in, by a plugin if one offers it. Raises OperationError, which says what is missing."""
+    sign_ins = await _get_plugin_sign_ins(project)
     if sign_ins is None or args.provider_id not in sign_ins.methods():
         provider = _find_provider(project, args.provider_id)
         if project.providers.is_unspoken(provider):
@@ -91,8 +91,8 @@ async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
 
 @handles(operation.PROVIDER_CALLBACK)
 async def callback(project: Project, args: FinishSignIn) -> bool:
-    """Wait for a sign-in that was started, or end it with its code. Raises OperationError: it failed."""
-    sign_ins = await _sign_ins(project)
+    """Wait for a sign-in under way, or finish it with its code. Raises OperationError when it fails."""
+    sign_ins = await _get_plugin_sign_ins(project)
     if sign_ins is None or args.provider_id not in sign_ins.methods():
         await project.services.own_sign_ins.callback(args)
         return True
@@ -102,12 +102,12 @@ async def callback(project: Project, args: FinishSignIn) -> bool:
 
 @handles(operation.AUTH_SET)
 async def set_auth(project: Project, args: SetAuth) -> bool:
-    """Store a key for a provider's own address, as `codeloop auth login` does; it counts from the next request on.
+    """Store a key for a provider's address, as `codeloop auth login` does; it applies from the next request on.
 
-    Raises OperationError: no such provider, an address that is not known, a text that is no key.
+    Raises OperationError: no such provider, a provider without a known address, a text that is no key.
     """
     if isinstance(args.auth, OAuth):
-        sign_ins = await _sign_ins(project)
+        sign_ins = await _get_plugin_sign_ins(project)
         if sign_ins is None or args.provider_id not in sign_ins.methods():
             raise OperationError("BadRequest", f"No plugin signs in at {args.provider_id}; only keys are stored.")
         entry = msgspec.to_builtins(args.auth)
@@ -136,7 +136,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
 
 @handles(operation.AUTH_REMOVE)
 async def remove_auth(project: Project, args: ProviderId) -> bool:
-    """Remove the stored key of a provider, if there is one. Raises OperationError: nobody knows the provider."""
+    """Remove the stored key of a provider, if there is one. Raises OperationError: no such provider."""
     if await asyncio.to_thread(project.providers.credentials.remove, args.provider_id):
         return True
     try:

@@ -11,15 +11,15 @@ from codeloop.schema.question import QuestionRequest
 
 
 @handles(operation.QUESTION_LIST)
-async def pending(project: Project, _args: NoArguments) -> list[QuestionRequest]:
-    """Return the questions that wait; those of a process that has ended wait for nobody."""
-    return _pending(project)
+async def list_pending_questions(project: Project, _args: NoArguments) -> list[QuestionRequest]:
+    """Return the open questions, without those of processes that have ended."""
+    return _list_pending(project)
 
 
 @handles(operation.QUESTION_REPLY)
 async def reply(project: Project, args: AnswerQuestion) -> bool:
     """Answer a question."""
-    request = _waiting(project, args.request_id)
+    request = _find_pending(project, args.request_id)
     if len(args.answers) != len(request.questions):
         raise OperationError("BadRequest", f"{len(request.questions)} answers are needed, not {len(args.answers)}.")
     answers = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=args.answers)
@@ -30,19 +30,19 @@ async def reply(project: Project, args: AnswerQuestion) -> bool:
 @handles(operation.QUESTION_REJECT)
 async def reject(project: Project, args: RejectQuestion) -> bool:
     """Refuse to answer."""
-    request = _waiting(project, args.request_id)
+    request = _find_pending(project, args.request_id)
     refusal = QuestionRefusal(session_id=request.session_id, request_id=request.id, message=args.message)
     project.store.append(QuestionRejected(properties=refusal))
     return True
 
 
-def _pending(project: Project) -> list[QuestionRequest]:
+def _list_pending(project: Project) -> list[QuestionRequest]:
     is_held = project.store.leases.is_held
     return [request for request in project.store.pending_questions() if is_held(request.session_id)]
 
 
-def _waiting(project: Project, request_id: str) -> QuestionRequest:
-    for request in _pending(project):
+def _find_pending(project: Project, request_id: str) -> QuestionRequest:
+    for request in _list_pending(project):
         if request.id == request_id:
             return request
     raise OperationError("QuestionNotFoundError", f"Question not found: {request_id}")

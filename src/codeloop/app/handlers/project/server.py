@@ -1,4 +1,4 @@
-"""Handlers of the process: health, and reloading directories."""
+"""Handlers of the server process: its health, and reloading the configuration of directories."""
 
 from pathlib import Path
 
@@ -8,18 +8,18 @@ from codeloop.schema.api.project import Health
 from codeloop.schema.operation import NoArguments
 
 
-async def health(_app: App, _directory: Path, _args: NoArguments) -> Health:
+async def get_health(_app: App, _directory: Path, _args: NoArguments) -> Health:
     """Return that the server answers, and its version."""
     return Health(healthy=True, version=__version__)
 
 
 async def dispose(app: App, directory: Path, _args: NoArguments) -> bool:
-    """Have a directory's configuration read again."""
+    """Reload the configuration of a directory."""
     await app.renew(directory)
     return True
 
 
 async def dispose_all(app: App, _directory: Path, _args: NoArguments) -> bool:
-    """Have every directory's configuration read again."""
+    """Reload the configuration of all directories."""
     await app.renew_all()
     return True

@@ -1,4 +1,4 @@
-"""Tools, formatters, and clients' lines for the log."""
+"""Handlers that list tools and formatters, and write clients' lines to the log."""
 
 import asyncio
 import logging
@@ -28,8 +28,8 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING
 
 
 @handles(operation.LOG)
-async def log(_project: Project, args: WriteLog) -> bool:
-    """Put a client's line into the log, on one line and cut where it is too long."""
+async def write_log(_project: Project, args: WriteLog) -> bool:
+    """Write a client's message to the log as one line, cut to CLIENT_LOG."""
     extra = f" {msgspec.json.encode(args.extra).decode()}" if args.extra else ""
     line = one_line(f"{args.service}: {args.message[: CLIENT_LOG.value]}{extra}", CLIENT_LOG.value)
     _LOG.log(_LEVELS[args.level], "%s", line)
@@ -37,22 +37,22 @@ async def log(_project: Project, args: WriteLog) -> bool:
 
 
 @handles(operation.FORMATTER_STATUS)
-async def formatters(project: Project, _args: NoArguments) -> list[FormatterStatus]:
-    """Return the formatters, each with whether it would format such a file of the directory after an edit."""
+async def list_formatters(project: Project, _args: NoArguments) -> list[FormatterStatus]:
+    """Return the formatters, each with whether it formats files of this directory after an edit."""
     states = await asyncio.to_thread(formatters_of(project.settings, project.workspace).states)
     return [FormatterStatus(name=s.name, extensions=list(s.extensions), enabled=s.is_enabled) for s in states]
 
 
 @handles(operation.TOOL_IDS)
-async def tool_ids(project: Project, _args: NoArguments) -> list[str]:
+async def list_tool_ids(project: Project, _args: NoArguments) -> list[str]:
     """Return the names of all tools."""
     return [tool.name for tool in project.engine.toolbox.tools]
 
 
 @handles(operation.TOOL_LIST)
-async def tool_list(project: Project, args: ToolListQuery) -> list[ToolListItem]:
-    """Return the tools that a model is offered when the default agent works. Raises CodeloopError: no such model."""
-    info = _model(project, args)
+async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem]:
+    """Return the tools that a model gets with the default agent. Raises CodeloopError: no such model."""
+    info = _find_model(project, args)
     if not info.tool_call:
         return []
     engine = project.engine
@@ -68,7 +68,7 @@ async def tool_list(project: Project, args: ToolListQuery) -> list[ToolListItem]
     ]
 
 
-def _model(project: Project, args: ToolListQuery) -> ModelInfo:
+def _find_model(project: Project, args: ToolListQuery) -> ModelInfo:
     if isinstance(project.models, OneModel) and project.models.info.provider_id == args.provider:
         return project.models.info
     return project.providers.info(f"{args.provider}/{args.model}")

@@ -1,4 +1,4 @@
-"""Handlers that control an attached terminal UI."""
+"""Handlers that control attached terminal UIs, by publishing events for them."""
 
 from collections.abc import Awaitable, Callable
 
@@ -21,7 +21,7 @@ from codeloop.schema.live_events import (
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 
-_OLDER = {
+_OLD_NAMES = {
     "session_new": "session.new",
     "session_list": "session.list",
     "session_share": "session.share",
@@ -39,27 +39,27 @@ _OLDER = {
     "input_submit": "prompt.submit",
     "agent_cycle": "agent.cycle",
 }
-"""Commands of a terminal UI by the names they had in older key bindings."""
+"""Commands of the terminal UI, by the names that OpenCode's older key bindings have for them."""
 
-_COMMANDS = {**_OLDER, **{name: name for name in (*_OLDER.values(), "help.show", "model.list", "theme.list")}}
+_COMMANDS = {**_OLD_NAMES, **{name: name for name in (*_OLD_NAMES.values(), "help.show", "model.list", "theme.list")}}
 
 
 @handles(operation.TUI_APPEND_PROMPT)
 async def append_prompt(project: Project, args: AppendPrompt) -> bool:
-    """Put text into the input."""
+    """Append text to the prompt input."""
     project.publish_live(PromptAppended(properties=PromptText(text=args.text)))
     return True
 
 
 @handles(operation.TUI_EXECUTE)
 async def execute(project: Project, args: ExecuteCommand) -> bool:
-    """Run a command; for a name that nobody knows the event names none."""
+    """Run a command; for an unknown name the event has no command."""
     project.publish_live(CommandSent(properties=TuiCommand(command=_COMMANDS.get(args.command))))
     return True
 
 
 @handles(operation.TUI_TOAST)
-async def toast(project: Project, args: ShowToast) -> bool:
+async def show_toast(project: Project, args: ShowToast) -> bool:
     """Show a message."""
     toast = Toast(message=args.message, variant=args.variant, title=args.title, duration=args.duration)
     project.publish_live(ToastShown(properties=toast))
@@ -68,7 +68,7 @@ async def toast(project: Project, args: ShowToast) -> bool:
 
 @handles(operation.TUI_PUBLISH)
 async def publish(project: Project, args: PublishTui) -> bool:
-    """Send one of these events as it was given, under an id of our own."""
+    """Publish one of these events as given, with a new id."""
     project.publish_live(replace(args.event, id=new_id("evt")))
     return True
 
@@ -81,7 +81,7 @@ async def select(project: Project, args: SessionId) -> bool:
     return True
 
 
-def _command(name: str) -> Callable[[Project, NoArguments], Awaitable[bool]]:
+def _make_handler(name: str) -> Callable[[Project, NoArguments], Awaitable[bool]]:
     async def send(project: Project, _args: NoArguments) -> bool:
         project.publish_live(CommandSent(properties=TuiCommand(command=name)))
         return True
@@ -89,9 +89,9 @@ def _command(name: str) -> Callable[[Project, NoArguments], Awaitable[bool]]:
     return send
 
 
-handles(operation.TUI_SUBMIT_PROMPT)(_command("prompt.submit"))
-handles(operation.TUI_CLEAR_PROMPT)(_command("prompt.clear"))
-handles(operation.TUI_OPEN_HELP)(_command("help.show"))
-handles(operation.TUI_OPEN_SESSIONS)(_command("session.list"))
-handles(operation.TUI_OPEN_THEMES)(_command("session.list"))  # that is what the contract says of this route
-handles(operation.TUI_OPEN_MODELS)(_command("model.list"))
+handles(operation.TUI_SUBMIT_PROMPT)(_make_handler("prompt.submit"))
+handles(operation.TUI_CLEAR_PROMPT)(_make_handler("prompt.clear"))
+handles(operation.TUI_OPEN_HELP)(_make_handler("help.show"))
+handles(operation.TUI_OPEN_SESSIONS)(_make_handler("session.list"))
+handles(operation.TUI_OPEN_THEMES)(_make_handler("session.list"))  # as OpenCode's API does for this route
+handles(operation.TUI_OPEN_MODELS)(_make_handler("model.list"))

@@ -1,1 +1,1 @@
-"""Handlers of reports on sessions: context, cost, search, statistics."""
+"""Handlers of reports on sessions: context, cost, budgets, statistics, and sessions for sharing."""

@@ -1,4 +1,4 @@
-"""Reports what fills a session's context window, by part."""
+"""Handler that reports what fills a session's context window, by part."""
 
 import re
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ from codeloop.schema.part import (
 from codeloop.store.conversation import Conversation, Entry
 
 Size = tuple[ContextGroup, str, int]
-"""What it is, and how many bytes it takes."""
+"""A part of a request: its group, its name, and its size in bytes."""
 
 
 @handles(operation.SESSION_CONTEXT)
-async def context(project: Project, args: SessionId) -> SessionContext:
-    """Return the sizes of the parts of a session's next request. Raises OperationError: no such session, no model."""
+async def measure_context(project: Project, args: SessionId) -> SessionContext:
+    """Return the parts of a session's next request, in tokens. Raises OperationError: no such session, or no model."""
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
@@ -47,11 +47,14 @@ async def context(project: Project, args: SessionId) -> SessionContext:
     ref = f"{session.model.provider_id}/{session.model.id}" if session.model else await project.providers.default()
     info = project.models.open(ref).info
     sizes: dict[tuple[ContextGroup, str], int] = {}
-    for group, name, size in (*_system(project, session, agent, info), *_tools(project, session, agent, info)):
+    for group, name, size in (
+        *_measure_system(project, session, agent, info),
+        *_measure_tools(project, session, agent, info),
+    ):
         sizes[group, name] = sizes.get((group, name), 0) + size
-    for name, size in _conversation(view):
+    for name, size in _measure_conversation(view):
         sizes["conversation", name] = sizes.get(("conversation", name), 0) + size
-    used, is_counted = _last_use(view)
+    used, is_counted = _find_last_usage(view)
     total = sum(sizes.values()) / BYTES
     scale = used / total if is_counted and total else 1.0
     parts = [ContextPart(group=key[0], name=key[1], tokens=round(size * scale / BYTES)) for key, size in sizes.items()]
@@ -67,18 +70,18 @@ async def context(project: Project, args: SessionId) -> SessionContext:
     )
 
 
-def _system(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
+def _measure_system(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
     """Yield the system prompt, and each file of instructions in it."""
     engine = project.engine
-    total = _bytes(RequestCache().system(engine, session, agent, info))
+    total = _count_bytes(RequestCache().system(engine, session, agent, info))
     for path, text in engine.instructions():
-        size = _bytes(text)
+        size = _count_bytes(text)
         total -= size
         yield "instructions", str(path), size
     yield "system prompt", f"agent {agent.name}", max(total, 0)
 
 
-def _tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
+def _measure_tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
     """Yield the sizes of the tools on offer: built in, of each MCP server, and others."""
     engine: Engine = project.engine
     rulesets, *ceilings = engine.rulesets(session.id, agent)
@@ -87,20 +90,20 @@ def _tools(project: Project, session: Session, agent: Agent, info: ModelInfo) ->
     for spec in RequestCache().tools(engine.toolbox, info, rulesets, tuple(ceilings)):
         server = next((name for name in servers if spec.name.startswith(re.sub(r"[^A-Za-z0-9_-]", "_", name))), "")
         if spec.name in BUILTIN:
-            yield "tools", "built-in", _spec(spec)
+            yield "tools", "built-in", _measure_spec(spec)
         elif server:
-            yield "MCP", server, _spec(spec)
+            yield "MCP", server, _measure_spec(spec)
         else:
-            yield "tools", "extensions", _spec(spec)
+            yield "tools", "extensions", _measure_spec(spec)
 
 
-def _conversation(view: Conversation) -> Iterator[tuple[str, int]]:
-    """Yield the sizes of the messages that the model is shown."""
+def _measure_conversation(view: Conversation) -> Iterator[tuple[str, int]]:
+    """Yield the names and sizes of the conversation's parts that the model gets."""
     visible: Window = window(view.entries)
     for turn in visible.head:
         yield (
             "summary of what was before",
-            sum(_bytes(each.text) for each in turn.content if isinstance(each, TextPiece)),
+            sum(_count_bytes(each.text) for each in turn.content if isinstance(each, TextPiece)),
         )
     for entry in visible.of(view.entries):
         for part in entry.parts:
@@ -110,29 +113,29 @@ def _conversation(view: Conversation) -> Iterator[tuple[str, int]]:
 def _list_part_texts(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
     match part:
         case TextPart(text=text) if not part.ignored:
-            yield "prompts" if isinstance(entry.info, UserMessage) else "answers", _bytes(text)
+            yield "prompts" if isinstance(entry.info, UserMessage) else "answers", _count_bytes(text)
         case ReasoningPart(text=text):
-            yield "reasoning", _bytes(text)
+            yield "reasoning", _count_bytes(text)
         case FilePart():
             yield "attachments", _measure_file(part)
         case ToolPart(tool=tool, state=state):
-            yield "calls", _bytes(msgspec.json.encode(state.input).decode())
+            yield "calls", _count_bytes(msgspec.json.encode(state.input).decode())
             if isinstance(state, ToolStateCompleted) and state.time.compacted is None:
-                yield f"results of {tool}", _bytes(state.output)
+                yield f"results of {tool}", _count_bytes(state.output)
                 for each in state.attachments or ():
                     yield "attachments", _measure_file(each)
             elif isinstance(state, ToolStateError):
-                yield f"results of {tool}", _bytes(state.error)
+                yield f"results of {tool}", _count_bytes(state.error)
         case _:
             pass
 
 
 def _measure_file(part: FilePart) -> int:
     is_seen = part.mime.startswith("image/") or part.mime == "application/pdf"
-    return IMAGE * BYTES if is_seen else _bytes(part.url)
+    return IMAGE * BYTES if is_seen else _count_bytes(part.url)
 
 
-def _last_use(view: Conversation) -> tuple[int, bool]:
+def _find_last_usage(view: Conversation) -> tuple[int, bool]:
     """Return the tokens of the last request with its answer, and whether the service counted them."""
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage) and (tokens := entry.info.tokens).all:
@@ -140,9 +143,9 @@ def _last_use(view: Conversation) -> tuple[int, bool]:
     return 0, False
 
 
-def _spec(spec: ToolSpec) -> int:
-    return _bytes(spec.description) + len(msgspec.json.encode(spec.parameters))
+def _measure_spec(spec: ToolSpec) -> int:
+    return _count_bytes(spec.description) + len(msgspec.json.encode(spec.parameters))
 
 
-def _bytes(text: str) -> int:
+def _count_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Reports the usage of one session with its subagents."""
+"""Handler that reports the tokens and the cost of one session with its subagents."""
 
 import asyncio
 from collections import defaultdict
@@ -16,12 +16,12 @@ from codeloop.store.queries import ALL, RequestCount, SessionFilter, open_querie
 
 
 @handles(operation.SESSION_COST)
-async def cost(project: Project, args: SessionId) -> SessionCost:
-    """Add up what a session and its subagents have used. Raises OperationError for one that is not there."""
+async def sum_cost(project: Project, args: SessionId) -> SessionCost:
+    """Return the usage of a session and its subagents, by model. Raises OperationError: no such session."""
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
-    family, steps = await asyncio.to_thread(_steps, project.store.path, session)
+    family, steps = await asyncio.to_thread(_read_steps, project.store.path, session)
     by_model: defaultdict[str, list[RequestCount]] = defaultdict(list)
     for step in steps:
         by_model[step.model].append(step)
@@ -29,7 +29,7 @@ async def cost(project: Project, args: SessionId) -> SessionCost:
         ModelUse(
             model=name,
             steps=sum(step.is_step for step in used),
-            tokens=_sum(used),
+            tokens=_sum_tokens(used),
             cost=sum(step.cost for step in used),
             is_priced=_is_priced(project, name, used),
         )
@@ -47,15 +47,15 @@ async def cost(project: Project, args: SessionId) -> SessionCost:
         if each.parent_id == session.id
     ]
     return SessionCost(
-        tokens=session.tokens or _sum(steps),
+        tokens=session.tokens or _sum_tokens(steps),
         cost=session.cost or 0.0,
         models=sorted(models, key=lambda each: (-each.cost, each.model)),
         subagents=sorted(subagents, key=lambda each: -each.cost),
     )
 
 
-def _steps(path: Path, session: Session) -> tuple[list[Session], list[RequestCount]]:
-    """Return a session with all below it, and what was asked of models in them. Blocks."""
+def _read_steps(path: Path, session: Session) -> tuple[list[Session], list[RequestCount]]:
+    """Return a session with all its subagents' sessions, and their requests to models. Blocks."""
     with closing(open_queries(path)) as queries:
         sessions = queries.sessions(SessionFilter(limit=ALL))
         family = {session.id: session}
@@ -65,7 +65,7 @@ def _steps(path: Path, session: Session) -> tuple[list[Session], list[RequestCou
     return list(family.values()), steps
 
 
-def _sum(steps: list[RequestCount]) -> Tokens:
+def _sum_tokens(steps: list[RequestCount]) -> Tokens:
     total = NO_TOKENS
     for step in steps:
         total = total.plus(step.tokens)
@@ -73,7 +73,7 @@ def _sum(steps: list[RequestCount]) -> Tokens:
 
 
 def _is_priced(project: Project, ref: str, used: list[RequestCount]) -> bool:
-    """Return whether the price of all that was asked of a model is known, which may depend on a request's length."""
+    """Return whether the prices of all requests to a model are known; a price may depend on a request's length."""
     try:
         prices = project.models.open(ref).info.prices
     except CodeloopError:

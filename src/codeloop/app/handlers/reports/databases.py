@@ -1,4 +1,4 @@
-"""Locates the session databases of all projects."""
+"""Finds the session databases of all projects."""
 
 from pathlib import Path
 
@@ -7,11 +7,14 @@ from codeloop.config.project_root import GLOBAL
 
 
 def find_databases(project: Project) -> list[Path]:
-    """Return the databases of all projects, by their paths."""
+    """Return the paths of all projects' databases, sorted."""
     return sorted(project.settings.paths.project("x").parent.glob("*/codeloop.db"))
 
 
-def own_directory(project: Project) -> str | None:
-    """Return the directory whose sessions are the project's own: outside of repositories all share one store."""
-    place = project.settings.project_root
-    return str(place.directory) if place.project_id == GLOBAL else None
+def find_own_directory(project: Project) -> str | None:
+    """Return the directory that selects the project's sessions in its database; None: all of them are the project's.
+
+    Directories outside of repositories share one database.
+    """
+    project_root = project.settings.project_root
+    return str(project_root.directory) if project_root.project_id == GLOBAL else None

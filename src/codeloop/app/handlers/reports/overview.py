@@ -1,4 +1,4 @@
-"""Reports the states of the sessions of all projects on this machine."""
+"""Handler that reports the states of all sessions on this machine."""
 
 import asyncio
 from contextlib import closing, suppress
@@ -15,8 +15,8 @@ _ORDER = {"waits": 0, "running": 1}
 
 
 @handles(operation.SESSION_OVERVIEW)
-async def overview(project: Project, args: SessionOverviewQuery) -> list[SessionOverview]:
-    """Return the sessions: those that wait for the user first, then those that run, then by their latest change."""
+async def list_overview(project: Project, args: SessionOverviewQuery) -> list[SessionOverview]:
+    """Return the sessions: first those that wait for the user, then running ones, then the others, newest first."""
 
     def read() -> list[SessionOverview]:
         session_overviews: list[SessionOverview] = []

@@ -1,4 +1,4 @@
-"""Prepares a session for sharing: what its reader sees, without secrets."""
+"""Handler that prepares a session for sharing: the parts that a reader sees, without secrets."""
 
 import asyncio
 import re
@@ -40,16 +40,16 @@ from codeloop.store.queries import ALL
 
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PAT|_PWD)$", re.IGNORECASE)
-"""What the name of a variable with a secret ends with."""
-_METADATA = ("answers", "count", "diff", "exists", "exit", "filediff", "matches", "output", "sessionId")
-"""What the renderer reads of a call's metadata; the rest, such as notes and whole files, stays here."""
-_FILE_DIFF = ("file", "patch", "additions", "deletions")
+"""The end of a variable's name that says that its value is a secret."""
+_SHOWN_METADATA = ("answers", "count", "diff", "exists", "exit", "filediff", "matches", "output", "sessionId")
+"""The keys of a call's metadata that the page needs; others, which may have notes or whole files, are not shared."""
+_SHOWN_DIFF = ("file", "patch", "additions", "deletions")
 _Shown = TypeVar("_Shown", bound=Wire)
 
 
 @handles(operation.SESSION_SHAREABLE)
-async def shareable(project: Project, args: SessionId) -> ShareableSession:
-    """Return a session and those of its subagents. Raises SessionNotFound."""
+async def make_shareable(project: Project, args: SessionId) -> ShareableSession:
+    """Return a session with its subagents' sessions, without secrets. Raises SessionNotFound."""
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
@@ -62,20 +62,20 @@ async def shareable(project: Project, args: SessionId) -> ShareableSession:
 
 
 def _list_secrets(project: Project) -> set[str]:
-    """Return the keys that we hold, and the values of variables that hold a provider's key or are named as secrets."""
+    """Return the stored keys, and the values of variables that have a provider's key or the name of a secret."""
     environment, own_variables = project.settings.environment, project.providers.child_environment()
     secrets = {
         value
         for name, value in environment.items()
         if _SECRET_NAME.search(name) or (name not in own_variables and holds_key(name))
     }
-    with suppress(ModelUnavailable):  # a broken file of keys: what is in it can't be known
+    with suppress(ModelUnavailable):  # the file of keys is unreadable
         secrets |= project.providers.credentials.secrets()
     return secrets | {str(row.options.get("apiKey") or "") for row in project.settings.config.provider.values()}
 
 
 def _list_visible(project: Project, session: Session) -> list[MessageWithParts]:
-    """Return the messages that count: those before an undone prompt."""
+    """Return the messages that are not undone."""
     entries = project.store.conversation(session.id).entries
     end = session.revert.message_id if session.revert is not None else ""
     return [
@@ -94,12 +94,14 @@ class _Cleaner:
     def clean(self, sessions: list[tuple[Session, list[MessageWithParts]]]) -> ShareableSession:
         """Return the sessions without secrets. Blocks."""
         shared = [
-            SharedSession(info=self._hide(_session(session)), messages=[self._message(each) for each in messages])
+            SharedSession(
+                info=self._hide(_strip_session(session)), messages=[self._clean_message(each) for each in messages]
+            )
             for session, messages in sessions
         ]
         return ShareableSession(sessions=shared, hidden=self._hider.count)
 
-    def _message(self, message: MessageWithParts) -> MessageWithParts:
+    def _clean_message(self, message: MessageWithParts) -> MessageWithParts:
         parts = [
             self._hide(replace(part, url="")) if isinstance(part, FilePart) else self._hide(part)
             for part in _list_shareable_parts(message.parts)
@@ -111,7 +113,7 @@ class _Cleaner:
             else part
             for part in parts
         ]
-        return MessageWithParts(info=self._hide(_info(message.info)), parts=shareable)
+        return MessageWithParts(info=self._hide(_strip_message(message.info)), parts=shareable)
 
     def _hide(self, value: _Shown) -> _Shown:
         data = msgspec.to_builtins(value)
@@ -120,11 +122,11 @@ class _Cleaner:
         return msgspec.convert(self._hider.hide_all(data), type(value))
 
 
-def _session(session: Session) -> Session:
+def _strip_session(session: Session) -> Session:
     return replace(session, path=None, summary=None, share=None, metadata=None, permission=None, revert=None)
 
 
-def _info(info: Message) -> Message:
+def _strip_message(info: Message) -> Message:
     if isinstance(info, UserMessage):
         return UserMessage(id=info.id, session_id=info.session_id, time=info.time, agent=info.agent, model=info.model)
     error = info.error
@@ -134,7 +136,7 @@ def _info(info: Message) -> Message:
 
 
 def _list_shareable_parts(parts: list[Part]) -> Iterator[Part]:
-    """Yield the parts that are shown, with what is shown of them."""
+    """Yield the parts that readers see, without fields that they don't see."""
     for part in parts:
         match part:
             case TextPart() if not (part.synthetic or part.ignored):
@@ -144,7 +146,7 @@ def _list_shareable_parts(parts: list[Part]) -> Iterator[Part]:
             case FilePart():
                 yield replace(part, source=None)
             case ToolPart():
-                yield replace(part, metadata=None, state=_state(part.state))
+                yield replace(part, metadata=None, state=_strip_state(part.state))
             case PatchPart():
                 yield replace(part, hash="")
             case SubtaskPart():
@@ -155,22 +157,22 @@ def _list_shareable_parts(parts: list[Part]) -> Iterator[Part]:
                 pass
 
 
-def _state(state: ToolState) -> ToolState:
+def _strip_state(state: ToolState) -> ToolState:
     match state:
         case ToolStateCompleted():
-            return replace(state, output=state.for_user, metadata=_metadata(state.metadata), attachments=None)
+            return replace(state, output=state.for_user, metadata=_strip_metadata(state.metadata), attachments=None)
         case ToolStateRunning() | ToolStateError():
-            return replace(state, metadata=_metadata(state.metadata or {}))
+            return replace(state, metadata=_strip_metadata(state.metadata or {}))
         case _:
             return replace(state, raw="")
 
 
-def _metadata(metadata: JSON) -> JSON:
-    details = {name: metadata[name] for name in _METADATA if name in metadata}
+def _strip_metadata(metadata: JSON) -> JSON:
+    details = {name: metadata[name] for name in _SHOWN_METADATA if name in metadata}
     if isinstance(output := details.get("output"), str):
         details["output"] = without_notes(output, metadata)
     if isinstance(diff := details.get("filediff"), dict):
-        details["filediff"] = {name: diff[name] for name in _FILE_DIFF if name in diff}
+        details["filediff"] = {name: diff[name] for name in _SHOWN_DIFF if name in diff}
         if "patch" in diff:
             details.pop("diff", None)
     return details

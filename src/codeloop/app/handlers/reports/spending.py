@@ -1,4 +1,4 @@
-"""The configured budgets: what was spent of each, and which one limits a turn."""
+"""Reads how much of each configured budget was spent, and finds the one that limits a turn."""
 
 import asyncio
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.app.handlers.reports.databases import find_databases, own_directory
+from codeloop.app.handlers.reports.databases import find_databases, find_own_directory
 from codeloop.app.project import Project
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.api.session_requests import BudgetUse
@@ -19,37 +19,41 @@ from codeloop.store.queries import ALL, SessionFilter, open_queries
 
 
 async def read_budgets(project: Project) -> list[BudgetUse]:
-    """Return the dollars spent of each budget since its day or month began, local time; [] where none is set."""
+    """Return the dollars spent of each budget since its day or month began (local time); [] if none is configured."""
     budget = project.settings.config.budget
-    own = budget.project
+    project_budget = budget.project
     if budget == SpendingConfig():
         return []
-    everywhere = find_databases(project) if budget.day is not None or budget.month is not None else []
-    here = [project.store.path] if own.day is not None or own.month is not None else []
-    directory, path = own_directory(project), project.settings.paths.cache / "spending.json"
+    databases = find_databases(project) if budget.day is not None or budget.month is not None else []
+    has_project_budget = project_budget.day is not None or project_budget.month is not None
+    project_databases = [project.store.path] if has_project_budget else []
+    directory, path = find_own_directory(project), project.settings.paths.cache / "spending.json"
 
     def read() -> list[BudgetUse]:
-        sums = _Sums(path)
-        of_all, of_project = sums.add_up(everywhere, None), sums.add_up(here, directory)
-        sums.keep()
+        sums = _SpendingSums(path)
+        of_all, of_project = sums.add_up(databases, None), sums.add_up(project_databases, directory)
+        sums.store()
         rows = (
             ("day", budget.day, of_all[0]),
             ("month", budget.month, of_all[1]),
-            ("project.day", own.day, of_project[0]),
-            ("project.month", own.month, of_project[1]),
+            ("project.day", project_budget.day, of_project[0]),
+            ("project.month", project_budget.month, of_project[1]),
         )
         return [BudgetUse(name=name, limit=limit, spent=cost) for name, limit, cost in rows if limit is not None]
 
     return await asyncio.to_thread(read)
 
 
-def least_left(budgets: Iterable[BudgetUse]) -> BudgetUse | None:
-    """Return the budget of which the fewest dollars are left."""
+def find_tightest_budget(budgets: Iterable[BudgetUse]) -> BudgetUse | None:
+    """Return the budget with the fewest dollars left; None without budgets."""
     return min(budgets, key=lambda each: each.limit - each.spent, default=None)
 
 
 class DailySums(Struct):
-    """Dollars of a database by day (its ordinal) since `month` (ms since the epoch), as of its `state`."""
+    """The dollars of a database by day (ordinal) since the begin of a `month` (ms since the epoch).
+
+    `state`: the times and sizes of the database's files when it was read.
+    """
 
     state: list[int]
     month: int
@@ -59,8 +63,8 @@ class DailySums(Struct):
 _decode = msgspec.json.Decoder(dict[str, DailySums]).decode
 
 
-class _Sums:
-    """Sums of databases, which are kept from prompt to prompt: only a database that has changed is read again."""
+class _SpendingSums:
+    """The sums of databases, cached in a file, so that for a prompt only changed databases are read again."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -87,8 +91,8 @@ class _Sums:
             of_day += sums.days.get(self._today, 0.0)
         return of_day, of_month
 
-    def keep(self) -> None:
-        """Store what has changed."""
+    def store(self) -> None:
+        """Write the sums to the file if they have changed."""
         daily_sums = {key: sums for key, sums in self._sums_by_day.items() if sums.month == self._month} | self._used
         if daily_sums != self._sums_by_day:
             with suppress(OSError):
@@ -100,8 +104,8 @@ class _Sums:
         with suppress(StoreError), closing(open_queries(path)) as queries:
             costs = queries.costs(self._month)
             if costs and directory is not None:
-                own = {each.id for each in queries.sessions(SessionFilter(directory=directory, limit=ALL))}
-                costs = [each for each in costs if each[0] in own]
+                ids = {each.id for each in queries.sessions(SessionFilter(directory=directory, limit=ALL))}
+                costs = [each for each in costs if each[0] in ids]
             for _, created, cost in costs:
                 day = datetime.fromtimestamp(created / 1000).astimezone().date().toordinal()
                 days[day] = days.get(day, 0.0) + cost
@@ -109,13 +113,13 @@ class _Sums:
 
 
 def _read_state(path: Path) -> list[int]:
-    """Return when the database and its log were last written (ns), each with its size in bytes."""
+    """Return the times of the last write (ns) and the sizes (bytes) of a database and its write-ahead log."""
     values: list[int] = []
     for each in (path, path.with_name(f"{path.name}-wal")):
         try:
             status = each.stat()
         except OSError:
             values += [0, 0]
-        else:  # reading makes an empty log
+        else:  # opening a database for reading creates an empty log, which is no change
             values += [status.st_mtime_ns, status.st_size] if status.st_size else [0, 0]
     return values

@@ -1,4 +1,4 @@
-"""Stops the turns of all processes of this user: servers, terminals and runs, of every project."""
+"""Handler that stops the turns in all codeloop processes of this user, of all projects."""
 
 import asyncio
 import time
@@ -20,29 +20,27 @@ from codeloop.store.stop_request import request_stop
 
 @handles(operation.STOP_ALL)
 async def stop_all(project: Project, _args: NoArguments) -> StoppedSessions:
-    """Stop every session that is worked on, and return which have stopped and which still have not."""
+    """Ask all processes to stop their turns; return the sessions that stopped, and those that still run (`left`)."""
     databases = find_databases(project)
-    working = await asyncio.to_thread(_list_working, databases)
+    running_before = await asyncio.to_thread(_list_running, databases)
     try:
         request_stop(project.settings.paths.stop_file)
     except OSError as error:
         raise OperationError("UnknownError", f"Nothing could be stopped: {error}") from error
-    deadline, stopped_sessions = time.monotonic() + STOP_ALL.seconds, working
-    while stopped_sessions and time.monotonic() < deadline:
+    deadline, running = time.monotonic() + STOP_ALL.seconds, running_before
+    while running and time.monotonic() < deadline:
         await asyncio.sleep(STOP_LOOK.seconds / 2)
-        stopped_sessions = [each for each in await asyncio.to_thread(_list_working, databases) if each in working]
-    return StoppedSessions(stopped=[each for each in working if each not in stopped_sessions], left=stopped_sessions)
+        running = [each for each in await asyncio.to_thread(_list_running, databases) if each in running_before]
+    return StoppedSessions(stopped=[each for each in running_before if each not in running], left=running)
 
 
-def _list_working(databases: list[Path]) -> list[StoppedSession]:
-    """Return the sessions of all projects that a living process works on."""
-    stopped_sessions: list[StoppedSession] = []
+def _list_running(databases: list[Path]) -> list[StoppedSession]:
+    """Return the sessions of all projects in which a living process runs a turn."""
+    sessions: list[StoppedSession] = []
     for path in databases:
         with suppress(StoreError), closing(open_queries(path)) as queries:
             for session_id in queries.list_busy_sessions():
                 session = queries.session(session_id)
                 if session is not None:
-                    stopped_sessions.append(
-                        StoppedSession(id=session.id, title=session.title, directory=session.directory)
-                    )
-    return stopped_sessions
+                    sessions.append(StoppedSession(id=session.id, title=session.title, directory=session.directory))
+    return sessions

@@ -1,12 +1,12 @@
-"""Handlers that only a server's clients use, and the table of their modules."""
+"""Handlers that only clients of a server use, and the table of their modules."""
 
 from codeloop.schema import server_operation as operation
 from codeloop.schema.operation import AnyOperation
 
 MODULES: dict[str, tuple[AnyOperation, ...]] = {
     "app.handlers.served.global_config": (operation.GLOBAL_CONFIG_GET, operation.GLOBAL_CONFIG_UPDATE),
-    "app.handlers.served.about": (operation.PROJECT_UPDATE, operation.GIT_INIT),
-    "app.handlers.served.not_offered": (
+    "app.handlers.served.project_details": (operation.PROJECT_UPDATE, operation.GIT_INIT),
+    "app.handlers.served.unsupported": (
         operation.UPGRADE,
         operation.MOVE_SESSION,
         operation.CONSOLE_ORGS,
@@ -24,9 +24,9 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.WORKSPACE_REMOVE,
         operation.WORKSPACE_WARP,
     ),
-    "app.handlers.served.everywhere": (operation.GLOBAL_SESSIONS,),
+    "app.handlers.served.all_sessions": (operation.GLOBAL_SESSIONS,),
     "app.handlers.served.patch": (operation.VCS_DIFF_RAW, operation.VCS_APPLY),
-    "app.handlers.worktrees.making": (
+    "app.handlers.worktrees.create": (
         operation.WORKTREE_LIST,
         operation.WORKTREE_CREATE,
         operation.WORKTREE_COPY,
@@ -36,12 +36,12 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.COPY_NAME,
     ),
     "app.handlers.worktrees.overview": (operation.WORKTREE_OVERVIEW, operation.WORKTREE_DIFF),
-    "app.handlers.worktrees.removing": (
+    "app.handlers.worktrees.remove": (
         operation.WORKTREE_REMOVE,
         operation.WORKTREE_RESET,
         operation.WORKTREE_MERGE,
         operation.WORKTREE_REBASE,
     ),
 }
-"""The modules of handlers, each with the operations that its functions are marked with."""
+"""The modules with handlers, each with the operations that it handles. A module is imported for its first request."""
 MODULE_OF = {op.id: module for module, operations in MODULES.items() for op in operations}

@@ -1,4 +1,4 @@
-"""The user's own configuration, which holds in every project: read, and changed in its file."""
+"""Handlers of the user's own configuration, which applies to all projects: read it, and change its file."""
 
 import asyncio
 import os
@@ -27,26 +27,26 @@ from codeloop.workspace.files.safe_open import load_if_there
 
 @handles(operation.GLOBAL_CONFIG_GET)
 async def get(project: Project, _args: NoArguments) -> JSON:
-    """Return the user's configuration without that of any project, and without secrets."""
+    """Return the user's configuration without any project's, and without secrets."""
     return _redact(await asyncio.to_thread(_load, project.settings), project.settings)
 
 
 @handles(operation.GLOBAL_CONFIG_UPDATE)
 async def update(project: Project, args: UpdateGlobalConfig) -> JSON:
-    """Merge settings into the user's own file and return the configuration as it is then; null takes one out.
+    """Merge settings into the user's configuration file, and return the new configuration; null removes a setting.
 
-    Raises CodeloopError, and nothing is changed: a setting that no file may hold, a file that is not valid.
+    Raises CodeloopError, and changes nothing, for an unknown setting and for an invalid file.
     """
     check_settings(args.config)
     settings = project.settings
-    file = _own_file(settings.paths.config)
+    file = _choose_file(settings.paths.config)
     async with project.workspace.read_log.lock(file):
         before = await asyncio.to_thread(_load, settings)
         change = find_changed_settings(args.config, redact_full_config(before, ""))
         if change:
             await asyncio.to_thread(_write, settings, file, change)
     if change and project.renew is not None:
-        await project.renew()  # other projects see that the file has changed
+        await project.renew()  # other projects notice by themselves that the file has changed
     return _redact(await asyncio.to_thread(_load, settings), settings)
 
 
@@ -63,14 +63,14 @@ def _redact(loaded: Loaded, settings: ProjectSettings) -> JSON:
     return redact_config(loaded, settings.environment.get("USER") or "unknown")
 
 
-def _own_file(folder: Path) -> Path:
-    """Return the file of ours whose settings come last; a new one when there is none."""
-    there = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
-    return there[-1] if there else folder / OWN_FILES[0]
+def _choose_file(folder: Path) -> Path:
+    """Return the user's file that overrides the others, or the path of a new file."""
+    files = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
+    return files[-1] if files else folder / OWN_FILES[0]
 
 
 def _write(settings: ProjectSettings, file: Path, change: JSON) -> None:
-    """Change the user's file, if the configuration still makes sense with it. Blocks. Raises CodeloopError."""
+    """Change the user's file, if the configuration is valid with the change. Blocks. Raises CodeloopError."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         before = load_if_there(file)

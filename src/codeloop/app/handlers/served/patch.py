@@ -1,11 +1,11 @@
-"""The changes of the work tree as one patch, and patches that are applied to it."""
+"""Handlers that return the changes of the work tree as a patch, and apply a patch to it."""
 
 import asyncio
 import tempfile
 from pathlib import Path
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.workspace.vcs import CONTEXT, git_of
+from codeloop.app.handlers.workspace.vcs import CONTEXT, open_git
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.served import AppliedPatch, ApplyPatch
@@ -17,9 +17,9 @@ from codeloop.workspace.git.working_diff import list_changes
 
 
 @handles(operation.VCS_DIFF_RAW)
-async def raw_diff(project: Project, _args: NoArguments) -> str:
-    """Return the changes as one patch, new files too; empty outside a repository. Raises GitFailed."""
-    git = git_of(project)
+async def make_patch(project: Project, _args: NoArguments) -> str:
+    """Return the changes since the last commit as one patch; "" outside a repository. Raises GitFailed."""
+    git = open_git(project)
     if git is None:
         return ""
     changes = await list_changes(git, await git.commit("HEAD"), CONTEXT)
@@ -31,8 +31,8 @@ async def raw_diff(project: Project, _args: NoArguments) -> str:
 
 @handles(operation.VCS_APPLY)
 async def apply(project: Project, args: ApplyPatch) -> AppliedPatch:
-    """Apply a patch to the work tree, wholly or not at all. Raises OperationError: no repository, it does not fit."""
-    git = git_of(project)
+    """Apply a patch to the work tree, completely or not at all. Raises OperationError."""
+    git = open_git(project)
     if git is None:
         raise OperationError(
             "VcsApplyError", "The project is in no git repository, so no patch can be applied.", reason="non-git"

@@ -1,4 +1,7 @@
-"""Commands: a template becomes a prompt, with what was typed, what the shell says and the files it mentions."""
+"""Handlers of slash commands: a command's template becomes a prompt.
+
+Arguments, the output of shell lines and mentioned files are filled in.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,13 +13,13 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.agents import find_commands
 from codeloop.app.handlers.project.mcp import servers_in
 from codeloop.app.handlers.session.prompt import (
-    agent_of,
     check_model,
-    extensions_ready,
+    choose_agent,
     find_sent_prompt,
     prompt,
     summarize,
     wait_for_answer,
+    wait_for_extensions,
 )
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import guess_mime
@@ -60,8 +63,8 @@ from codeloop.tool.tool import ToolFailure
 async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     """Expand a command, send it as a prompt, run the turn and return its last answer.
 
-    Raises OperationError: no such command, a line for the shell that is not allowed or was aborted, a file that can't
-    be read. Nothing is stored then.
+    Raises OperationError, and stores nothing: no such command, a shell line that is denied or was aborted, a file that
+    can't be read.
     """
     command = find_commands(project).get(args.command)
     if command is None:
@@ -70,23 +73,27 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
         raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
-    if (before := find_sent_prompt(project, args)) is not None:  # its lines for the shell have run
+    if (
+        before := find_sent_prompt(project, args)
+    ) is not None:  # the command was sent before, and its shell lines have run
         return await wait_for_answer(project, before, args)
     if command == COMPACT:
         return await _compact_now(project, args, session)
-    if command.model and "/" not in command.model:  # as Claude Code's commands name them
+    if (
+        command.model and "/" not in command.model
+    ):  # commands written for Claude Code name a model by its family, such as `opus`
         newest = newest_model(project.settings, project.providers, command.model)
         command = replace(command, model=model_ref(newest) if newest is not None else None)
-    agent = agent_of(project, session, command.agent or args.agent)
+    agent = choose_agent(project, session, command.agent or args.agent)
     message_id = args.message_id or new_id("msg")
-    text = await _text(project, args, command, agent, message_id)
+    text = await _make_text(project, args, command, agent, message_id)
     parts = _make_parts(project, args, command, text, agent)
-    await extensions_ready(project)
+    await wait_for_extensions(project)
     if project.engine.hooks.runner is not None:
         from codeloop.app.handlers.session.hooked_prompt import run_command_hooks
 
         parts = await run_command_hooks(project, args, command, parts)
-    parts = _as_typed(args, parts)
+    parts = _show_as_typed(args, parts)
     is_subtask = any(isinstance(part, SubtaskPartInput) for part in parts)
     model = command.model or args.model
     if command.model:
@@ -111,8 +118,8 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     return answer
 
 
-def _as_typed(args: InvokeCommand, parts: Sequence[PartInput]) -> list[PartInput]:
-    """Return the parts with the command as it was typed for users, and what it expands to for the model alone."""
+def _show_as_typed(args: InvokeCommand, parts: Sequence[PartInput]) -> list[PartInput]:
+    """Return the parts with the typed command, which users see, and its expansion, which only the model gets."""
     if not any(isinstance(part, TextPartInput) and not part.synthetic for part in parts):
         return list(parts)
     text_part = TextPartInput(text=f"/{args.command} {args.arguments}".strip(), ignored=True)
@@ -120,7 +127,7 @@ def _as_typed(args: InvokeCommand, parts: Sequence[PartInput]) -> list[PartInput
 
 
 async def _compact_now(project: Project, args: InvokeCommand, session: Session) -> MessageWithParts:
-    """Summarise the conversation now, with the model that is given, else the session's, else the configured one."""
+    """Summarise the conversation, with the model of the request, else of the session, else of the configuration."""
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
     ref = parse_ref(model or await project.models.default(project.settings.config.model))
     await summarize(project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id))
@@ -129,14 +136,14 @@ async def _compact_now(project: Project, args: InvokeCommand, session: Session) 
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=TurnEnd(reason="done"))
 
 
-async def _text(project: Project, args: InvokeCommand, command: Command, agent: Agent, message_id: str) -> str:
-    """Return the prompt's text: the template filled in, each line for the shell replaced by what it printed."""
+async def _make_text(project: Project, args: InvokeCommand, command: Command, agent: Agent, message_id: str) -> str:
+    """Return the text of the prompt: the template with arguments and the output of its shell lines filled in."""
     if command.source == "skill":
         skill = format_skill(load_skill(project.settings.skills.found[command.name]), project.workspace.shorten)
         return f"{skill}\n\n{args.arguments.strip()}".strip()
     if command.source == "mcp":
-        context = _context(project, args, agent, message_id, "mcp")
-        asking = asyncio.create_task(_from_server(project, command.name, context, args.arguments))
+        context = _make_context(project, args, agent, message_id, "mcp")
+        asking = asyncio.create_task(_fetch_mcp_prompt(project, command.name, context, args.arguments))
         return (await project.runs.before_turn(args.session_id, asking)).strip()
     pieces = expand(command.template, args.arguments)
     shells = sum(isinstance(piece, Shell) for piece in pieces)
@@ -146,12 +153,12 @@ async def _text(project: Project, args: InvokeCommand, command: Command, agent: 
         )
     if not shells:
         return "".join(piece.text for piece in pieces if isinstance(piece, Text)).strip()
-    context = _context(project, args, agent, message_id, "bash")
-    working = asyncio.create_task(_fill_in(project, command.name, context, pieces))
+    context = _make_context(project, args, agent, message_id, "bash")
+    working = asyncio.create_task(_fill_template(project, command.name, context, pieces))
     return (await project.runs.before_turn(args.session_id, working)).strip()
 
 
-def _context(project: Project, args: InvokeCommand, agent: Agent, message_id: str, tool: str) -> CallContext:
+def _make_context(project: Project, args: InvokeCommand, agent: Agent, message_id: str, tool: str) -> CallContext:
     part = ToolPart(
         id=new_id("prt"),
         session_id=args.session_id,
@@ -163,27 +170,27 @@ def _context(project: Project, args: InvokeCommand, agent: Agent, message_id: st
     return CallContext(project.engine, agent, part)
 
 
-async def _from_server(project: Project, name: str, context: CallContext, words: str) -> str:
-    """Return the text that an MCP server makes of its prompt."""
+async def _fetch_mcp_prompt(project: Project, name: str, context: CallContext, words: str) -> str:
+    """Return the text of an MCP server's prompt. `words`: the typed arguments."""
     try:
         return await prompt_text(servers_in(project).table, name, words, context)
     except (Denied, Rejected, ToolFailure, ServerFailed) as error:
         raise OperationError("BadRequest", f"/{name} was not sent: {error}") from error
 
 
-async def _fill_in(project: Project, name: str, context: CallContext, pieces: tuple[Piece, ...]) -> str:
+async def _fill_template(project: Project, name: str, context: CallContext, pieces: tuple[Piece, ...]) -> str:
     texts: list[str] = []
     for piece in pieces:
         match piece:
             case Text(text=text):
                 texts.append(text)
             case Shell(line=line):
-                texts.append(await _output(project, name, context, line))
+                texts.append(await _run_shell_line(project, name, context, line))
     return "".join(texts)
 
 
-async def _output(project: Project, name: str, context: CallContext, line: str) -> str:
-    """Run a line as the tool bash does, with its permissions and its limits, where the project is."""
+async def _run_shell_line(project: Project, name: str, context: CallContext, line: str) -> str:
+    """Run a shell line as the tool `bash` does, in the project's directory; return its output."""
     params = BashParams(command=line, workdir=str(project.workspace.directory), description=f"/{name}")
     try:
         return (await bash.run(params, context)).output.rstrip()
@@ -196,9 +203,9 @@ async def _output(project: Project, name: str, context: CallContext, line: str) 
 
 
 def _make_parts(project: Project, args: InvokeCommand, command: Command, text: str, agent: Agent) -> list[PartInput]:
-    """Return the parts of the prompt: for a subagent as its task, else the text and what it mentions.
+    """Return the parts of the prompt: a task for a subagent, or the text with the files and agents that it mentions.
 
-    Mentions are those of the template and of what was typed: what a shell line printed may be anybody's.
+    Mentions count in the template and in the arguments only: the output of a shell line may be anybody's text.
     """
     if command.subtask or (agent.mode == "subagent" and command.subtask is not False):
         description = command.description or f"/{command.name}"
@@ -212,22 +219,22 @@ def _make_parts(project: Project, args: InvokeCommand, command: Command, text: s
 
 
 def _find_mentions(project: Project, text: str) -> list[PartInput]:
-    """Return the files and subagents that a text mentions; what is neither stays text alone.
+    """Return parts for the files and subagents that a text mentions; other mentions stay text.
 
-    For a file outside the project, or a secret, permission is asked when the prompt is stored.
+    Permission for a file outside the project, or for a secret, is asked when the prompt is stored.
     """
     parts: list[PartInput] = []
     for name in mentions(text):
         agent = project.engine.agents.get(name)
         if agent is not None and agent.mode != "primary":
             parts.append(AgentPartInput(name=name))
-        elif len(parts) < COMMAND_FILES.value and (file := _file(project, name)) is not None:
+        elif len(parts) < COMMAND_FILES.value and (file := _find_file(project, name)) is not None:
             source = source_of(name, text)
             parts.append(FilePartInput(mime=guess_mime(file), url=file.as_uri(), filename=name, source=source))
     return parts
 
 
-def _file(project: Project, name: str) -> Path | None:
+def _find_file(project: Project, name: str) -> Path | None:
     try:
         target = project.workspace.resolve(name)
         return target.path if target.path.is_file() else None
@@ -237,7 +244,7 @@ def _file(project: Project, name: str) -> Path | None:
 
 @handles(operation.SESSION_INIT)
 async def init(project: Project, args: InitSession) -> bool:
-    """Have the model write the project's AGENTS.md; true when the turn is over. Raises as `command` does."""
+    """Have the model write the project's AGENTS.md; return True when the turn has ended. Raises as `command` does."""
     model = f"{args.provider_id}/{args.model_id}"
     request = InvokeCommand(session_id=args.session_id, command="init", model=model, message_id=args.message_id)
     await command(project, request)

@@ -16,10 +16,10 @@ from codeloop.workspace.snapshot.file_jobs import Failed
 
 @handles(operation.SESSION_DIFF)
 async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDiff]:
-    """Return the changes of a prompt's turn (an answer stands for its prompt), or of all turns; else what is undone.
+    """Return the file changes of one turn, of all turns (`whole`), or those that are undone.
 
-    Turns are those of subagents, too. Raises OperationError: no such session or message, contents that are not
-    available.
+    `message_id`: the turn's prompt, or one of its answers. Changes of subagents are part of a turn.
+    Raises OperationError: no such session or message, or contents that are not stored any more.
     """
     view = project.store.conversation(args.session_id)
     if args.whole:

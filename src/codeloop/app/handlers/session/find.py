@@ -1,4 +1,4 @@
-"""Finds a text in one session: in prompts, answers, thinking, and tools' inputs and outputs."""
+"""Handler that finds a text in one session: in prompts, answers, reasoning, and inputs and outputs of tools."""
 
 import asyncio
 import re
@@ -30,8 +30,8 @@ from codeloop.schema.part import (
 )
 from codeloop.store.queries import open_queries
 
-AROUND = 40
-"""Characters shown before and after what was found."""
+CONTEXT_CHARACTERS = 40
+"""How much is shown before and after a match."""
 _WORD = re.compile(r"[A-Za-z0-9]+")
 
 
@@ -47,7 +47,7 @@ async def find(project: Project, args: FindInSession) -> TextMatches:
 
 
 def _find(path: Path, session: Session, query: str) -> TextMatches:
-    """Look through the stored parts. Blocks."""
+    """Search the stored parts until SESSION_SEARCH is over or enough matches are found. Blocks."""
     pattern, end = smart_pattern(query), time.monotonic() + SESSION_SEARCH.seconds
     undone = session.revert.message_id if session.revert is not None else ""
     text_matches: list[TextMatch] = []
@@ -55,17 +55,17 @@ def _find(path: Path, session: Session, query: str) -> TextMatches:
         for info, part in queries.parts_with(session.id, max(_WORD.findall(query), key=len, default="")):
             if undone and info.id >= undone and isinstance(info, AssistantMessage):  # not shown any more
                 continue
-            text_matches += _in_part(pattern, info, part)
+            text_matches += _match_part(pattern, info, part)
             if len(text_matches) >= SESSION_FOUND.value or time.monotonic() > end:
                 return TextMatches(found=text_matches[: SESSION_FOUND.value], complete=False)
     return TextMatches(found=text_matches, complete=True)
 
 
-def _in_part(pattern: re.Pattern[str], info: Message, part: Part) -> Iterator[TextMatch]:
-    """Yield the occurrences in a part, as it is shown."""
-    text, kind = _text(part), _kind(info, part)
+def _match_part(pattern: re.Pattern[str], info: Message, part: Part) -> Iterator[TextMatch]:
+    """Yield the matches in a part's text, as users see it."""
+    text, kind = _get_text(part), _find_kind(info, part)
     for ordinal, at in enumerate(pattern.finditer(text)):
-        start, stop = max(at.start() - AROUND, 0), at.end() + AROUND
+        start, stop = max(at.start() - CONTEXT_CHARACTERS, 0), at.end() + CONTEXT_CHARACTERS
         yield TextMatch(
             message_id=info.id,
             part_id=part.id,
@@ -77,7 +77,7 @@ def _in_part(pattern: re.Pattern[str], info: Message, part: Part) -> Iterator[Te
         )
 
 
-def _kind(info: Message, part: Part) -> TextKind:
+def _find_kind(info: Message, part: Part) -> TextKind:
     if isinstance(part, ToolPart):
         return "tool"
     if isinstance(part, ReasoningPart):
@@ -87,8 +87,8 @@ def _kind(info: Message, part: Part) -> TextKind:
     return "summary" if info.summary else "answer"
 
 
-def _text(part: Part) -> str:
-    """Return the searchable text of a part, "" where the user sees none."""
+def _get_text(part: Part) -> str:
+    """Return the searchable text of a part; "" for a part without text that users see."""
     match part:
         case TextPart(text=text) if not part.synthetic and not part.ignored:
             return text

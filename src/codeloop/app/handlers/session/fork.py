@@ -1,4 +1,4 @@
-"""Forks sessions: copies messages under new ids into a new session."""
+"""Handler that forks a session: copies its messages under new ids into a new session."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -26,11 +26,11 @@ _NUMBERED_TITLE = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
 
 @handles(operation.SESSION_FORK)
 async def fork(project: Project, args: ForkSession) -> Session:
-    """Copy a session, up to a message that is left out: new ids, original times, no parent, one transaction.
+    """Copy a session up to a message, which is left out, in one transaction; messages keep their times.
 
-    It may do no more than the session that it is a copy of, also when that is a subagent's.
-    The copy belongs to the directory of `project`, which is where it goes on. What is undone, and what a turn is still
-    working on, is not copied. Raises OperationError (NotFoundError).
+    The copy has no parent, but has no more permissions than the original, also if that is a subagent's session. It
+    belongs to the directory of `project`. Undone messages, and those of a running turn, are not copied.
+    Raises OperationError (NotFoundError).
     """
     view = project.store.conversation(args.session_id)
     session = view.session
@@ -38,19 +38,19 @@ async def fork(project: Project, args: ForkSession) -> Session:
     if args.message_id is not None and all(entry.info.id != args.message_id for entry in view.entries):
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
     entries = tuple(takewhile(lambda entry: entry.info.id not in ends and not is_open(entry), view.entries))
-    cost, tokens = sums(entries)
+    cost, tokens = sum_usage(entries)
     now = choose_copy_time(entries)
-    place = project.settings.project_root
+    project_root = project.settings.project_root
     copied_session = replace(
         session,
         id=new_id("ses"),
         slug=slug(),
-        directory=str(place.directory),
-        path=place.path,
+        directory=str(project_root.directory),
+        path=project_root.path,
         title=_make_title(project, session.title),
         version=__version__,
         parent_id=None,
-        metadata={**(_metadata(project, session) or {}), FORK: _origin(args)},
+        metadata={**(_make_metadata(project, session) or {}), FORK: _describe_origin(args)},
         cost=cost,
         tokens=tokens,
         summary=None,
@@ -60,20 +60,20 @@ async def fork(project: Project, args: ForkSession) -> Session:
     )
     project.store.append(*make_events(copied_session, give_new_ids(entries, copied_session.id)))
     facts = project.store.facts.of(session.id) if copied_session.directory == session.directory else None
-    if facts is not None:  # the copy's requests begin with the same bytes
+    if facts is not None:  # so that the copy's requests begin with the same bytes, which the service has cached
         project.store.facts.keep(copied_session.id, facts)
     return copied_session
 
 
-def _metadata(project: Project, session: Session) -> JSON | None:
-    """Return the metadata of a copy: with what the sessions above forbid, since it has none above itself."""
+def _make_metadata(project: Project, session: Session) -> JSON | None:
+    """Return the metadata of a copy, with the ceilings of the original's parents, since the copy has no parents."""
     engine = project.engine
     data = with_ceilings(session.metadata, engine.ceilings(session.id))
     return data if session.parent_id is None else {**(data or {}), PROFILE: engine.profile(session.id)}
 
 
-def _origin(args: ForkSession) -> JSON:
-    """Return where a copy begins, as its metadata has it."""
+def _describe_origin(args: ForkSession) -> JSON:
+    """Return the session and message that a copy was made from, for the copy's metadata."""
     return {"sessionID": args.session_id, **({"messageID": args.message_id} if args.message_id else {})}
 
 
@@ -87,12 +87,15 @@ def _make_title(project: Project, title: str) -> str:
 
 
 def choose_copy_time(entries: Sequence[Entry]) -> int:
-    """Return when a copy is made (ms since the epoch): later than all that it holds, so sums know what is copied."""
+    """Return the creation time of a copy (ms since the epoch), which is later than all its messages.
+
+    By that, reports of usage can tell copied messages from new ones.
+    """
     return max(now_ms(), *(entry.info.time.created + 1 for entry in entries), 0)
 
 
-def sums(entries: Sequence[Entry]) -> tuple[float, Tokens]:
-    """Return dollars and tokens of the answers."""
+def sum_usage(entries: Sequence[Entry]) -> tuple[float, Tokens]:
+    """Return the dollars and tokens of all answers."""
     cost, tokens = 0.0, NO_TOKENS
     for entry in entries:
         if isinstance(entry.info, AssistantMessage):
@@ -110,7 +113,7 @@ def make_events(session: Session, entries: Sequence[Entry]) -> list[StoredEvent]
 
 
 def give_new_ids(entries: Sequence[Entry], session_id: str) -> list[Entry]:
-    """Return the entries with new ids, in the same order; what they say of each other holds among the new ones."""
+    """Return the entries with new ids, in the same order; references between messages are replaced as well."""
     ids = {entry.info.id: new_id("msg") for entry in entries}
     return [replace_ids(entry, session_id, lambda old: ids.get(old, old), lambda _: new_id("prt")) for entry in entries]
 
@@ -118,23 +121,24 @@ def give_new_ids(entries: Sequence[Entry], session_id: str) -> list[Entry]:
 def replace_ids(
     entry: Entry, session_id: str, message_id: Callable[[str], str], part_id: Callable[[str], str]
 ) -> Entry:
-    """Return an entry as one of a session, its ids put through the two functions."""
-    own = message_id(entry.info.id)
-    info: Message = replace(entry.info, id=own, session_id=session_id)
+    """Return an entry for a session, with the ids that the two functions return for its old ones."""
+    new_message_id = message_id(entry.info.id)
+    info: Message = replace(entry.info, id=new_message_id, session_id=session_id)
     if isinstance(info, AssistantMessage):
         info = replace(info, parent_id=message_id(info.parent_id))
-    return Entry(info, tuple(_replace_part_ids(part, session_id, own, message_id, part_id) for part in entry.parts))
+    parts = (_replace_part_ids(part, session_id, new_message_id, message_id, part_id) for part in entry.parts)
+    return Entry(info, tuple(parts))
 
 
 def _replace_part_ids(
-    part: Part, session_id: str, own: str, message_id: Callable[[str], str], part_id: Callable[[str], str]
+    part: Part, session_id: str, owner: str, message_id: Callable[[str], str], part_id: Callable[[str], str]
 ) -> Part:
-    part = replace(part, id=part_id(part.id), session_id=session_id, message_id=own)
+    part = replace(part, id=part_id(part.id), session_id=session_id, message_id=owner)
     match part:
         case CompactionPart(tail_start_id=str(tail)):
             return replace(part, tail_start_id=message_id(tail))
         case ToolPart(state=ToolStateCompleted(attachments=list(files)) as state):
-            files = [replace(file, session_id=session_id, message_id=own) for file in files]
+            files = [replace(file, session_id=session_id, message_id=owner) for file in files]
             return replace(part, state=replace(state, attachments=files))
         case _:
             return part

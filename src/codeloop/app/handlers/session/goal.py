@@ -1,4 +1,4 @@
-"""Prompts with a goal: the rounds of the turn, and the outcome for clients."""
+"""Helpers for prompts with a goal: the rounds of the turn, and the outcome that clients are shown."""
 
 from codeloop.agent.goal.rounds import GoalRounds, check_goal, describe_goal
 from codeloop.app.project import Project
@@ -9,9 +9,9 @@ from codeloop.schema.wire import replace
 
 
 def begin_goal(project: Project, args: Prompt, goal: Goal, *, is_sent: bool) -> GoalRounds:
-    """Return the rounds of a prompt's goal; those that it has already where it `is_sent` again.
+    """Return the rounds of a prompt's goal; if the prompt `is_sent` again, the rounds that it has already.
 
-    Raises OperationError: one that can't be used, or a turn runs.
+    Raises OperationError when the goal can't be used, or a turn runs.
     """
     goal_rounds = project.services.goals
     if is_sent and args.session_id in goal_rounds:
@@ -25,13 +25,13 @@ def begin_goal(project: Project, args: Prompt, goal: Goal, *, is_sent: bool) -> 
     return goal_rounds[args.session_id]
 
 
-def goal_part(goal: Goal) -> PartInput:
-    """Return the part of a prompt that says to the model how its goal is judged."""
+def make_goal_part(goal: Goal) -> PartInput:
+    """Return the part of a prompt that tells the model how its goal is checked."""
     return TextPartInput(text=describe_goal(goal), synthetic=True)
 
 
-def with_goal(answer: MessageWithParts, rounds: GoalRounds) -> MessageWithParts:
-    """Add to the end of a turn how far its goal came."""
+def add_goal(answer: MessageWithParts, rounds: GoalRounds) -> MessageWithParts:
+    """Return an answer with the outcome of its goal added to the end of the turn."""
     if answer.stop is None:
         return answer
     return replace(answer, stop=replace(answer.stop, goal=rounds.give_up(answer.stop.message)))

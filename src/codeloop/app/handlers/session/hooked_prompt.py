@@ -1,4 +1,7 @@
-"""Runs extensions' hooks on prompts, commands, and sessions' start and end. Imported only if there are such hooks."""
+"""Runs the hooks of extensions on prompts, commands, and the start and end of sessions.
+
+Imported only when there are hooks.
+"""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -23,7 +26,7 @@ END, COMMAND = "session.end", "command.execute.before"
 async def run_prompt_hooks(
     project: Project, message: UserMessage, parts: Sequence[Part]
 ) -> tuple[UserMessage, list[Part]]:
-    """Return the user's prompt as extensions leave it. Raises OperationError: one of them refuses it."""
+    """Return a prompt with the changes that extensions make. Raises OperationError when one refuses the prompt."""
     hooks, new_parts = project.engine.hooks, list(parts)
     if not isinstance(hooks, ExtensionHooks):
         return message, new_parts
@@ -46,7 +49,7 @@ async def run_prompt_hooks(
 
 
 def _find_used_sessions(project: Project) -> dict[str, None]:
-    """Return the sessions used since the project was opened; hooks are called with their end when it closes."""
+    """Return the sessions used since the project was opened; when it is closed, hooks are called with their end."""
     used_sessions = project.services.begun_sessions
     if used_sessions is None:
         used_sessions = project.services.begun_sessions = {}
@@ -61,11 +64,11 @@ async def _end_sessions(hooks: HookRunner, used_sessions: Iterable[str]) -> None
         await asyncio.Event().wait()
     finally:
         ended = [hooks.run(END, {"sessionID": each, "reason": "other"}, {}) for each in used_sessions]
-        await asyncio.gather(*ended, return_exceptions=True)  # nothing is left that one could refuse
+        await asyncio.gather(*ended, return_exceptions=True)  # too late to refuse anything, so errors are dropped
 
 
 def _find_source(project: Project, used_sessions: dict[str, None], session_id: str) -> str | None:
-    """Return how a session begins with this prompt, "startup" or "resume"; None: it goes on."""
+    """Return how a session begins with this prompt: "startup", "resume" or "compact"; None: the session goes on."""
     entries = project.store.context_view(session_id).entries
     if session_id not in used_sessions:
         used_sessions[session_id] = None
@@ -80,7 +83,10 @@ def _make_text_part(message: UserMessage, text: str) -> TextPart:
 async def run_command_hooks(
     project: Project, args: InvokeCommand, command: Command, parts: Sequence[PartInput]
 ) -> list[PartInput]:
-    """Return the parts of a command's prompt as extensions leave them. Raises OperationError: one refuses it."""
+    """Return the parts of a command's prompt with the changes that extensions make.
+
+    Raises OperationError when one refuses the command.
+    """
     hooks = project.engine.hooks.runner
     if hooks is None or not hooks.wants(COMMAND):
         return list(parts)

@@ -1,4 +1,4 @@
-"""Handlers of messages and parts: pages, and edits, which during a turn only queued prompts allow."""
+"""Handlers of messages and parts: pages of them, and edits. During a turn only queued prompts can be edited."""
 
 import base64
 import binascii
@@ -29,13 +29,13 @@ from codeloop.store.conversation import Entry
 
 
 @handles(operation.SESSION_MESSAGES)
-async def messages(project: Project, args: ListMessages) -> list[MessageWithParts]:
+async def list_messages(project: Project, args: ListMessages) -> list[MessageWithParts]:
     """Return messages of a session, oldest first."""
-    return page(project, args)[0]
+    return read_page(project, args)[0]
 
 
-def page(project: Project, args: ListMessages) -> tuple[list[MessageWithParts], str | None]:
-    """Return messages, oldest first, and the cursor to the older ones, if there are any.
+def read_page(project: Project, args: ListMessages) -> tuple[list[MessageWithParts], str | None]:
+    """Return messages, oldest first, and the cursor of the older ones, None if there are none.
 
     Raises OperationError: no such session, a limit below 1, an invalid cursor.
     """
@@ -44,12 +44,12 @@ def page(project: Project, args: ListMessages) -> tuple[list[MessageWithParts], 
     project.store.session(args.session_id)
     if args.limit is not None and args.limit < 1:
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
-    before = None if args.before is None else _position(args.before)
+    before = None if args.before is None else _parse_cursor(args.before)
     entries, has_more = project.store.queries.page(args.session_id, args.limit, before)
     return _to_wire(entries), cursor_to(entries[0].info) if has_more and entries else None
 
 
-def _position(before: str) -> tuple[int, str]:
+def _parse_cursor(before: str) -> tuple[int, str]:
     padded = before + "=" * (-len(before) % 4)
     try:
         cursor = msgspec.json.decode(
@@ -69,12 +69,12 @@ def _to_wire(entries: Sequence[Entry]) -> list[MessageWithParts]:
 @handles(operation.MESSAGE_GET)
 async def get(project: Project, args: MessageId) -> MessageWithParts:
     """Return one message."""
-    return _to_wire([_entry(project, args.session_id, args.message_id)])[0]
+    return _to_wire([_find_entry(project, args.session_id, args.message_id)])[0]
 
 
 @handles(operation.SESSION_QUEUED)
-async def waiting(project: Project, args: SessionId) -> list[MessageWithParts]:
-    """Return the prompts that wait for a running turn, here or in another process, to take them up."""
+async def list_queued(project: Project, args: SessionId) -> list[MessageWithParts]:
+    """Return the prompts that are queued for the running turn, whether that runs here or in another process."""
     project.store.session(args.session_id)
     if not project.runs.is_running(args.session_id) and project.store.leases.find_other(args.session_id) is None:
         return []
@@ -83,27 +83,27 @@ async def waiting(project: Project, args: SessionId) -> list[MessageWithParts]:
 
 @handles(operation.MESSAGE_DELETE)
 async def delete(project: Project, args: MessageId) -> bool:
-    """Delete a message with its parts; a waiting prompt is cancelled by that. The session's sums sink with an answer.
+    """Delete a message with its parts; a queued prompt is cancelled. Usage of an answer leaves the session's sums.
 
-    Raises OperationError: NotFoundError; SessionBusyError when a turn runs that has taken it up.
+    Raises OperationError: NotFoundError; SessionBusyError when the running turn works with the message.
     """
     entry = _find_changeable(project, args.session_id, args.message_id)
     event = MessageGone(session_id=args.session_id, message_id=args.message_id)
     message = entry.info
 
-    def less(session: Session) -> Session:
+    def subtract(session: Session) -> Session:
         if not isinstance(message, AssistantMessage):
             return session
         cost = max((session.cost or 0.0) - message.cost, 0.0)
         return replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(message.all_tokens, -1))
 
-    project.store.update_session(args.session_id, less, MessageRemoved(properties=event))
+    project.store.update_session(args.session_id, subtract, MessageRemoved(properties=event))
     return True
 
 
 @handles(operation.PART_UPDATE)
 async def update_part(project: Project, args: UpdatePart) -> Part:
-    """Put a part in the place of the one with its id: so a waiting prompt is edited. Raises as `delete` does."""
+    """Replace a part by another one with the same id, for example to edit a queued prompt. Raises as `delete` does."""
     part = args.part
     if (part.id, part.message_id, part.session_id) != (args.part_id, args.message_id, args.session_id):
         raise OperationError("BadRequest", "The part is of another message or session than the path names.")
@@ -121,7 +121,7 @@ async def delete_part(project: Project, args: PartId) -> bool:
     return True
 
 
-def _entry(project: Project, session_id: str, message_id: str) -> Entry:
+def _find_entry(project: Project, session_id: str, message_id: str) -> Entry:
     entry = project.store.conversation(session_id).entry(message_id)
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {message_id}")
@@ -134,8 +134,8 @@ def _check_part(entry: Entry, part_id: str) -> None:
 
 
 def _find_changeable(project: Project, session_id: str, message_id: str) -> Entry:
-    """Return a message that nothing works with: of an idle session, or a prompt that still waits."""
-    entry = _entry(project, session_id, message_id)
+    """Return a message that can be changed: one of an idle session, or a queued prompt. Raises OperationError."""
+    entry = _find_entry(project, session_id, message_id)
     project.store.leases.check(session_id)
     project.runs.check_free(session_id)
     if session_id in project.store.statuses and entry not in list_queued_prompts(

@@ -1,4 +1,4 @@
-"""Handlers of prompts: store the message, and wake the session's turn."""
+"""Handlers of prompts: store the message, and start or wake the session's turn."""
 
 import asyncio
 import re
@@ -44,11 +44,11 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, next_creation_time
 
 CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_ID_CHARACTERS = re.compile(r"[A-Za-z0-9_-]+")
 
 
-async def extensions_ready(project: Project) -> None:
-    """Wait until it is known what the project's extensions offer."""
+async def wait_for_extensions(project: Project) -> None:
+    """Wait until the project's extensions have started and reported their tools and hooks."""
     if (hosts := project.services.extensions.hosts) is not None:
         await hosts.ready()
     project.show_warnings()
@@ -72,12 +72,12 @@ async def prompt(project: Project, args: Prompt) -> MessageWithParts:
     if args.no_reply:
         return MessageWithParts(info=message, parts=parts)
     stop = await asyncio.shield(project.runs.wake(args.session_id, await make_policy(args.limits, message, project)))
-    return _answer(project, args.session_id, stop)
+    return _make_answer(project, args.session_id, stop)
 
 
 @handles(operation.PROMPT_ASYNC)
 async def prompt_async(project: Project, args: Prompt) -> None:
-    """Store a prompt and start the turn. One that is sent again is left as it is, as in `prompt`."""
+    """Store a prompt and start the turn, without waiting for it. A prompt that is sent again is ignored."""
     rounds = None
     if args.goal is not None:
         from codeloop.app.handlers.session.goal import begin_goal
@@ -94,21 +94,21 @@ async def prompt_async(project: Project, args: Prompt) -> None:
 
 
 async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageWithParts:
-    """Carry out a prompt that has a goal: its turn goes on until that is reached, or a limit is."""
-    from codeloop.app.handlers.session.goal import begin_goal, with_goal
+    """Carry out a prompt with a goal: its turn goes on until the goal or a limit is reached."""
+    from codeloop.app.handlers.session.goal import add_goal, begin_goal
 
     sent_prompt = find_sent_prompt(project, args)
     rounds = begin_goal(project, args, goal, is_sent=sent_prompt is not None)
     if sent_prompt is not None:
-        return with_goal(await wait_for_answer(project, sent_prompt, args), rounds)
+        return add_goal(await wait_for_answer(project, sent_prompt, args), rounds)
     message, _ = await _store_or_abort(project, args)
     policy = await make_policy(args.limits, message, project)
     stop = await asyncio.shield(project.runs.wake(args.session_id, policy, rounds=rounds))
-    return with_goal(_answer(project, args.session_id, stop), rounds)
+    return add_goal(_make_answer(project, args.session_id, stop), rounds)
 
 
 def find_sent_prompt(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
-    """Return the message as which a prompt is stored already; None: it is new, or its id is that of another one."""
+    """Return the stored message of a prompt that is sent again; None: the prompt is new, or its id is another's."""
     entries = project.store.context_view(args.session_id).entries if args.message_id is not None else ()
     entry = next((each for each in entries if each.info.id == args.message_id), None)
     if entry is None or not isinstance(entry.info, UserMessage):
@@ -116,15 +116,15 @@ def find_sent_prompt(project: Project, args: Prompt | InvokeCommand) -> Entry | 
     if isinstance(args, Prompt):
         texts = [part.text for part in args.parts if isinstance(part, TextPartInput) and not part.synthetic]
         stored_texts = [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
-        hooks = project.engine.hooks.runner  # an extension may have put other words in their place
+        hooks = project.engine.hooks.runner  # an extension may have changed the stored texts
         return entry if texts == stored_texts or (hooks is not None and hooks.wants("chat.message")) else None
     return entry
 
 
 async def wait_for_answer(project: Project, before: Entry, args: Prompt | InvokeCommand) -> MessageWithParts:
-    """Return the answer to a prompt that was stored before, waiting for its turn if that still runs.
+    """Return the answer to a prompt that was stored before; wait for its turn if that still runs.
 
-    A turn that its process did not live to end is not begun again.
+    A turn that was cut off by the end of its process is not started again.
     """
     message = before.info
     if not isinstance(message, UserMessage) or (isinstance(args, Prompt) and args.no_reply):
@@ -136,18 +136,18 @@ async def wait_for_answer(project: Project, before: Entry, args: Prompt | Invoke
         stop = await asyncio.shield(project.runs.wake(args.session_id, policy))
     elif not isinstance(stop := next_move(view, policy), Stop):
         stop = Stop("error", CUT_OFF)
-    return _answer(project, args.session_id, stop)
+    return _make_answer(project, args.session_id, stop)
 
 
 @handles(operation.SUMMARIZE)
 async def summarize(project: Project, args: Summarize) -> bool:
-    """Put a summary in the place of the conversation; true when it is done."""
+    """Replace the conversation in later requests by a summary; return True when that is stored."""
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
     project.runs.check_free(session.id)
     model = ModelRef(provider_id=args.provider_id, model_id=args.model_id)
     project.models.open(model_ref(model))
-    message = user_message(project, session.id, session.agent or "build", model)
+    message = make_user_message(project, session.id, session.agent or "build", model)
     part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
     project.store.append(message_updated(message), part_updated(part))
     stop = await asyncio.shield(project.runs.wake(session.id, await make_policy(None, message, project)))
@@ -159,19 +159,19 @@ async def summarize(project: Project, args: Summarize) -> bool:
 
 @handles(operation.ABORT)
 async def abort(project: Project, args: SessionId) -> bool:
-    """Stop a session's turn, if one runs; return whether none runs any more."""
+    """Stop the session's turn, in whatever process it runs; return whether no turn runs any more."""
     return await project.runs.abort_anywhere(args.session_id)
 
 
-def agent_of(project: Project, session: Session, name: str | None) -> Agent:
-    """Return the agent to use: the named one, else the session's, else the configured one. Raises OperationError."""
+def choose_agent(project: Project, session: Session, name: str | None) -> Agent:
+    """Return the agent to use: the named one, else the session's, else the default one. Raises OperationError."""
     return project.engine.agent(name or session.agent or project.settings.config.default_agent or "build")
 
 
-def user_message(
+def make_user_message(
     project: Project, session_id: str, agent: str, model: ModelRef, message_id: str | None = None
 ) -> UserMessage:
-    """Return a message of the user's, to be stored behind all that the session holds."""
+    """Return a user message whose time is later than that of all messages of the session."""
     created = next_creation_time(project.store.context_view(session_id), now_ms())
     return UserMessage(
         id=message_id or new_id("msg"),
@@ -183,27 +183,27 @@ def user_message(
 
 
 async def _store_or_abort(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
-    """Store a prompt; an abort ends what comes before that, such as reading a large file."""
+    """Store a prompt; an abort also ends the preparation, such as reading a large file."""
     return await project.runs.before_turn(args.session_id, asyncio.create_task(_store(project, args)))
 
 
 async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
-    await extensions_ready(project)
+    await wait_for_extensions(project)
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
-    data = await _format(project, args)
+    data = await _check_format(project, args)
     part_ids = [part_input.id for part_input in args.parts if part_input.id is not None]
     check_ids(project, args.message_id, part_ids)
-    agent = agent_of(project, session, args.agent)
-    model = await model_of(project, args, session, agent)
+    agent = choose_agent(project, session, args.agent)
+    model = await choose_model(project, args, session, agent)
     project.models.open(model_ref(model))
-    message = user_message(project, session.id, agent.name, model, args.message_id)
+    message = make_user_message(project, session.id, agent.name, model, args.message_id)
     message = replace(message, system=args.system, tools=args.tools, format=data)
     part_inputs = args.parts
     if args.goal is not None:
-        from codeloop.app.handlers.session.goal import goal_part
+        from codeloop.app.handlers.session.goal import make_goal_part
 
-        part_inputs = [*part_inputs, goal_part(args.goal)]
+        part_inputs = [*part_inputs, make_goal_part(args.goal)]
     if (project.workspace.root / ".codeloop" / "memory").is_dir():
         from codeloop.app.handlers.project.memory import find_notes
 
@@ -217,7 +217,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         part_ids = [part.id for part in parts]
     await fault_injection.reach("prompt.store")
     project.runs.check_free(session.id)
-    check_ids(project, args.message_id, part_ids)  # once more: reading files took its time
+    check_ids(project, args.message_id, part_ids)  # again, since an id may have been taken while files were read
     session = project.store.session(session.id)  # a running turn may have changed it meanwhile
     discarded: list[StoredEvent] = []
     if session.revert is not None:
@@ -231,7 +231,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         session,
         agent=agent.name,
         model=SessionModel(id=model.model_id, provider_id=model.provider_id, variant=model.variant),
-        permission=_with_tools(session, args.tools),
+        permission=_add_tool_rules(session, args.tools),
         time=replace(session.time, updated=now_ms()),
     )
     project.store.append(
@@ -240,7 +240,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         *(part_updated(part) for part in parts),
         session_updated(session),
     )
-    if discarded:  # nothing is undone any more
+    if discarded:  # the undo became final, so its diff is empty now
         project.store.publish_live(session_diff(session.id, []))
     return message, parts
 
@@ -248,8 +248,8 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
 async def _make_parts(
     project: Project, session: Session, agent: Agent, message: UserMessage, part_inputs: Sequence[PartInput]
 ) -> list[Part]:
-    """Read what a prompt attaches, and add what the model must know since the last one."""
-    switched = switch_note(_agent_before(project, session), agent.name)
+    """Return the parts of a prompt with its files read, and with notes on changes since the last prompt."""
+    switched = make_switch_note(_find_previous_agent(project, session), agent.name)
     allowed = part_inputs
     if any(map(is_mention, part_inputs)):
         from codeloop.app.check_mentions import check_mentions
@@ -262,20 +262,20 @@ async def _make_parts(
     )
     parts: list[Part] = []
     for each in (*allowed, *notes):
-        if isinstance(each, FilePartInput):  # reading it, and scaling it down, takes its time
+        if isinstance(each, FilePartInput):  # in a thread, since reading and scaling an image is slow
             parts += await asyncio.to_thread(make_parts, project.workspace, message, each)
         else:
             parts += make_parts(project.workspace, message, each)
     return parts
 
 
-def _agent_before(project: Project, session: Session) -> str | None:
+def _find_previous_agent(project: Project, session: Session) -> str | None:
     entries = project.store.context_view(session.id).entries
     return next((entry.info.agent for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
 
 
-def switch_note(before: str | None, now: str) -> str | None:
-    """Return a note for the model when a prompt is for another agent than the one before it; None: it is not."""
+def make_switch_note(before: str | None, now: str) -> str | None:
+    """Return a note for the model when a prompt is for another agent than the last one; None for the same agent."""
     if before is None or before == now:
         return None
     match before, now:
@@ -288,9 +288,9 @@ def switch_note(before: str | None, now: str) -> str | None:
 
 
 def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) -> None:
-    """Refuse ids chosen by a client that are malformed or in use: what they name would be lost.
+    """Raise OperationError for ids chosen by a client that are malformed or in use.
 
-    Raises OperationError.
+    A message that has such an id already would be overwritten.
     """
     ids: list[tuple[str, Prefix, str]] = [("parts.id", "prt", each) for each in parts]
     if message_id is not None:
@@ -298,7 +298,7 @@ def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) ->
     for field, prefix, value in ids:
         if not is_id(value, prefix):
             raise OperationError("BadRequest", f"{field} must begin with {prefix}: {value[: CHOSEN_ID.value]}")
-        if len(value) > CHOSEN_ID.value or not _PLAIN.fullmatch(value):
+        if len(value) > CHOSEN_ID.value or not _ID_CHARACTERS.fullmatch(value):
             raise OperationError(
                 "BadRequest", f"{field} must be {prefix}_ and letters or digits, {CHOSEN_ID.value} characters at most."
             )
@@ -309,8 +309,8 @@ def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) ->
         )
 
 
-async def _format(project: Project, args: Prompt) -> JSON | None:
-    """Return the output format of a prompt as it is stored. Raises OperationError when it is wrong."""
+async def _check_format(project: Project, args: Prompt) -> JSON | None:
+    """Return the output format of a prompt in the form that is stored. Raises OperationError when it is invalid."""
     if args.format is None or args.format == {"type": "text"}:
         return args.format
     from codeloop.agent.structured.format import check_format
@@ -318,23 +318,23 @@ async def _format(project: Project, args: Prompt) -> JSON | None:
     return await check_format(args.format, project.workspace.environment)
 
 
-async def model_of(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
-    """Return the model to use: as asked for, else the agent's when the agent was, else the session's, else the default.
+async def choose_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
+    """Return the model to use: the prompt's, else that of the agent which it names, the session's, or the default.
 
-    Its variant: as asked for, else the session's with its model, else the agent's with its model.
-    Raises CodeloopError when there is none, UnknownModel when it, or its variant, does not exist.
+    The variant is the prompt's, else the one stored with the session's model, else the one of the agent's model.
+    Raises CodeloopError when there is no model, UnknownModel when the model or the variant does not exist.
     """
-    model = await _choose_model(project, args, session, agent)
+    model = await _choose_named_model(project, args, session, agent)
     variant = (args.variant if isinstance(args, Prompt) else None) or model.variant
     is_agents = agent.model is not None and model_ref(agent.model) == model_ref(model)
     name = variant or (agent.variant if is_agents else None)
     if name is None:
         return model
-    with _naming(project, () if variant else ("agent", agent.name, "variant")):
+    with _naming_setting(project, () if variant else ("agent", agent.name, "variant")):
         return replace(model, variant=project.models.variant(model_ref(model), name))
 
 
-async def _choose_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
+async def _choose_named_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
     if args.model is not None:
         check_model(project, args.model)
         return args.model
@@ -343,22 +343,22 @@ async def _choose_model(project: Project, args: Prompt | RunShell, session: Sess
     if agent.model is not None:
         check_model(project, agent.model, ("agent", agent.name, "model"))
         return agent.model
-    with _naming(project, ("model",)):
+    with _naming_setting(project, ("model",)):
         return parse_ref(await project.models.default(project.settings.config.model))
 
 
 def check_model(project: Project, model: ModelRef, keys: Keys = ()) -> None:
-    """Refuse a model that does not exist, as soon as it is chosen; `keys`: the setting that chooses it.
+    """Raise UnknownModel for a model that does not exist; the error names similar ones.
 
-    Raises UnknownModel, naming near ones.
+    `keys`: the path of the setting that names the model, if one does.
     """
-    with _naming(project, keys):
+    with _naming_setting(project, keys):
         project.models.check(model_ref(model))
 
 
 @contextmanager
-def _naming(project: Project, keys: Keys) -> Generator[None]:
-    """Add to an unknown model where it is chosen."""
+def _naming_setting(project: Project, keys: Keys) -> Generator[None]:
+    """Add the file and line of the setting to the error of an unknown model."""
     try:
         yield
     except UnknownModel as error:
@@ -368,7 +368,7 @@ def _naming(project: Project, keys: Keys) -> Generator[None]:
         raise UnknownModel(f"{error}\nIt is chosen by {origin[0]}.") from error
 
 
-def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[PermissionRule] | None:
+def _add_tool_rules(session: Session, tools: dict[str, bool] | None) -> list[PermissionRule] | None:
     if not tools:
         return session.permission
     rules = [
@@ -378,17 +378,17 @@ def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[Permiss
     return [*(session.permission or ()), *rules]
 
 
-def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
+def _make_answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
     entries = project.store.context_view(session_id).entries
     if not entries:
         raise OperationError("NotFoundError", "The prompt was cancelled before anything answered it.")
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
-    end = TurnEnd(**structs.asdict(stop), context_window=_window(project, last.info))
+    end = TurnEnd(**structs.asdict(stop), context_window=_find_window(project, last.info))
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=end)
 
 
-def _window(project: Project, info: Message) -> int:
-    """Return how many tokens the model of an answer takes; 0 when that is not known, or no longer."""
+def _find_window(project: Project, info: Message) -> int:
+    """Return the context window of an answer's model, in tokens; 0 when it is not known."""
     if not isinstance(info, AssistantMessage):
         return 0
     with suppress(CodeloopError):

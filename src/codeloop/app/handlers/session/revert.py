@@ -1,4 +1,4 @@
-"""Undo and redo: moves a session and its agent's file changes back to a message, and forward again."""
+"""Handlers of undo and redo: take a session and its file changes back to a message, and forward again."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -45,7 +45,10 @@ from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, store_
 
 
 class _Plan(Struct, frozen=True):
-    """The file changes for a move in the conversation. `snapshot`: the tree from before the first undo."""
+    """The file changes of an undo or redo. `snapshot`: the tree with the files as they were before the first undo.
+
+    `moves`: the files to restore; `conflicts`: those to leave alone; `diffs`: what is undone afterwards.
+    """
 
     snapshot: str
     moves: tuple[Restoration, ...]
@@ -55,33 +58,33 @@ class _Plan(Struct, frozen=True):
 
 @handles(operation.SESSION_REVERT)
 async def revert(project: Project, args: RevertSession) -> RevertedSession:
-    """Undo everything from a message on; an unknown message changes nothing.
+    """Undo everything from a message on; for an unknown message nothing is changed.
 
-    Only files that still hold what the agent wrote are put back; the others are named in `outcome.conflicts`.
+    Only files that still have the agent's content are restored; the others are named in `outcome.conflicts`.
     Raises OperationError: NotFoundError, SessionBusyError.
     """
-    session, view = idle(project, args.session_id)
+    session, view = require_idle(project, args.session_id)
     start = find_undo_start(view, args.message_id, args.part_id)
     if start is None:
-        return _answer(session, RestoreResult())
+        return _make_answer(session, RestoreResult())
     async with hold_session(project, args):
         return await _move(project, view, start, args)
 
 
 @handles(operation.SESSION_UNREVERT)
 async def unrevert(project: Project, args: UnrevertSession) -> RevertedSession:
-    """Take back what `revert` did, files included, except those that somebody changed since."""
-    session, view = idle(project, args.session_id)
+    """Redo what `revert` has undone. Files that were changed since are left alone."""
+    session, view = require_idle(project, args.session_id)
     if session.revert is None:
-        return _answer(session, RestoreResult())
+        return _make_answer(session, RestoreResult())
     async with hold_session(project, args):
         return await _move(project, view, None, args)
 
 
 def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
-    """Return the events that make a revert final, for a new prompt: messages are deleted, sums shrink, redo ends.
+    """Return the events that make an undo final when a new prompt is stored: the undone messages are deleted.
 
-    What subagents did for those messages stays undone: their sessions stand before it.
+    Their usage leaves the session's sums. Sessions of subagents get an undo of their own, so their work stays undone.
     """
     session = store.session(session_id)
     point = session.revert
@@ -107,7 +110,7 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
 
 
 def _undo_subagents(store: Store, view: Conversation, start: int | None, point: Revert) -> list[Session]:
-    """Return the sessions of the subagents that worked since a point, as they are once their changes are undone."""
+    """Return the sessions of the subagents that worked since the undo's message, each with an undo of its own."""
     sessions: dict[str, Session] = {}
     for index, entry in list_positions(store, view):
         child = entry.info.session_id
@@ -118,28 +121,28 @@ def _undo_subagents(store: Store, view: Conversation, start: int | None, point: 
 
 
 async def diff_undo(project: Project, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
-    """Return the diff of an undo: the files as they stood before, against now; empty where nothing is undone."""
+    """Return the changes that are undone, as diffs; empty when nothing is undone."""
     point = view.session.revert
     start = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
     if start is None:
         return ()
     snapshots = project.snapshots
     positions = list_positions(project.store, view)
-    plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, positions, start), UNDO_TIME)
+    plan = await snapshots.jobs.run_in_background(lambda: _make_plan(snapshots, view, positions, start), UNDO_TIME)
     return () if isinstance(plan, Failed) else plan.diffs
 
 
 async def _move(
     project: Project, view: Conversation, target: int | None, args: RevertSession | UnrevertSession
 ) -> RevertedSession:
-    """Move the session from its current point to `target` (None: its end), with the files.
+    """Move the session from its present point to the message at index `target` (None: its end), with the files.
 
-    The state that the files come from is stored before the first of them changes, so a program that is killed in
-    between leaves each file old or new, and the same call finishes the work.
+    The state to restore files from is stored before the first file changes. So a process that is killed on the way
+    leaves each file either old or new, and the same call finishes the work.
     """
     session, snapshots = view.session, project.snapshots
     positions = list_positions(project.store, view)
-    plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, positions, target), UNDO_TIME)
+    plan = await snapshots.jobs.run_in_background(lambda: _make_plan(snapshots, view, positions, target), UNDO_TIME)
     if isinstance(plan, Failed):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
@@ -148,7 +151,7 @@ async def _move(
         part_id = args.part_id if isinstance(args, RevertSession) else None
         message_id = view.entries[target].info.id
         point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
-    if not args.dry_run:  # a point without a diff is one that the files are still on their way to
+    if not args.dry_run:  # a point without a diff marks an undo whose files are not all restored yet
         revert = replace(point, diff=None) if point is not None else None
         _store(project, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else revert)
     outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
@@ -156,11 +159,11 @@ async def _move(
         session = _store(project, session.id, point)
         diffs = list(plan.diffs) if target is not None else []
         project.store.publish_live(session_diff(session.id, diffs))
-    return _answer(session, with_conflicts(outcome, plan.conflicts), plan.moves)
+    return _make_answer(session, add_conflicts(outcome, plan.conflicts), plan.moves)
 
 
 async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *, dry_run: bool) -> RestoreResult:
-    """Make the moves, or with `dry_run` only look at them. Raises OperationError: doing the same again goes on."""
+    """Restore files; with `dry_run` only return what would happen. Raises OperationError; the same call continues."""
     outcome = await snapshots.jobs.run_in_background(
         lambda: put_back(snapshots.objects, snapshots.root, moves, snapshots.undo_folder, dry_run=dry_run), UNDO_TIME
     )
@@ -171,7 +174,7 @@ async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *,
 
 
 def _store(project: Project, session_id: str, point: Revert | None) -> Session:
-    """Store the point that a session is at, unless it is stored already; other changes of it are kept."""
+    """Store the point of a session's undo, unless it is stored already; other fields keep their newest values."""
 
     def set_revert(session: Session) -> Session:
         if session.revert == point:
@@ -181,17 +184,17 @@ def _store(project: Project, session_id: str, point: Revert | None) -> Session:
     return project.store.update_session(session_id, set_revert)
 
 
-def with_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreResult:
-    """Return an outcome with further files that are left alone, each named once."""
+def add_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreResult:
+    """Return an outcome with further conflicts, each file once, sorted by path."""
     paths = {each.path for each in outcome.conflicts}
     added = (*outcome.conflicts, *(each for each in more if each.path not in paths))
     return RestoreResult(outcome.restored, outcome.unchanged, tuple(sorted(added, key=lambda each: each.path)))
 
 
-def _plan(
+def _make_plan(
     snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]], target: int | None
 ) -> _Plan:
-    """Work out the moves. Blocks. Raises MissingObject, OSError."""
+    """Return the plan of an undo or redo. Blocks. Raises MissingObject, OSError."""
     objects = snapshots.objects
     objects.ensure()
     old = view.session.revert
@@ -212,9 +215,9 @@ def _plan(
     conflicts: list[Conflict] = []
     undone: list[TreeChange] = []
     for path, now in tree_entries.items():
-        # The same undo once more: it may have been killed with this file still as it was.
-        expected = now if here == target else _entry_at(now, steps, path, here)[0]
-        desired, is_complete = _entry_at(now, steps, path, target)
+        # The same undo again: a killed process may have left this file as it was.
+        expected = now if here == target else _find_entry_at(now, steps, path, here)[0]
+        desired, is_complete = _find_entry_at(now, steps, path, target)
         if expected != desired:
             moves.append(Restoration(path, expected, desired))
         if not is_complete:
@@ -227,9 +230,9 @@ def _plan(
 def _keep_entries(
     snapshots: Snapshots, old: Revert | None, steps: Sequence[Step], here: int | None
 ) -> tuple[Mapping[str, TreeEntry | None], str]:
-    """Return each file's entry before the first undo, and the tree that records it from now on.
+    """Return each file's entry before the first undo, and a tree that stores these entries for a later redo.
 
-    Files that an earlier undo (to `here`) was about are in its tree; the others are read from the disk.
+    Files of an earlier undo (to `here`) are taken from the tree of that undo, the others from the disk.
     """
     objects = snapshots.objects
     start = EMPTY_TREE if old is None or old.snapshot is None else old.snapshot
@@ -244,18 +247,18 @@ def _keep_entries(
     )
 
 
-def _entry_at(
+def _find_entry_at(
     stored_entry: TreeEntry | None, steps: Sequence[Step], path: str, point: int | None
 ) -> tuple[TreeEntry | None, bool]:
-    """Return a file's entry when the session is at `point`, and whether all changes since are undone."""
+    """Return a file's entry at `point` of the session, and whether all later changes of the file can be undone."""
     if point is None:
         return stored_entry, True
     changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
     return find_unwound(stored_entry, changes), is_unwound(stored_entry, changes)
 
 
-def idle(project: Project, session_id: str) -> tuple[Session, Conversation]:
-    """Return a session of this work tree that nothing works on. Raises OperationError."""
+def require_idle(project: Project, session_id: str) -> tuple[Session, Conversation]:
+    """Return a session of this work tree and its conversation. Raises OperationError unless the session is idle."""
     session = project.store.session(session_id)
     if session.root != str(project.snapshots.root):
         what = f"Session {session.id} belongs to {session.directory}, outside {project.snapshots.root}."
@@ -269,18 +272,18 @@ def idle(project: Project, session_id: str) -> tuple[Session, Conversation]:
 def hold_session(
     project: Project, args: RevertSession | UnrevertSession | UndoFiles
 ) -> AbstractAsyncContextManager[None]:
-    """Keep turns away while files change. Raises OperationError (SessionBusyError)."""
+    """Lock the session against turns while files change. Raises OperationError (SessionBusyError)."""
     if args.dry_run:
         return nullcontext()
     return project.runs.lock(args.session_id, forgets=not isinstance(args, UndoFiles))
 
 
-def _answer(session: Session, outcome: RestoreResult, moves: Sequence[Restoration] = ()) -> RevertedSession:
-    return RevertedSession(**msgspec.structs.asdict(session), outcome=files_outcome(outcome, moves))
+def _make_answer(session: Session, outcome: RestoreResult, moves: Sequence[Restoration] = ()) -> RevertedSession:
+    return RevertedSession(**msgspec.structs.asdict(session), outcome=describe_outcome(outcome, moves))
 
 
-def files_outcome(outcome: RestoreResult, moves: Sequence[Restoration]) -> FilesOutcome:
-    """Return an outcome as clients read it."""
+def describe_outcome(outcome: RestoreResult, moves: Sequence[Restoration]) -> FilesOutcome:
+    """Return an outcome in the form of the API."""
     restored = set(outcome.restored)
     return FilesOutcome(
         restored=list(outcome.restored),
@@ -291,7 +294,7 @@ def files_outcome(outcome: RestoreResult, moves: Sequence[Restoration]) -> Files
 
 
 def _describe_moves(moves: Sequence[Restoration]) -> list[FileDone]:
-    """Describe moves for the user; a deleted file and a new one with the same content are one that was moved."""
+    """Describe restored files for users; a deleted and a created file with the same content count as one moved file."""
     deletions = {move.expected: move.path for move in moves if move.desired is None and move.expected is not None}
     file_changes: list[FileDone] = []
     for move in moves:
@@ -308,6 +311,6 @@ def _describe_moves(moves: Sequence[Restoration]) -> list[FileDone]:
 
 
 def _find_deleted(moves: Sequence[Restoration], file_changes: Sequence[FileDone]) -> list[str]:
-    """Return the files that were deleted and did not become another one."""
+    """Return the files that were deleted and not moved."""
     moved = {each.source for each in file_changes}
     return [move.path for move in moves if move.desired is None and move.path not in moved]

@@ -1,10 +1,10 @@
-"""Searches all sessions, newest first, in slices that do not block the loop."""
+"""Handler that searches the sessions of a project, newest first, giving other tasks a turn after each session."""
 
 import asyncio
 import time
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.reports.databases import own_directory
+from codeloop.app.handlers.reports.databases import find_own_directory
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import Excerpt, SearchResult, SearchSessions, SessionHit
@@ -14,10 +14,10 @@ from codeloop.schema.message import Message, UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.store.queries import ALL, SessionFilter
 
-AROUND = 60
-"""Characters shown before and after what was found."""
-EXCERPTS = 3
-"""Places shown of one session."""
+CONTEXT_CHARACTERS = 60
+"""How much is shown before and after a match."""
+MAX_EXCERPTS = 3
+"""Excerpts shown of one session."""
 
 
 @handles(operation.SESSION_SEARCH)
@@ -34,20 +34,20 @@ async def search(project: Project, args: SearchSessions) -> SearchResult:
     end = time.monotonic() + SESSION_SEARCH.seconds
     queries = project.store.queries
     hits: list[SessionHit] = []
-    for session in queries.sessions(SessionFilter(directory=own_directory(project), limit=ALL)):
+    for session in queries.sessions(SessionFilter(directory=find_own_directory(project), limit=ALL)):
         if len(hits) == args.limit or time.monotonic() > end:
             return SearchResult(hits=hits, complete=False)
         in_title = text.casefold() in session.title.casefold()
-        excerpts = [_excerpt(info, part, text) for info, part in queries.texts(session.id, text, EXCERPTS)]
+        excerpts = [_make_excerpt(info, part, text) for info, part in queries.texts(session.id, text, MAX_EXCERPTS)]
         if in_title or excerpts:
             hits.append(SessionHit(session=session, in_title=in_title, excerpts=excerpts))
         await asyncio.sleep(0)
     return SearchResult(hits=hits, complete=True)
 
 
-def _excerpt(info: Message, part: TextPart, text: str) -> Excerpt:
+def _make_excerpt(info: Message, part: TextPart, text: str) -> Excerpt:
     start_at = max(part.text.casefold().find(text.casefold()), 0)
-    start, end = max(start_at - AROUND, 0), start_at + len(text) + AROUND
+    start, end = max(start_at - CONTEXT_CHARACTERS, 0), start_at + len(text) + CONTEXT_CHARACTERS
     excerpt = ("…" if start else "") + part.text[start:end] + ("…" if end < len(part.text) else "")
     role = "user" if isinstance(info, UserMessage) else "assistant"
     return Excerpt(message_id=info.id, part_id=part.id, role=role, created=info.time.created, text=excerpt)

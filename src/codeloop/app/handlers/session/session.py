@@ -1,4 +1,4 @@
-"""Sessions: make, list, read, change, delete."""
+"""Handlers of sessions: create, list, read, change and delete them."""
 
 import asyncio
 from contextlib import closing, suppress
@@ -61,7 +61,7 @@ async def create(project: Project, args: CreateSession) -> Session:
 
 
 def make_title(now: int) -> str:
-    """Return the title that a session has until one is made; `now` in ms since the epoch."""
+    """Return the title of a new session, until the model makes a better one. `now`: in ms since the epoch."""
     return UNTITLED + datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -87,13 +87,13 @@ async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
 
 
 def _is_top(project: Project, directory: str) -> bool:
-    """Return whether a directory is the top of the repository's work tree and so stands for the whole project."""
+    """Return whether a directory is the top of the work tree: then the sessions of the whole project are meant."""
     place = project.settings.project_root
     return place.vcs is not None and place.project_id != GLOBAL and directory.rstrip("/") == str(place.root)
 
 
 @handles(operation.SESSION_EVERYTHING)
-async def everything(project: Project, args: ListAllSessions) -> list[Session]:
+async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Session]:
     """Return the sessions of every project, newest change first; databases that can't be read are left out."""
     from codeloop.app.handlers.reports.databases import find_databases
 
@@ -115,7 +115,7 @@ async def get(project: Project, args: SessionId) -> Session:
 
 @handles(operation.SESSION_UPDATE)
 async def update(project: Project, args: UpdateSession) -> Session:
-    """Rename a session, archive it, or change its metadata and rules. Its place in the list stays."""
+    """Rename a session, archive it, or change its metadata and rules. Its time of change, and so its order, stays."""
     if args.title is not None and not args.title.strip():
         raise OperationError("BadRequest", "A title can't be empty.")
     fields = {"title": args.title, "permission": args.permission}
@@ -123,15 +123,16 @@ async def update(project: Project, args: UpdateSession) -> Session:
 
     def apply_update(session: Session) -> Session:
         time = session.time if args.time is None else replace(session.time, archived=args.time.archived)
-        return replace(session, **changes, **_metadata(session, args.metadata), time=time)
+        return replace(session, **changes, **_merge_metadata(session, args.metadata), time=time)
 
     return project.store.update_session(args.session_id, apply_update)
 
 
-def _metadata(session: Session, data: JSON | None) -> JSON:
-    """Return the field to replace: what a client sent, with what it may not know of.
+def _merge_metadata(session: Session, data: JSON | None) -> JSON:
+    """Return the field `metadata` to replace: a client's data, with the values that only codeloop sets kept.
 
-    That is the profile, the ceilings, the state of its goal, and where it was moved (null forgets that).
+    These are the profile, the ceilings, the state of the goal, and the session that this one was moved to, which null
+    removes.
     """
     if data is None:
         return {}
@@ -143,27 +144,27 @@ def _metadata(session: Session, data: JSON | None) -> JSON:
 
 
 @handles(operation.SESSION_CHILDREN)
-async def children(project: Project, args: SessionId) -> list[Session]:
+async def list_children(project: Project, args: SessionId) -> list[Session]:
     """Return the sessions of a session's subagents, newest change first."""
     return project.store.sessions(parent=project.store.session(args.session_id).id, limit=ALL)
 
 
 @handles(operation.SESSION_TODO)
-async def todo(project: Project, args: SessionId) -> list[Todo]:
+async def get_todos(project: Project, args: SessionId) -> list[Todo]:
     """Return the task list that the model keeps."""
     return project.store.todos(project.store.session(args.session_id).id)
 
 
 @handles(operation.SESSION_STATUS)
-async def status(project: Project, _args: NoArguments) -> dict[str, Status]:
+async def get_statuses(project: Project, _args: NoArguments) -> dict[str, Status]:
     """Return the state of each session that is not idle in this process, by id."""
     return dict(project.store.statuses)
 
 
 @handles(operation.SESSION_DELETE)
 async def delete(project: Project, args: SessionId) -> bool:
-    """Delete a session and its children, with everything they hold. Raises OperationError while one is worked on."""
-    family = _family(project, project.store.session(args.session_id))
+    """Delete a session and its subagents' sessions. Raises OperationError while a turn runs in one of them."""
+    family = _list_family(project, project.store.session(args.session_id))
     for each in family:
         project.store.leases.check(each.id)
         if each.id in project.store.statuses or project.runs.works_on(each.id):
@@ -175,8 +176,8 @@ async def delete(project: Project, args: SessionId) -> bool:
     return True
 
 
-def _family(project: Project, session: Session) -> list[Session]:
-    """Return a session and all below it, children after their parents."""
+def _list_family(project: Project, session: Session) -> list[Session]:
+    """Return a session and the sessions of all subagents below it, parents first."""
     family = [session]
     for each in family:
         family += project.store.sessions(parent=each.id, limit=ALL)
@@ -185,7 +186,7 @@ def _family(project: Project, session: Session) -> list[Session]:
 
 @handles(operation.SESSION_SHARE)
 @handles(operation.SESSION_UNSHARE)
-async def share(project: Project, args: SessionId) -> Session:
+async def refuse_sharing(project: Project, args: SessionId) -> Session:
     """Refuse: a session never leaves this machine by itself. Raises OperationError."""
     project.store.session(args.session_id)
     raise OperationError("BadRequest", "Sharing is not offered: `codeloop export` writes a session to a file.")

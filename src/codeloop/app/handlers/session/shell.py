@@ -1,4 +1,4 @@
-"""The user's own shell commands: stored as a message and a call of the tool bash, so that the model sees both."""
+"""Handler of shell commands that the user runs: stored like a call of the tool `bash`, so that the model sees them."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from codeloop.agent.answer.lifecycle import new_message
 from codeloop.agent.engine import Policy
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.prompt import agent_of, check_ids, model_of, user_message
+from codeloop.app.handlers.session.prompt import check_ids, choose_agent, choose_model, make_user_message
 from codeloop.app.handlers.session.revert import discard_reverted
 from codeloop.app.handlers.session.turn_policy import make_policy
 from codeloop.app.project import Project
@@ -34,14 +34,14 @@ from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.truncate import truncate
 
-TOLD = "The user ran the following command themselves; the result below is what it printed."
+COMMAND_NOTE = "The user ran the following command themselves; the result below is what it printed."
 
 
 @handles(operation.SESSION_SHELL)
 async def shell(project: Project, args: RunShell) -> MessageWithParts:
-    """Run a command line in the session's shell and return the answer that holds it; the model is not asked.
+    """Run a command line in the session's shell; return the message with the call and its result. No model is asked.
 
-    It is the user's own command, so no permission is asked and undo leaves alone what it changed.
+    Since the user runs the command, no permission is asked, and undo does not touch its changes.
     Raises OperationError: no such session or agent, a command or an id that can't be used; SessionBusyError while a
     turn runs.
     """
@@ -49,15 +49,15 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
     check_ids(project, args.message_id, ())
     if not args.command.strip() or "\0" in args.command:
         raise OperationError("BadRequest", "command is empty or holds a NUL character.")
-    agent = agent_of(project, session, args.agent)
-    model = await model_of(project, args, session, agent)
+    agent = choose_agent(project, session, args.agent)
+    model = await choose_model(project, args, session, agent)
     if project.runs.is_running(session.id) or session.id in project.store.statuses:
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
-    message = user_message(project, session.id, agent.name, model, args.message_id)
+    message = make_user_message(project, session.id, agent.name, model, args.message_id)
     command = _Command(project, agent, message, args)
     try:
         policy = await make_policy(None, message, project)
-    except CodeloopError:  # the model is not available: no matter for a command, and a later prompt reports it
+    except CodeloopError:  # the model is not available, which only matters to a later prompt
         policy = Policy()
     stop = await asyncio.shield(project.runs.wake(session.id, policy, command.run))
     if command.done is None:
@@ -65,16 +65,16 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
     return command.done
 
 
-class _OwnContext(CallContext):
-    """The context of a user's own command, which needs no permission."""
+class _UserCommandContext(CallContext):
+    """The context of a command that the user runs, which needs no permission."""
 
     async def ask(self, *_needs: Need) -> bool:
-        """Return that nobody was asked: it is their own command."""
+        """Return False: no question was asked."""
         return False
 
 
 class _Command:
-    """One command line, from its two messages to its result in `done`."""
+    """One command of the user. `done`: the message with the result, None while the command runs."""
 
     def __init__(self, project: Project, agent: Agent, message: UserMessage, args: RunShell) -> None:
         self.done: MessageWithParts | None = None
@@ -85,9 +85,9 @@ class _Command:
         self._outside = None if args.sandboxed else "a person runs it"
 
     async def run(self) -> None:
-        """Store the messages, run the command, store what came of it; a cancel leaves it completed, with a note."""
+        """Store the messages, run the command and store its result. A cancelled command is stored as interrupted."""
         info, part = self._begin()
-        context = _OwnContext(self._project.engine, self._agent, part)
+        context = _UserCommandContext(self._project.engine, self._agent, part)
         params = BashParams(
             command=self._line, timeout=SHELL_TIMEOUT_MAX.value, outside=self._outside, reset=not self._outside
         )
@@ -115,12 +115,12 @@ class _Command:
         """Store the user's message and the answer with the running call, in one transaction."""
         store, message = self._project.store, self._message
         note = TextPart(
-            id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=TOLD, synthetic=True
+            id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=COMMAND_NOTE, synthetic=True
         )
         event = message_updated(message)
         discarded = discard_reverted(store, message.session_id)
         store.append(*discarded, event, part_updated(note))
-        if discarded:  # nothing is undone any more
+        if discarded:  # the undo became final, so its diff is empty now
             store.publish_live(session_diff(message.session_id, []))
         info = new_message(self._project.engine, message.session_id, message)
         part = ToolPart(

@@ -1,4 +1,4 @@
-"""The limits of a turn: from its prompt, its agent and the configuration."""
+"""Makes the policy of a turn, its limits and models, from the prompt, the agent and the configuration."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,7 +18,7 @@ from codeloop.store.subagent_state import walk_ancestors
 
 
 async def make_policy(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
-    """Make the limits of a prompt's turn. Raises CodeloopError when its model is not available."""
+    """Return the policy of a prompt's turn. Raises CodeloopError when the model is not available."""
     limits = limits or RunLimits()
     agent = project.engine.agent(message.agent)
     bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]
@@ -35,27 +35,32 @@ async def make_policy(limits: RunLimits | None, message: UserMessage, project: P
         budget=_find_budget(project, session, limits),
         room=room_of(info, compaction.reserved),
         compact=compaction.auto and limits.compact,
-        fallback=_usable_models(project, agent.fallback or ()),
+        fallback=_list_usable_models(project, agent.fallback or ()),
         attended=limits.attended,
-        keep_hour=_keeps_hour(project, session.id, info),
+        keep_hour=_wants_long_cache(project, session.id, info),
     )
 
 
 def _find_budget(project: Project, session: Session, limits: RunLimits) -> SharedBudget | None:
-    """Return the bounds of a turn's calls: what the client shares, and what its tree of sessions may spend."""
+    """Return the budgets that bound a turn: one that the client shares among turns, and that of the tree of sessions.
+
+    The tree is a session with its subagents (`subagents.cost`). None: there is neither.
+    """
     shared = None if limits.budget is None else project.settings.startup.budgets.find(limits.budget)
-    most = project.settings.config.subagents.cost
-    if most is None:
+    max_cost = project.settings.config.subagents.cost
+    if max_cost is None:
         return shared
     *_, root = walk_ancestors(project.store, session.id)
     trees = project.services.tree_budgets
-    tree = trees.setdefault(root.id, SharedBudget(most, name="limit of a session with its subagents (subagents.cost)"))
-    tree.spent = max(tree.spent, root.cost or 0.0)  # stored, so that a restart spends no more
+    tree = trees.setdefault(
+        root.id, SharedBudget(max_cost, name="limit of a session with its subagents (subagents.cost)")
+    )
+    tree.spent = max(tree.spent, root.cost or 0.0)  # the stored cost counts, so that a restart does not allow more
     tree.above = shared
     return tree
 
 
-def _keeps_hour(project: Project, session_id: str, info: ModelInfo) -> bool:
+def _wants_long_cache(project: Project, session_id: str, info: ModelInfo) -> bool:
     if info.prices.hour_write <= info.prices.cache_write:
         return False
     from codeloop.agent.request.cache_life import wants_hour
@@ -64,16 +69,16 @@ def _keeps_hour(project: Project, session_id: str, info: ModelInfo) -> bool:
 
 
 async def _find_tightest_budget(project: Project) -> BudgetUse | None:
-    """Return the budget of the configuration that has the fewest dollars left; None: none is set."""
+    """Return the configured budget with the fewest dollars left; None: the configuration sets none."""
     if project.settings.config.budget == SpendingConfig():
         return None
-    from codeloop.app.handlers.reports.spending import least_left, read_budgets
+    from codeloop.app.handlers.reports.spending import find_tightest_budget, read_budgets
 
-    return least_left(await read_budgets(project))
+    return find_tightest_budget(await read_budgets(project))
 
 
-def _usable_models(project: Project, refs: Iterable[str]) -> tuple[str, ...]:
-    """Return the models that have what they need, such as a key; `codeloop doctor` says what the others lack."""
+def _list_usable_models(project: Project, refs: Iterable[str]) -> tuple[str, ...]:
+    """Return the models that can be used now. `codeloop doctor` explains what the others lack, such as a key."""
     usable: list[str] = []
     for ref in refs:
         with suppress(CodeloopError):

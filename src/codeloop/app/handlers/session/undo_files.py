@@ -1,4 +1,4 @@
-"""Undo and redo of a turn's changes to single files; the conversation stays."""
+"""Handler that undoes or redoes a turn's changes of single files; the conversation stays as it is."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from msgspec import Struct
 from codeloop.agent.turn_diffs import find_step_changes, find_undo_start, list_positions
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import (
-    files_outcome,
+    add_conflicts,
+    describe_outcome,
     hold_session,
-    idle,
+    require_idle,
     restore_files,
-    with_conflicts,
 )
 from codeloop.app.project import Project
 from codeloop.schema import operation
@@ -30,10 +30,12 @@ from codeloop.workspace.snapshot.tree_diff import TreeChange
 
 UNTOUCHED = "no turn of this session changed it"
 Turns = Sequence[tuple[str, Mapping[str, list[TreeChange]]]]
-"""The prompts of the turns that changed something, oldest first, each with its changes by path."""
+"""The turns that changed files, oldest first: the id of the prompt, and the changes by path."""
 
 
 class _Plan(Struct, frozen=True):
+    """The changes to make. `prompt`: the id of the turn's prompt; None: no turn is left to undo or redo."""
+
     prompt: str | None
     moves: tuple[Restoration, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
@@ -41,26 +43,26 @@ class _Plan(Struct, frozen=True):
 
 @handles(operation.UNDO_FILES)
 async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
-    """Take back what the last turn did to some files, as far as they hold what it wrote; or do it again.
+    """Undo the last turn's changes of some files, as far as they still have the turn's content; or redo them.
 
-    The last turn is the newest one that changed one of them and is not taken back there yet. Raises OperationError.
+    The last turn is the newest one that changed one of the files and is not undone there. Raises OperationError.
     """
-    session, view = idle(project, args.session_id)
+    session, view = require_idle(project, args.session_id)
     snapshots = project.snapshots
     positions = list_positions(project.store, view)
-    names = [_relative(snapshots.root, session, each) for each in args.files]
+    names = [_make_relative(snapshots.root, session, each) for each in args.files]
     async with hold_session(project, args):
         plan = await snapshots.jobs.run_in_background(
-            lambda: _plan(snapshots, view, positions, names, redo=args.redo), UNDO_TIME
+            lambda: _make_plan(snapshots, view, positions, names, redo=args.redo), UNDO_TIME
         )
         if isinstance(plan, Failed):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
         outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
-    outcome_now = files_outcome(with_conflicts(outcome, plan.conflicts), plan.moves)
+    outcome_now = describe_outcome(add_conflicts(outcome, plan.conflicts), plan.moves)
     return UndoneFiles(message_id=plan.prompt, outcome=outcome_now)
 
 
-def _relative(root: Path, session: Session, name: str) -> str:
+def _make_relative(root: Path, session: Session, name: str) -> str:
     """Return a path relative to the work tree; empty for its top. Raises OperationError when it is outside."""
     path = Path(os.path.normpath(Path(session.directory) / name))
     real = root if path == root else Path(os.path.realpath(path.parent)) / path.name
@@ -69,7 +71,7 @@ def _relative(root: Path, session: Session, name: str) -> str:
     return "" if real == root else str(real.relative_to(root))
 
 
-def _plan(
+def _make_plan(
     snapshots: Snapshots,
     view: Conversation,
     positions: Sequence[tuple[int, Entry]],
@@ -77,19 +79,19 @@ def _plan(
     *,
     redo: bool,
 ) -> _Plan:
-    """Choose the turn and work out the moves. Blocks. Raises MissingObject, OSError."""
+    """Choose the turn, and return the changes to make. Blocks. Raises MissingObject, OSError."""
     snapshots.objects.ensure()
-    turns = _turns(snapshots, view, positions)
+    turns = _list_turns(snapshots, view, positions)
     paths = {path for _, changes in turns for path in changes if any(_is_meant(path, name) for name in names)}
     now = {path: snapshots.store_entry(path) for path in paths}
-    choose = _redoable if redo else _undoable
+    choose = _find_redoable if redo else _find_undoable
     points = {path: choose(now[path], path, turns) for path in sorted(paths)}
-    places = [at for at in points.values() if at is not None]
+    indexes = [at for at in points.values() if at is not None]
     conflicts = [Conflict(name or ".", UNTOUCHED) for name in names if not any(_is_meant(each, name) for each in paths)]
-    if not places:
+    if not indexes:
         why = "nothing of it is undone" if redo else "what the session did to it is undone"
         return _Plan(None, conflicts=(*conflicts, *(Conflict(path, why) for path in sorted(paths & set(names)))))
-    at = min(places) if redo else max(places)
+    at = min(indexes) if redo else max(indexes)
     prompt, changes = turns[at]
     moves: list[Restoration] = []
     for path in (path for path, each in points.items() if each == at):
@@ -103,7 +105,7 @@ def _plan(
     return _Plan(prompt, tuple(moves), tuple(conflicts))
 
 
-def _turns(snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]]) -> Turns:
+def _list_turns(snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]]) -> Turns:
     """Return the changes of the turns that are not undone, oldest first."""
     point = view.session.revert
     end = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
@@ -119,14 +121,14 @@ def _turns(snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[i
 
 
 def _is_meant(path: str, name: str) -> bool:
-    """Return whether a name is this file, or a folder above it."""
+    """Return whether a name stands for this file: it is the file's path, a folder above it, or "" for all files."""
     return name in {"", path} or path.startswith(f"{name}/")
 
 
-def _undoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
-    """Return the place of the newest turn that wrote what a file holds; of the newest at all when nobody's did.
+def _find_undoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
+    """Return the index of the newest turn whose content a file has; if it has no turn's, of the newest that changed it.
 
-    None when all that was done to it is taken back.
+    None when all changes of the file are undone.
     """
     changed = [at for at in range(len(turns) - 1, -1, -1) if path in turns[at][1]]
     for at in changed:
@@ -135,7 +137,7 @@ def _undoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
     return None if any(now == turns[at][1][path][0].before for at in changed) else changed[0]
 
 
-def _redoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
+def _find_redoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
     """Return the index of the oldest turn whose change of a file is undone; None when the last change is not."""
     for at in range(len(turns) - 1, -1, -1):
         changes = turns[at][1].get(path)

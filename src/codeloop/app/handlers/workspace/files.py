@@ -1,4 +1,4 @@
-"""Files and folders of the work tree; nothing outside of it is read."""
+"""Handlers that read files and folders of the work tree, and nothing outside of it."""
 
 import asyncio
 import base64
@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.workspace.vcs import git_of
+from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.project import Project
 from codeloop.kit.diff import split_lines, unified_diff
 from codeloop.schema import operation
@@ -28,12 +28,12 @@ from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.search.directory import entries
 
-_SAMPLE = 8_192
+_SAMPLE_BYTES = 8_192
 _HUNK = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
 
 
-class _Inside(Struct, frozen=True):
-    """A path of the work tree. `named`: absolute, as asked for; `real`: with every link followed; `root`: the top."""
+class _PathInside(Struct, frozen=True):
+    """A path in the work tree. `named`: absolute, as requested; `real`: with links followed; `root`: the tree's top."""
 
     named: Path
     real: Path
@@ -53,7 +53,7 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
         except FileRefused as error:
             raise OperationError("BadRequest", f"{args.path} is no folder that can be listed.") from error
         except OSError as error:
-            raise _unreadable(args.path, error) from error
+            raise _make_read_error(args.path, error) from error
         directory = project.workspace.directory
         return [
             FileNode(
@@ -71,14 +71,14 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
 
 @handles(operation.FILE_READ)
 async def read(project: Project, args: FileQuery) -> FileContent:
-    """Return a file; a missing one is empty. Text that differs from the last commit's comes with the difference.
+    """Return the content of a file, "" for a missing one; with a diff if a text differs from the last commit.
 
-    Raises OperationError: it is outside, too large, not a regular file, or can't be read.
+    Raises OperationError when the path is outside, or the file is too large, not a regular file, or unreadable.
     """
     target, data = await asyncio.to_thread(load_file, project, args.path)
     if data is None:
         return FileContent(type="text", content="")
-    text = _text(data)
+    text = _decode_text(data)
     if text is None:
         mime = media_type(data) or mimetypes.guess_type(target.named.name)[0] or "application/octet-stream"
         content = await asyncio.to_thread(base64.b64encode, data)
@@ -88,13 +88,13 @@ async def read(project: Project, args: FileQuery) -> FileContent:
     if before is None or before.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
         return file_content
     name = readable(os.path.relpath(target.named, project.workspace.directory))
-    return await asyncio.to_thread(_with_difference, file_content, name, before, text)
+    return await asyncio.to_thread(_add_difference, file_content, name, before, text)
 
 
 @handles(operation.FILE_STATUS)
-async def status(project: Project, _args: NoArguments) -> list[File]:
+async def list_changed(project: Project, _args: NoArguments) -> list[File]:
     """Return the files that differ from the last commit; paths are relative to the directory. Raises GitFailed."""
-    git = git_of(project)
+    git = open_git(project)
     if git is None:
         return []
     return [
@@ -108,8 +108,8 @@ async def status(project: Project, _args: NoArguments) -> list[File]:
     ]
 
 
-def _resolve_inside(project: Project, path: str) -> _Inside:
-    """Find a path in the work tree before anything of it is read. Raises OperationError when it leads out."""
+def _resolve_inside(project: Project, path: str) -> _PathInside:
+    """Resolve a path before anything is read. Raises OperationError when it leads out of the work tree."""
     if "\0" in path:
         raise OperationError("BadRequest", "The path holds a NUL character, which no file has in its name.")
     workspace = project.workspace
@@ -117,11 +117,11 @@ def _resolve_inside(project: Project, path: str) -> _Inside:
     real, root = Path(os.path.realpath(absolute)), Path(os.path.realpath(workspace.root))
     if not real.is_relative_to(root):
         raise OperationError("BadRequest", f"{readable(path)} is outside of the work tree {root}; name a file in it.")
-    return _Inside(absolute, real, root)
+    return _PathInside(absolute, real, root)
 
 
-def load_file(project: Project, path: str) -> tuple[_Inside, bytes | None]:
-    """Return where a file is and its bytes; None: it is missing. Blocks. Raises OperationError as `read` does."""
+def load_file(project: Project, path: str) -> tuple[_PathInside, bytes | None]:
+    """Return a file's path and bytes (None: it is missing). Blocks. Raises OperationError as `read` does."""
     target = _resolve_inside(project, path)
     try:
         return target, load(target.real, FILES_CONTENT.value).data
@@ -130,16 +130,16 @@ def load_file(project: Project, path: str) -> tuple[_Inside, bytes | None]:
     except FileRefused as error:
         raise OperationError("BadRequest", readable(str(error))) from error
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _make_read_error(path, error) from error
 
 
-def _unreadable(path: str, error: OSError) -> OperationError:
+def _make_read_error(path: str, error: OSError) -> OperationError:
     return OperationError("BadRequest", f"{readable(path)} can't be read: {error.strerror}.")
 
 
-def _text(data: bytes) -> str | None:
-    """Return the text of a file; None: it is binary."""
-    if media_type(data) is not None or is_binary(data[:_SAMPLE]):
+def _decode_text(data: bytes) -> str | None:
+    """Return the text of a file; None if it is binary."""
+    if media_type(data) is not None or is_binary(data[:_SAMPLE_BYTES]):
         return None
     try:
         return readable(decode(data).content)
@@ -147,20 +147,20 @@ def _text(data: bytes) -> str | None:
         return None
 
 
-async def _read_committed(project: Project, target: _Inside) -> str | None:
-    """Return the text that the last commit has of a file; None: none, or it can't be known."""
-    git = git_of(project)
+async def _read_committed(project: Project, target: _PathInside) -> str | None:
+    """Return a file's text in the last commit; None if the commit has none, or git fails."""
+    git = open_git(project)
     if git is None:
         return None
     try:
         data = await git.blob("HEAD", str(target.real.relative_to(target.root)), SNAPSHOT_DIFF.value)
     except GitFailed:
         return None
-    return None if data is None else _text(data)
+    return None if data is None else _decode_text(data)
 
 
-def _with_difference(file_content: FileContent, name: str, before: str, after: str) -> FileContent:
-    """Add the difference, with the whole file around it."""
+def _add_difference(file_content: FileContent, name: str, before: str, after: str) -> FileContent:
+    """Return the content with a diff that has the whole file as context."""
     everything = max(len(split_lines(before)), len(split_lines(after)))
     patch = unified_diff(name, before, after, everything).patch
     hunks: list[PatchHunk] = []
@@ -168,10 +168,10 @@ def _with_difference(file_content: FileContent, name: str, before: str, after: s
         head = _HUNK.fullmatch(line)
         if head is not None:
             starts = (int(number) for number in head.groups())
-            hunks.append(PatchHunk(**dict(zip(_NUMBERS, starts, strict=True)), lines=[]))
+            hunks.append(PatchHunk(**dict(zip(_HUNK_FIELDS, starts, strict=True)), lines=[]))
         elif hunks:
             hunks[-1].lines.append(line)
     return replace(file_content, diff=patch, patch=FilePatch(old_file_name=name, new_file_name=name, hunks=hunks))
 
 
-_NUMBERS = ("old_start", "old_lines", "new_start", "new_lines")
+_HUNK_FIELDS = ("old_start", "old_lines", "new_start", "new_lines")

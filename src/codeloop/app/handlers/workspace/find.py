@@ -3,23 +3,23 @@
 import asyncio
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.project.project import location
+from codeloop.app.handlers.project.project import get_location
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.files import FileSystemEntry, FindFiles, FindText, FoundFiles, FoundLine
 from codeloop.schema.errors import OperationError
-from codeloop.schema.limits import FILES_NAMED, FILES_QUERY
+from codeloop.schema.limits import FILES_NAMES, FILES_QUERY
 from codeloop.schema.operation import NoArguments
 from codeloop.tool.file_access import readable
 from codeloop.workspace.search.file_index import IndexedName, Kind, find_names
 from codeloop.workspace.search.rg_matches import SearchFailed
 
-_FILES = 100
-_COMPLETIONS = 20
+_DEFAULT_FILES = 100
+_DEFAULT_COMPLETIONS = 20
 
 
 @handles(operation.FIND_TEXT)
-async def text(project: Project, args: FindText) -> list[FoundLine]:
+async def find_text(project: Project, args: FindText) -> list[FoundLine]:
     """Return the first lines that match a regular expression, paths relative to the directory.
 
     Raises OperationError with ripgrep's words for a bad pattern.
@@ -32,24 +32,24 @@ async def text(project: Project, args: FindText) -> list[FoundLine]:
 
 
 @handles(operation.FIND_FILES)
-async def files(project: Project, args: FindFiles) -> list[str]:
+async def find_files(project: Project, args: FindFiles) -> list[str]:
     """Return the paths of files and folders whose path holds the query's characters, the best first."""
     kind: Kind | None = args.type or ("file" if args.dirs is False else None)
-    return [readable(name.path) for name in await _find_names(project, args, kind, _FILES)]
+    return [readable(name.path) for name in await _find_names(project, args, kind, _DEFAULT_FILES)]
 
 
 @handles(operation.FS_FIND)
-async def fs_find(project: Project, args: FindFiles) -> FoundFiles:
-    """Complete a path: the names that `files` finds, with the path of their directory."""
-    names = await _find_names(project, args, args.type, _COMPLETIONS)
+async def complete_path(project: Project, args: FindFiles) -> FoundFiles:
+    """Complete a path: return the names that `find_files` finds, with the directory that they are relative to."""
+    names = await _find_names(project, args, args.type, _DEFAULT_COMPLETIONS)
     data = [FileSystemEntry(path=readable(name.path), type="directory" if name.is_folder else "file") for name in names]
-    return FoundFiles(location=await location(project, NoArguments()), data=data)
+    return FoundFiles(location=await get_location(project, NoArguments()), data=data)
 
 
 async def _find_names(project: Project, args: FindFiles, kind: Kind | None, usual: int) -> list[IndexedName]:
     limit = usual if args.limit is None else args.limit
-    if not 1 <= limit <= FILES_NAMED.value:
-        raise OperationError("BadRequest", f"limit is {limit}; it must be 1 to {FILES_NAMED.value}.")
+    if not 1 <= limit <= FILES_NAMES.value:
+        raise OperationError("BadRequest", f"limit is {limit}; it must be 1 to {FILES_NAMES.value}.")
     if len(args.query) > FILES_QUERY.value:
         raise OperationError("BadRequest", f"query is longer than {FILES_QUERY.value} characters; name less.")
     workspace = project.workspace

@@ -1,4 +1,4 @@
-"""Terminals."""
+"""Handlers of terminals (PTYs) that clients open in the project."""
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
@@ -14,7 +14,7 @@ from codeloop.schema.api.pty import (
     PtyTicketConnectToken,
     UpdatePty,
 )
-from codeloop.schema.bounds.terminal import PTY_TICKET, PTY_TITLE
+from codeloop.schema.bounds.server import PTY_TICKET, PTY_TITLE
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from codeloop.schema.operation import NoArguments
@@ -23,7 +23,7 @@ from codeloop.workspace.terminal.terminals import Terminal
 
 
 @handles(operation.PTY_SHELLS)
-async def shells(project: Project, _args: NoArguments) -> list[PtyShell]:
+async def list_installed_shells(project: Project, _args: NoArguments) -> list[PtyShell]:
     """Return the shells that are installed."""
     return list_shells(project.workspace.environment)
 
@@ -36,7 +36,7 @@ async def list_terminals(project: Project, _args: NoArguments) -> list[Pty]:
 
 @handles(operation.PTY_CREATE)
 async def create(project: Project, args: CreatePty) -> Pty:
-    """Open a terminal. Refused when its directory or program is not there, or too many are open."""
+    """Open a terminal. Raises OperationError: no such directory or program, or too many terminals."""
 
     def announce_exit(terminal: Terminal, code: int) -> None:
         project.publish_live(PtyExited(properties=PtyEnd(id=terminal.id, exit_code=code)))
@@ -44,7 +44,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     _check_title(args.title)
     workspace = project.workspace
     try:
-        program = choose_program(args, workspace.directory, await _environment(project, args))
+        program = choose_program(args, workspace.directory, await _make_environment(project, args))
         terminal = await project.workspace.terminals.open(program, announce_exit)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -54,7 +54,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     return terminal.info
 
 
-async def _environment(project: Project, args: CreatePty) -> dict[str, str]:
+async def _make_environment(project: Project, args: CreatePty) -> dict[str, str]:
     """Return the variables of a terminal's program: the project's, and those that extensions set."""
     cwd = args.cwd or str(project.workspace.directory)
     return {**project.workspace.environment, **await project.engine.hooks.shell_variables({"cwd": cwd})}
@@ -88,7 +88,7 @@ async def remove(project: Project, args: PtyId) -> bool:
 
 
 @handles(operation.PTY_TICKET)
-async def ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
+async def make_ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """Return a ticket: with it a client connects to the terminal, once, without the credential."""
     terminal = find_terminal(project, args.pty_id)
     return PtyTicketConnectToken(

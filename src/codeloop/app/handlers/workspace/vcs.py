@@ -1,4 +1,4 @@
-"""Handlers of version control: branches, changed files, diffs."""
+"""Handlers of version control: branches, changed files and diffs of the work tree."""
 
 import asyncio
 
@@ -15,15 +15,15 @@ from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
 CONTEXT = 3
-"""Lines around a change, unless a client says otherwise."""
+"""Lines around a change, unless a client asks for another number."""
 COPY_STRATEGY = "git_worktree"
-"""How a project is copied: the contract's name."""
+"""The name in the API for the way in which a project is copied."""
 
 
 @handles(operation.VCS_GET)
 async def get(project: Project, _args: NoArguments) -> VcsInfo:
-    """Return the branch that is checked out and the one that others start from, as far as there are such."""
-    git = git_of(project)
+    """Return the branch that is checked out, and the default branch; None for each that does not exist."""
+    git = open_git(project)
     if git is None:
         return VcsInfo()
     try:
@@ -37,9 +37,9 @@ async def get(project: Project, _args: NoArguments) -> VcsInfo:
 
 
 @handles(operation.VCS_STATUS)
-async def status(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
+async def list_changed(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
     """Return the files that differ from the last commit. Raises GitFailed."""
-    git = git_of(project)
+    git = open_git(project)
     if git is None:
         return []
     return [
@@ -50,14 +50,14 @@ async def status(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
 
 @handles(operation.VCS_DIFF)
 async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
-    """Return the files that differ from the last commit, or from where this branch left the default one, with patches.
+    """Return the files that differ from the last commit, or from the default branch's last common commit, with patches.
 
     Raises OperationError: too many lines of context, no default branch. Raises GitFailed.
     """
     context = CONTEXT if args.context is None else args.context
     if not 0 <= context <= VCS_CONTEXT.value:
         raise OperationError("BadRequest", f"context is {context}; it must be 0 to {VCS_CONTEXT.value}.")
-    git = git_of(project)
+    git = open_git(project)
     if git is None:
         return []
     head = await git.commit("HEAD")
@@ -79,9 +79,9 @@ async def list_file_diffs(git: Git, base: str | None, context: int) -> list[VcsF
     ]
 
 
-async def list_copies(project: Project) -> list[ProjectDirectory]:
-    """Return the further work trees of the project's repository, wherever they are."""
-    git = git_of(project)
+async def list_work_trees(project: Project) -> list[ProjectDirectory]:
+    """Return all further work trees of the project's repository, also those that codeloop has not made."""
+    git = open_git(project)
     if git is None:
         return []
     from codeloop.workspace.git.worktrees import Worktrees
@@ -93,14 +93,14 @@ async def list_copies(project: Project) -> list[ProjectDirectory]:
     return [ProjectDirectory(directory=str(folder), strategy=COPY_STRATEGY) for folder in folders]
 
 
-def git_of(project: Project) -> Git | None:
+def open_git(project: Project) -> Git | None:
     """Return git for the project's work tree; None outside a repository."""
     place = project.settings.project_root
     return Git(place.root, project.workspace.environment) if place.vcs == "git" else None
 
 
 async def _find_branch_point(git: Git, head: str) -> str:
-    """Return the commit at which the present branch left the default one."""
+    """Return the last common commit of this branch and the default one. Raises OperationError when there is none."""
     default = await git.default_branch()
     if default is None:
         raise OperationError(

@@ -1,1 +1,1 @@
-"""Handlers of further work trees (the reference also calls them copies): create, inspect, merge, remove."""
+"""Handlers of further git work trees of a project (also called copies in the API): create, inspect, merge, remove."""

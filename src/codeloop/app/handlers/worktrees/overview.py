@@ -1,4 +1,4 @@
-"""Overviews of work trees, and their changes."""
+"""Handlers that show the state of work trees, and their changes."""
 
 import asyncio
 from typing import Literal
@@ -8,10 +8,10 @@ from codeloop.app.handlers.workspace.vcs import CONTEXT, list_file_diffs
 from codeloop.app.handlers.worktrees.records import (
     WorktreeRecord,
     find_record,
-    home_of,
+    find_worktrees_folder,
     list_running,
+    open_worktrees,
     read_records,
-    trees_of,
 )
 from codeloop.app.project import Project
 from codeloop.kit.git import git_folder
@@ -25,8 +25,8 @@ from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.submodules import list_unsaved_below
 from codeloop.workspace.git.worktrees import count_lone_commits
 
-_HALF = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD")
-"""What git leaves in a work tree's folder while something is half done there."""
+_UNFINISHED_MARKS = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD")
+"""Files in a work tree's git folder while a merge, rebase or cherry-pick is unfinished."""
 
 _STATES: dict[str, Literal["ready", "unfinished", "removing"]] = {
     "making": "unfinished",
@@ -36,17 +36,17 @@ _STATES: dict[str, Literal["ready", "unfinished", "removing"]] = {
 
 
 @handles(operation.WORKTREE_OVERVIEW)
-async def overview(project: Project, _args: NoArguments) -> list[WorktreeOverview]:
-    """Return the work trees that were made for the project, with what in them is nowhere else."""
+async def list_overview(project: Project, _args: NoArguments) -> list[WorktreeOverview]:
+    """Return the work trees of the project, each with its uncommitted and unmerged changes."""
     records = await asyncio.to_thread(read_records, project)
-    return [await _describe(project, record) for record in records]
+    return [await _describe_worktree(project, record) for record in records]
 
 
 @handles(operation.WORKTREE_DIFF)
 async def diff(project: Project, args: WorktreeName) -> WorktreeDiff:
     """Compare a work tree with the commit at which it left its base. Raises OperationError, GitFailed."""
     record = await asyncio.to_thread(find_record, project, args.name)
-    tree = Git(home_of(project) / record.name, project.workspace.environment)
+    tree = Git(find_worktrees_folder(project) / record.name, project.workspace.environment)
     if git_folder(tree.root) is None:
         raise OperationError(
             "BadRequest", f"The folder of {record.name} is gone. `codeloop worktree remove` forgets it."
@@ -70,9 +70,9 @@ async def find_branch_point(tree: Git, record: WorktreeRecord) -> str:
     return commit or record.start or head or ""
 
 
-async def _describe(project: Project, record: WorktreeRecord) -> WorktreeOverview:
-    """Return the state of a work tree; where git can't say, `error` holds its words."""
-    folder = home_of(project) / record.name
+async def _describe_worktree(project: Project, record: WorktreeRecord) -> WorktreeOverview:
+    """Return the state of a work tree. When git fails, `error` has its message."""
+    folder = find_worktrees_folder(project) / record.name
     row = WorktreeOverview(
         name=record.name,
         directory=str(folder),
@@ -84,11 +84,12 @@ async def _describe(project: Project, record: WorktreeRecord) -> WorktreeOvervie
     )
     if row.state == "gone" or record.state == "making":
         return row
-    own = git_folder(folder)
-    half = [name for name in _HALF if own is not None and (own / name).exists()]
+    git_directory = git_folder(folder)
+    marks = (name for name in _UNFINISHED_MARKS if git_directory is not None and (git_directory / name).exists())
+    mark = next(marks, None)
     tree = Git(folder, project.workspace.environment)
     try:
-        changed = await trees_of(project, "BadRequest").list_changed(tree)
+        changed = await open_worktrees(project, "BadRequest").list_changed(tree)
         branch = await tree.branch()
         ahead, behind = await _count_commits(tree, record)
         return replace(
@@ -98,14 +99,14 @@ async def _describe(project: Project, record: WorktreeRecord) -> WorktreeOvervie
             ahead=ahead,
             behind=behind,
             unmerged=await count_lone_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}"),
-            error=f"{half[0]}: something is half done there; see `git status`." if half else None,
+            error=None if mark is None else f"{mark}: something is half done there; see `git status`.",
         )
     except GitFailed as error:
         return replace(row, error=str(error))
 
 
 async def _count_commits(tree: Git, record: WorktreeRecord) -> tuple[int, int]:
-    """Return how many commits a work tree has that its base has not, and the reverse. Raises GitFailed."""
+    """Return how many commits a work tree is ahead of its base, and how many behind it. Raises GitFailed."""
     base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
     if base is None:
         return 0, 0

@@ -1,6 +1,7 @@
-"""What is stored of each work tree that was made: written before anything of it exists, deleted when nothing is left.
+"""Records of the work trees that codeloop made.
 
-So whatever is cut off, at whatever step, is found again and named.
+A record is written before anything of its work tree exists, and deleted after everything is removed. So the remains of
+an operation that was cut off, at whatever step, are found again.
 """
 
 import os
@@ -11,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from codeloop.app.handlers.project.details import worktree_folder
-from codeloop.app.handlers.workspace.vcs import git_of
+from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.project import Project
 from codeloop.config.files import write_private
 from codeloop.kit.git import common_folder, git_folder
@@ -21,14 +22,14 @@ from codeloop.schema.wire import Wire
 from codeloop.store.queries import ALL, SessionFilter
 from codeloop.workspace.git.worktrees import Worktrees
 
-_BYTES = 64 * 1024
+_MAX_RECORD_BYTES = 64 * 1024
 
 
 class WorktreeRecord(Wire):
-    """A work tree: how far it is, and what it was made from.
+    """The state of a work tree, and what it was made from.
 
-    `base`: a branch, or a commit when `is_branch` is false. `start`: the commit that it began at; empty in a record
-    that was made up for one without. `created`: ms since 1970.
+    `base`: a branch, or a commit when `is_branch` is false. `start`: the commit that it began at, "" when there was no
+    stored record. `created`: ms since the epoch.
     """
 
     name: str
@@ -40,43 +41,43 @@ class WorktreeRecord(Wire):
     created: int = 0
 
 
-def home_of(project: Project) -> Path:
+def find_worktrees_folder(project: Project) -> Path:
     """Return the folder with the work trees of a project and their records."""
     return worktree_folder(project.settings.paths, project.settings.project_root.project_id)
 
 
 def write_record(project: Project, record: WorktreeRecord) -> None:
     """Store a record. Blocks. Raises OSError."""
-    write_private(home_of(project) / f"{record.name}.json", msgspec.json.encode(record).decode())
+    write_private(find_worktrees_folder(project) / f"{record.name}.json", msgspec.json.encode(record).decode())
 
 
 def delete_record(project: Project, name: str) -> None:
-    """Forget a work tree of which nothing is left. Blocks. Raises OSError."""
-    (home_of(project) / f"{name}.json").unlink(missing_ok=True)
+    """Delete the record of a work tree. Blocks. Raises OSError."""
+    (find_worktrees_folder(project) / f"{name}.json").unlink(missing_ok=True)
 
 
 def read_records(project: Project) -> list[WorktreeRecord]:
-    """Return the work trees of the project's repository, by name, also those that have no record. Blocks.
+    """Return the records of the project's work trees, by name; a work tree without a record gets an empty one. Blocks.
 
-    Clones of one repository share their project's folder: those of another clone are left out.
+    Clones of one repository share this folder. Work trees of another clone are left out.
     """
-    home, own = home_of(project), _repository(project.settings.project_root.root)
+    home, repository = find_worktrees_folder(project), _find_repository(project.settings.project_root.root)
     worktree_records: dict[str, WorktreeRecord] = {}
     with suppress(OSError):
         for entry in sorted(home.iterdir()):
             if entry.suffix == ".json":
                 with suppress(OSError, msgspec.DecodeError):
-                    record = msgspec.json.decode(read_start(entry, _BYTES), type=WorktreeRecord)
+                    record = msgspec.json.decode(read_start(entry, _MAX_RECORD_BYTES), type=WorktreeRecord)
                     worktree_records[record.name] = record
             elif (entry / ".git").is_file():
                 worktree_records.setdefault(entry.name, WorktreeRecord(name=entry.name))
-    kept = (each for each in worktree_records.values() if _repository(home / each.name) in (None, own))
+    kept = (each for each in worktree_records.values() if _find_repository(home / each.name) in (None, repository))
     return sorted(kept, key=lambda each: each.name)
 
 
 def find_record(project: Project, name: str) -> WorktreeRecord:
-    """Return the work tree with this name, branch or folder. Blocks. Raises OperationError: there is none."""
-    records, home = read_records(project), home_of(project)
+    """Return the record of the work tree with this name, branch or folder. Blocks. Raises OperationError."""
+    records, home = read_records(project), find_worktrees_folder(project)
     for record in records:
         if name in {record.name, record.branch, str(home / record.name)}:
             return record
@@ -87,9 +88,9 @@ def find_record(project: Project, name: str) -> WorktreeRecord:
     )
 
 
-def trees_of(project: Project, kind: Kind) -> Worktrees:
+def open_worktrees(project: Project, kind: Kind) -> Worktrees:
     """Return the work trees of a project's repository. Raises OperationError outside of one."""
-    git = git_of(project)
+    git = open_git(project)
     if git is None:
         raise OperationError(
             kind, f"{project.settings.project_root.root} is in no git repository; `git init` makes one."
@@ -113,6 +114,7 @@ def check_idle(project: Project, folder: Path) -> None:
         raise OperationError("SessionBusyError", f"The session {session_id} works in {folder}. Abort it first.")
 
 
-def _repository(root: Path) -> str | None:
+def _find_repository(root: Path) -> str | None:
+    """Return the real path of the git folder that a work tree shares with others of its repository."""
     folder = git_folder(root)
     return None if folder is None else os.path.realpath(common_folder(folder))

@@ -31,7 +31,7 @@ from codeloop.extend.mcp.cache.importing import (
     words_of,
 )
 from codeloop.extend.mcp.cache.listing import Listing
-from codeloop.extend.mcp.mcp_server import McpServer, is_boxed
+from codeloop.extend.mcp.mcp_server import McpServer, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted
 from codeloop.extend.mcp.sign_in.login import BackgroundSignIn
@@ -202,7 +202,7 @@ async def _rows(project: Project) -> list[JSON]:
     servers = servers_in(project) if project.settings.config.mcp else None
     if servers is None:
         return []
-    if any(is_boxed(server) for server in servers.by_name.values()):
+    if any(is_sandboxed(server) for server in servers.by_name.values()):
         await servers.boxes.probe()
     return [
         {
@@ -210,7 +210,7 @@ async def _rows(project: Project) -> list[JSON]:
             "state": server.status.state,
             "reason": server.status.reason,
             "tools": len(server.listing.tools) if server.listing is not None else "-",
-            "sandbox": is_boxed(server),
+            "sandbox": is_sandboxed(server),
             "how": _describe_launch(server.definition),
         }
         for server in servers.by_name.values()
@@ -218,7 +218,7 @@ async def _rows(project: Project) -> list[JSON]:
 
 
 def _describe_launch(definition: ServerDefinition) -> str:
-    match definition.how:
+    match definition.config:
         case LocalDefinition(command=command):
             return " ".join(command)
         case RemoteDefinition(url=url):
@@ -272,7 +272,7 @@ async def _show_server(server: McpServer) -> None:
     except ServerFailed as error:
         _show_log(server)
         raise CodeloopError(escape_controls(str(error))) from error
-    without = ", without a sandbox" if is_boxed(server) is False else ""
+    without = ", without a sandbox" if is_sandboxed(server) is False else ""
     click.echo(f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}{without}")
     click.echo(_summary(server.name, listing))
     for tool in listing.tools:

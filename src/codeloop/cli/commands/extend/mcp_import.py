@@ -50,7 +50,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
 
 
 def _describe(server: FoundServer) -> str:
-    match definition_of(server.name, server.entry).how:
+    match definition_of(server.name, server.entry).config:
         case LocalDefinition(command=command):
             return one_line(" ".join(command), _WIDTH)
         case RemoteDefinition(url=url):

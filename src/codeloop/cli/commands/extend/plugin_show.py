@@ -202,8 +202,8 @@ async def _list_rows(hosts: ExtensionHosts, project: Project) -> list[PluginRow]
             state, why = "empty", _EMPTY
         signs = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
         tools = tool_names_of(hosts.offers, each)
-        is_boxed = boxes.is_used(True if sandbox is None else sandbox)
-        rows.append(PluginRow(each.name, each.language, state, tools, hooks, each.origin, why, signs, is_boxed))
+        is_sandboxed = boxes.is_used(True if sandbox is None else sandbox)
+        rows.append(PluginRow(each.name, each.language, state, tools, hooks, each.origin, why, signs, is_sandboxed))
     return rows
 
 

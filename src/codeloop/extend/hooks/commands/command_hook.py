@@ -1,8 +1,8 @@
 """Runs one row of `hooks` at its event: makes the input, and applies the decision to the hook's output."""
 
-from codeloop.extend.hooks.commands.asking import SECONDS, HookScope, ask_row
 from codeloop.extend.hooks.commands.decision import HookDecision
 from codeloop.extend.hooks.commands.names import format_inputs, is_about, is_matched, names_of, own_input
+from codeloop.extend.hooks.commands.run_hook import DEFAULT_SECONDS, HookScope, run_hook
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.schema.config import CommandHookConfig
 from codeloop.schema.errors import HookRefused
@@ -36,7 +36,7 @@ class CommandHook:
         self.names = frozenset((HOOKS[row.event],))
         self.policy = self.names if row.policy else frozenset[str]()
         self.is_project = row.is_project
-        self.seconds: float | None = SECONDS[row.type] if row.timeout is None else row.timeout
+        self.seconds: float | None = DEFAULT_SECONDS[row.type] if row.timeout is None else row.timeout
 
     async def call(self, _name: str, payload: JSON, output: JSON) -> JSON:
         """Run the row if it matches, and return the changed `output`."""
@@ -174,7 +174,7 @@ class CommandHook:
             "hook_event_name": row.event,
             **fields,
         }
-        decision = await ask_row(row, event, payload.get("model"), self._scope)
+        decision = await run_hook(row, event, payload.get("model"), self._scope)
         if decision.user_message:
             self._scope.tell(f"{self.label}: {decision.user_message}")
         return decision

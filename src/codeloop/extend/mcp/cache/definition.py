@@ -1,4 +1,7 @@
-"""Definitions of MCP servers: the `mcp` table of the reference's configuration, with further keys of ours."""
+"""Definitions of MCP servers: parses the entries of the configuration's `mcp` table.
+
+The table has the keys that OpenCode documents, and further ones of ours: `tools`, `protocol` and `sandbox`.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,15 +21,15 @@ _OTHER_KEYS = {
     "serverUrl": "`url`",
     "httpUrl": "`url`",
 }
-"""Keys of other programs' entries -> our keys."""
+"""Keys that other programs use in such entries, with what to write instead."""
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
-"""Container programs, whose service is unreachable from a sandbox."""
+"""Container programs, which can't reach their service from inside a sandbox."""
 Protocol = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 Timeout = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
 
 class OAuthSettings(Wire):
-    """How to sign in when a server requires it. Omitted values are discovered and registered automatically."""
+    """The OAuth settings of a remote server. Those that are left out are discovered and registered when signing in."""
 
     client_id: str = msgspec.field(default="", name="clientId")
     client_secret: str = ""
@@ -36,11 +39,11 @@ class OAuthSettings(Wire):
 
 
 class LocalDefinition(Wire, tag_field="type", tag="local"):
-    """A program that is started and spoken to over its stdin and stdout. `timeout` in ms, of each request.
+    """A server that is a program: it is started, and speaks MCP over its stdin and stdout.
 
-    `tools`: wildcards of the tools that are wanted; one that begins with `!` leaves tools out.
-    `protocol`: the version that is offered; left out, the newest one that the server speaks.
-    `sandbox`: False for none, or what it may do besides.
+    `timeout`: of each request, in ms. `tools`: wildcards of the tools to use; one with a leading `!` leaves tools out.
+    `protocol`: the MCP version to offer; None: the newest one that the server speaks. `sandbox`: False for none, or
+    further permissions in it.
     """
 
     command: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -53,15 +56,15 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
     sandbox: bool | ProgramSandboxConfig | None = None
 
     @property
-    def is_boxed(self) -> bool | ProgramSandboxConfig:
-        """Whether it runs in a sandbox, or in which; by default all but container programs do."""
+    def effective_sandbox(self) -> bool | ProgramSandboxConfig:
+        """Whether the program runs in a sandbox, or its settings. By default all but container programs do."""
         if self.sandbox is None:
             return Path(self.command[0]).name not in _CONTAINERS
         return self.sandbox
 
 
 class RemoteDefinition(Wire, tag_field="type", tag="remote"):
-    """A server at an address, spoken to over HTTP; the rest as in LocalDefinition."""
+    """A server at a URL, which speaks MCP over HTTP; the other fields are as in LocalDefinition."""
 
     url: Annotated[str, msgspec.Meta(pattern="^https?://")]
     headers: dict[str, str] = {}
@@ -73,24 +76,33 @@ class RemoteDefinition(Wire, tag_field="type", tag="remote"):
 
 
 class ServerDefinition(Struct, frozen=True):
-    """One entry. `problem`: why it can't be used ("": it can); `scope`: the project that brought it, "" for none."""
+    """One entry of the table. `config` is None for an entry that can't be used, or that only switches a server off.
+
+    `problem`: why the entry can't be used, "" when it can. `scope`: the project whose configuration has the entry, ""
+    for the user's own.
+    """
 
     name: str
-    how: LocalDefinition | RemoteDefinition | None
+    config: LocalDefinition | RemoteDefinition | None
     scope: str = ""
     problem: str = ""
 
     @property
     def is_enabled(self) -> bool:
-        """Return whether it may be started."""
-        return self.how is not None and self.how.enabled
+        """Whether the server may be started."""
+        return self.config is not None and self.config.enabled
 
     @property
     def digest(self) -> str:
         """The hash of everything that defines the server: its program or address, and its inputs."""
-        match self.how:
+        match self.config:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
-                what: JSON = {"command": command, "cwd": cwd, "environment": environment, **_describe_sandbox(self.how)}
+                what: JSON = {
+                    "command": command,
+                    "cwd": cwd,
+                    "environment": environment,
+                    **_describe_sandbox(self.config),
+                }
             case RemoteDefinition(url=url, headers=headers, oauth=oauth):
                 what = {"url": url, "headers": headers, "client": oauth.client_id if oauth else oauth}
             case _:
@@ -99,18 +111,21 @@ class ServerDefinition(Struct, frozen=True):
 
     @property
     def listing_key(self) -> str:
-        """The name under which the server's listing is stored: in another version it may offer other things."""
-        protocol = self.how.protocol if self.how is not None else None
+        """The key under which the server's tools are cached; they may differ from one protocol version to another."""
+        protocol = self.config.protocol if self.config is not None else None
         return self.digest if protocol is None else f"{self.digest}-{protocol}"
 
     @property
     def text(self) -> str:
-        """The entry for display, a value a line, with hashes of variables and headers, so that a change shows."""
-        match self.how:
+        """The entry as text, a value a line, to which the user agrees before a project's server is started.
+
+        Variables and headers are shown as hashes, so that a change is visible and a secret is not.
+        """
+        match self.config:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
                 lines = ["command:", *(f"  {word}" for word in command), *([f"cwd: {cwd}"] if cwd else [])]
                 lines += [
-                    f"sandbox: {msgspec.json.encode(each).decode()}" for each in _describe_sandbox(self.how).values()
+                    f"sandbox: {msgspec.json.encode(each).decode()}" for each in _describe_sandbox(self.config).values()
                 ]
                 return "\n".join([*lines, *_hash_values("environment", environment)]) + "\n"
             case RemoteDefinition(url=url, headers=headers):
@@ -119,8 +134,8 @@ class ServerDefinition(Struct, frozen=True):
                 return ""
 
 
-def _describe_sandbox(how: LocalDefinition) -> JSON:
-    return {} if how.sandbox is None else {"sandbox": msgspec.to_builtins(how.sandbox)}
+def _describe_sandbox(config: LocalDefinition) -> JSON:
+    return {} if config.sandbox is None else {"sandbox": msgspec.to_builtins(config.sandbox)}
 
 
 def _hash_values(kind: str, values: Mapping[str, str]) -> list[str]:
@@ -130,21 +145,21 @@ def _hash_values(kind: str, values: Mapping[str, str]) -> list[str]:
 
 
 def definition_of(name: str, entry: object, scope: str = "") -> ServerDefinition:
-    """Parse one entry. Never fails: an error becomes its `problem`."""
+    """Parse one entry. An invalid entry raises nothing: the error becomes the definition's `problem`."""
     if isinstance(entry, dict) and entry.keys() <= {"enabled"}:
         is_off = entry == {"enabled": False}
         return ServerDefinition(name, None, scope, "" if is_off else "it has neither a command nor a url")
     if wrong := _find_mistake(cast("object", entry)):
         return ServerDefinition(name, None, scope, f"mcp.{name} is not a server: {wrong}")
     try:
-        how = msgspec.convert(entry, LocalDefinition | RemoteDefinition)
+        config = msgspec.convert(entry, LocalDefinition | RemoteDefinition)
     except msgspec.ValidationError as error:
         return ServerDefinition(name, None, scope, f"mcp.{name} is not a server: {error}")
-    return ServerDefinition(name, how, scope)
+    return ServerDefinition(name, config, scope)
 
 
 def _find_mistake(entry: object) -> str:
-    """Return the key to write instead of another program's; "" when there is none."""
+    """Return what to write instead of a key of another program; "" when the entry has none."""
     if not isinstance(entry, dict):
         return ""
     data = cast("JSON", entry)
@@ -156,5 +171,5 @@ def _find_mistake(entry: object) -> str:
 
 
 def definitions_of(mcp: Mapping[str, object], scopes: Mapping[str, str]) -> dict[str, ServerDefinition]:
-    """Return the configured servers by name. `scopes`: the project of those defined by a project."""
+    """Return the definitions of all entries by name. `scopes`: the project of each entry that a project brought."""
     return {name: definition_of(name, entry, scopes.get(name, "")) for name, entry in mcp.items()}

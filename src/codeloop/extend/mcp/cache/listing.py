@@ -10,7 +10,7 @@ import msgspec
 from codeloop.kit.diff import unified_diff
 from codeloop.kit.small_files import make_private, read_start, write_atomically
 from codeloop.kit.terminal_text import one_line
-from codeloop.schema.limits import MCP_FILE, MCP_SAID
+from codeloop.schema.limits import MCP_FILE, MCP_INSTRUCTIONS
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -68,7 +68,7 @@ class Listing(Wire):
     @property
     def instructions_line(self) -> str:
         """The start of the server's instructions, on one line, for the model."""
-        return one_line(self.instructions, MCP_SAID.value)
+        return one_line(self.instructions, MCP_INSTRUCTIONS.value)
 
     @property
     def text(self) -> str:

@@ -196,7 +196,7 @@ class McpTable:
             for tool in listing.tools
             if _is_wanted(self.definitions[server], tool.name)
         }
-        local = {name for name, each in self.definitions.items() if isinstance(each.how, LocalDefinition)}
+        local = {name for name, each in self.definitions.items() if isinstance(each.config, LocalDefinition)}
         return {
             name: ServerTool(name, server, tools_by_name[server, tool], server in local)
             for name, (server, tool) in tool_names(tools_by_name, self._reserved_names).items()
@@ -205,7 +205,7 @@ class McpTable:
 
 def _is_wanted(definition: ServerDefinition, tool: str) -> bool:
     """Return whether a tool passes the `tools` of its definition: the last wildcard that matches counts."""
-    patterns = definition.how.tools if definition.how is not None else []
+    patterns = definition.config.tools if definition.config is not None else []
     is_wanted = not patterns or patterns[0].startswith("!")
     for pattern in patterns:
         if fnmatchcase(tool, pattern.removeprefix("!")):

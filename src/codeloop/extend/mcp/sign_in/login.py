@@ -55,17 +55,17 @@ async def sign_in(
     `challenge`: the server's challenge to a refused request, if known.
     Raises CodeloopError: SignInImpossible, RegistrationNeeded.
     """
-    how = definition.how
-    if not isinstance(how, RemoteDefinition):
+    config = definition.config
+    if not isinstance(config, RemoteDefinition):
         raise SignInImpossible(f"{definition.name} is a program, not a server that one signs in at.")
-    if how.oauth is False:
+    if config.oauth is False:
         raise SignInImpossible(f"{definition.name} is configured without signing in (`oauth` is false).")
-    settings = how.oauth or OAuthSettings()
+    settings = config.oauth or OAuthSettings()
     try:
         async with CallbackServer(redirect_of(settings)).listening() as callback, asyncio.timeout(MCP_SIGN_IN.seconds):
-            before = sign_ins.get(definition.name, how.url)
+            before = sign_ins.get(definition.name, config.url)
             scope = settings.scope or (before.wanted if before is not None else "")
-            flow = _Flow(how, settings, _UserChannel(callback, show, paste), scope, challenge)
+            flow = _Flow(config, settings, _UserChannel(callback, show, paste), scope, challenge)
             return await flow.run(definition.name, sign_ins)
     except TimeoutError as error:
         raise CodeloopError(f"Nobody signed in within {MCP_SIGN_IN.seconds / 60:.0f} minutes.") from error
@@ -103,9 +103,9 @@ class _Flow:
     """One sign-in. Also the storage of the package's flow."""
 
     def __init__(
-        self, how: RemoteDefinition, settings: OAuthSettings, user: _UserChannel, scope: str, challenge: str | None
+        self, config: RemoteDefinition, settings: OAuthSettings, user: _UserChannel, scope: str, challenge: str | None
     ) -> None:
-        self._how = how
+        self._config = config
         self._settings = settings
         self._user = user
         self._scope = scope
@@ -119,8 +119,8 @@ class _Flow:
         provider = self._provider = self._make_provider()
         async with http_client({}, _force_refusal(provider, self._challenge), lambda _status: None) as client:
             try:
-                headers = {**self._how.headers, "accept": "application/json, text/event-stream"}
-                async with client.stream("POST", self._how.url, json=_HELLO, headers=headers) as answer:
+                headers = {**self._config.headers, "accept": "application/json, text/event-stream"}
+                async with client.stream("POST", self._config.url, json=_HELLO, headers=headers) as answer:
                     status = answer.status_code
             except (*request_errors(), *_flow_errors()) as error:
                 raise _failure(name, error) from error
@@ -129,7 +129,7 @@ class _Flow:
         context = provider.context
         metadata = context.oauth_metadata
         entry = ServerSignIn(
-            url=self._how.url,
+            url=self._config.url,
             access="",
             token_endpoint=str(metadata.token_endpoint) if metadata else "",
             revocation_endpoint=str(metadata.revocation_endpoint or "") if metadata else "",
@@ -157,7 +157,7 @@ class _Flow:
                 redirect_uris=[redirect],
                 token_endpoint_auth_method=method,
             )
-        return OAuthClientProvider(self._how.url, about, self, self._redirect, self._user.wait_for_code)
+        return OAuthClientProvider(self._config.url, about, self, self._redirect, self._user.wait_for_code)
 
     async def get_tokens(self) -> Any:
         return self._tokens

@@ -125,12 +125,12 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
     """Return the authentication of a server's requests; None where its configuration turns it off."""
     import httpx2
 
-    how = definition.how
-    if not isinstance(how, RemoteDefinition) or how.oauth is False:
+    config = definition.config
+    if not isinstance(config, RemoteDefinition) or config.oauth is False:
         return None
-    if any(name.lower() == "authorization" for name in how.headers):
+    if any(name.lower() == "authorization" for name in config.headers):
         return None
-    name, url = definition.name, how.url
+    name, url = definition.name, config.url
 
     class StoredTokenAuth(httpx2.Auth):
         async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
@@ -223,8 +223,8 @@ async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | Non
     """
     import httpx2
 
-    name, how = definition.name, definition.how
-    entry = sign_ins.get(name, how.url) if isinstance(how, RemoteDefinition) else None
+    name, config = definition.name, definition.config
+    entry = sign_ins.get(name, config.url) if isinstance(config, RemoteDefinition) else None
     if not sign_ins.put(name, None):
         return None
     if entry is None or not entry.revocation_endpoint:

@@ -6,7 +6,7 @@ import msgspec
 
 from codeloop.extend.mcp.cache.table import ServerTool
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.schema.limits import MCP_DESCRIPTION, MCP_NAMED
+from codeloop.schema.limits import MCP_DESCRIPTION, MCP_SERVER_NAMES
 
 
 class McpParams(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ def describe_tool(tool: ServerTool) -> str:
 def join_names(names: list[str]) -> str:
     """Join names up to a bounded length, with a count of the rest."""
     shown_names: list[str] = []
-    value = MCP_NAMED.value
+    value = MCP_SERVER_NAMES.value
     for index, name in enumerate(map(escape_controls, names)):
         value -= len(name) + 2
         if value < 0:

@@ -13,7 +13,7 @@ from codeloop.extend.mcp.tools.parameters import McpParams, describe_tool, join_
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.suggest import find_similar
 from codeloop.kit.terminal_text import one_line
-from codeloop.schema.limits import MCP_FOUND, MCP_LINES
+from codeloop.schema.limits import MCP_SEARCH_LINES, MCP_SEARCH_TOOLS
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_hooks import run_call
 from codeloop.tool.json_schema import OwnParameters, clean_schema
@@ -45,14 +45,14 @@ async def search(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolRe
     if not server_tool:
         text = f"No tool of an MCP server matches. There are {len(tools)}; an empty query lists them."
     else:
-        full = server_tool[: MCP_FOUND.value] if _split_words(query) else []
+        full = server_tool[: MCP_SEARCH_TOOLS.value] if _split_words(query) else []
         text = "\n\n".join([*map(_format_in_full, full), *_lines(server_tool[len(full) :], is_rest=bool(full))])
     return ToolResult("MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in server_tool]})
 
 
 def _lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
     """Return the text listing tools by name only; empty for no tools."""
-    lines = [f"- {tool.name}: {one_line(describe_tool(tool), _LINE)}" for tool in tools[: MCP_LINES.value]]
+    lines = [f"- {tool.name}: {one_line(describe_tool(tool), _LINE)}" for tool in tools[: MCP_SEARCH_LINES.value]]
     if more := len(tools) - len(lines):
         lines.append(f"and {more} more: give `server`, or other words as `query`.")
     head = ["Also, without their parameters:"] if is_rest and lines else []

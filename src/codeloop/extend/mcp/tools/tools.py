@@ -9,7 +9,7 @@ from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.tools.parameters import McpParams, ResourceParams, describe_tool, join_names
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.model.chat import ToolSpec
-from codeloop.schema.limits import MCP_ABOUT, MCP_DIRECT, MCP_SHARE
+from codeloop.schema.limits import MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SHARE
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import OwnParameters, clean_schema
 from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolResult, Traits
@@ -112,7 +112,7 @@ def _search(table: McpTable) -> Tool:
 def _describe_servers(table: McpTable) -> list[str]:
     """Return a line for each server with instructions, bounded in total."""
     lines: list[str] = []
-    left = MCP_ABOUT.value
+    left = MCP_SEARCH_SUMMARY.value
     for name, listing in table.listings.items():
         line = f"- {escape_controls(name)}: {listing.instructions_line}" if listing.instructions_line else ""
         left -= len(line)

@@ -187,14 +187,14 @@ class ServerTarget(Struct, frozen=True):
     """A server to connect to. `known`: its cached listing; `callbacks`: for the server's requests."""
 
     definition: ServerDefinition
-    how: LocalDefinition | RemoteDefinition
+    config: LocalDefinition | RemoteDefinition
     known: Listing | None
     log: ProgramLog
     callbacks: JSON
 
     def seconds(self, otherwise: float) -> float:
         """Return how long one phase may take."""
-        return self.how.timeout / 1000 if self.how.timeout else otherwise
+        return self.config.timeout / 1000 if self.config.timeout else otherwise
 
 
 async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tuple[ServerConnection, Listing]:
@@ -212,9 +212,9 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
             break
     first = tried[0]
     error = find_cause(first.fatal)
-    if isinstance(target.how, RemoteDefinition) and isinstance(error, SignInNeeded) and error.can_sign_in:
-        await check_registration(target.definition.name, target.how, error)
-    if len(tried) > 1 and not isinstance(target.how, LocalDefinition):
+    if isinstance(target.config, RemoteDefinition) and isinstance(error, SignInNeeded) and error.can_sign_in:
+        await check_registration(target.definition.name, target.config, error)
+    if len(tried) > 1 and not isinstance(target.config, LocalDefinition):
         reason = describe_error(tried[-1].fatal)
         tries = f"tried as streamable HTTP, which was answered with {first.status}, and SSE"
         raise CodeloopError(f"{reason} ({tries})") from first.fatal
@@ -232,32 +232,36 @@ def _may_be_older(connection: ServerConnection) -> bool:
 
 
 def _list_transports(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
-    protocol = target.how.protocol or (target.known.protocol if target.known is not None else "")
+    protocol = target.config.protocol or (target.known.protocol if target.known is not None else "")
     is_old = protocol.startswith(_HANDSHAKE)
     seconds = target.seconds(MCP_LIST.seconds)
-    match target.how:
-        case LocalDefinition() as how:
+    match target.config:
+        case LocalDefinition() as config:
             for mode in ("legacy",) if is_old else ("auto", "legacy"):
-                yield ServerConnection("stdio", partial(_local, target, how, dependencies, mode), seconds)
-        case RemoteDefinition() as how:
+                yield ServerConnection("stdio", partial(_local, target, config, dependencies, mode), seconds)
+        case RemoteDefinition() as config:
             newer = ("http", "legacy" if is_old else "auto")
             older = ("sse", "legacy")
             known = target.known.transport if target.known is not None else ""
             for transport, mode in (older, newer) if known == "sse" else (newer, older):
-                yield ServerConnection(transport, partial(_remote, target, how, dependencies, transport, mode), seconds)
+                yield ServerConnection(
+                    transport, partial(_remote, target, config, dependencies, transport, mode), seconds
+                )
 
 
 @asynccontextmanager
 async def _local(
     target: ServerTarget,
-    how: LocalDefinition,
+    config: LocalDefinition,
     dependencies: ServerDependencies,
     mode: str,
     connection: ServerConnection,
 ) -> "AsyncGenerator[Client]":
     """Start a program and initialise it. The package is imported meanwhile."""
     find_terms = terms_for_project if target.definition.scope else spec_for_user_server
-    terms = find_terms(how, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition))
+    terms = find_terms(
+        config, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition)
+    )
     process = await start_server(dependencies.boxes, terms, target.log)
     try:
         await asyncio.to_thread(_import)
@@ -270,7 +274,7 @@ async def _local(
 @asynccontextmanager
 async def _remote(
     target: ServerTarget,
-    how: RemoteDefinition,
+    config: RemoteDefinition,
     dependencies: ServerDependencies,
     transport: str,
     mode: str,
@@ -281,12 +285,12 @@ async def _remote(
     def note_status(status: int) -> None:
         connection.status = status
 
-    client = http_client(how.headers, dependencies.sign_in(target.definition), note_status)
+    client = http_client(config.headers, dependencies.sign_in(target.definition), note_status)
     if transport == "sse":
-        async with _client(over_sse(how.url, client), target, mode) as session:
+        async with _client(over_sse(config.url, client), target, mode) as session:
             yield session
         return
-    async with client, _client(over_http(how.url, client), target, mode) as session:
+    async with client, _client(over_http(config.url, client), target, mode) as session:
         yield session
 
 
@@ -295,7 +299,7 @@ def _client(transport: "Transport", target: ServerTarget, mode: str) -> "Client"
     from mcp_types import Implementation
 
     about = Implementation(name="codeloop", version=__version__)
-    version = target.how.protocol
+    version = target.config.protocol
     if mode == "legacy" and version is not None and version.startswith(_HANDSHAKE):
         transport = offer_version(transport, version)
     return Client(transport, client_info=about, mode=mode, cache=None, log_level="info", **target.callbacks)

@@ -107,19 +107,19 @@ def how_to_register(name: str) -> str:
     )
 
 
-async def check_registration(name: str, how: RemoteDefinition, error: SignInNeeded) -> None:
+async def check_registration(name: str, config: RemoteDefinition, error: SignInNeeded) -> None:
     """Look up the provider of a server that requires a sign-in. Raises RegistrationNeeded when none is possible.
 
     If in doubt it counts as possible: the sign-in itself reports errors.
     """
-    if how.oauth is False or (how.oauth and how.oauth.client_id):
+    if config.oauth is False or (config.oauth and config.oauth.client_id):
         return
     import httpx2
 
     is_closed = False
     with suppress(*request_errors()):
         async with asyncio.timeout(MCP_LIST.seconds), http_client({}, httpx2.Auth(), lambda _status: None) as client:
-            is_closed = await _is_closed(how.url, error.challenge, client)
+            is_closed = await _is_closed(config.url, error.challenge, client)
     if is_closed:
         raise RegistrationNeeded(how_to_register(name))
 

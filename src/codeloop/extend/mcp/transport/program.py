@@ -47,7 +47,7 @@ class LaunchSpec(Struct, frozen=True):
 
 
 def spec_for_user_server(
-    how: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
+    config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
 ) -> LaunchSpec:
     """Return how a user's server is started: in its own folder, `own`.
 
@@ -55,47 +55,49 @@ def spec_for_user_server(
     A project's is that folder only where the definition says so and the project is trusted. Raises CodeloopError.
     """
     project_folders = (project.directory, project.root)
-    folder = _find_folder(how, project.directory)
+    folder = _find_folder(config, project.directory)
     if folder is None or (not project.is_trusted and _is_inside(folder, project_folders)):
         make_private(own)
         folder = _ANYWHERE if _is_inside(own, project_folders) else own
-    words = how.command
+    words = config.command
     if project.is_trusted:
         words = [_from_project(word, project.directory) for word in words]
-    variables = program_environment(environment, how.environment, project_folders)
-    return _terms((_program(words[0], folder, variables), *words[1:]), folder, variables, how, project, own)
+    variables = program_environment(environment, config.environment, project_folders)
+    return _terms((_program(words[0], folder, variables), *words[1:]), folder, variables, config, project, own)
 
 
 def terms_for_project(
-    how: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
+    config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
 ) -> LaunchSpec:
     """Return how a server that a trusted project brought is started: in its directory. Raises CodeloopError."""
-    folder = _find_folder(how, project.directory) or project.directory
-    variables = program_environment(environment, how.environment)
-    return _terms((_program(how.command[0], folder, variables), *how.command[1:]), folder, variables, how, project, own)
+    folder = _find_folder(config, project.directory) or project.directory
+    variables = program_environment(environment, config.environment)
+    return _terms(
+        (_program(config.command[0], folder, variables), *config.command[1:]), folder, variables, config, project, own
+    )
 
 
 def _terms(
     words: tuple[str, ...],
     folder: Path,
     environment: Mapping[str, str],
-    how: LocalDefinition,
+    config: LocalDefinition,
     project: ServerProject,
     own: Path,
 ) -> LaunchSpec:
-    if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(how.command[1:]):
+    if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(config.command[1:]):
         # Keep Python from leaving .pyc files in the project.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
     code = find_code(words, Path(environment.get("HOME") or "/nonexistent"))
-    plain = ProgramProfile(own, readable=(*code, *find_paths(how.environment.values()), folder), network="on")
-    return LaunchSpec(words, folder, environment, widen(plain, how.is_boxed, project.root))
+    plain = ProgramProfile(own, readable=(*code, *find_paths(config.environment.values()), folder), network="on")
+    return LaunchSpec(words, folder, environment, widen(plain, config.effective_sandbox, project.root))
 
 
-def _find_folder(how: LocalDefinition, directory: Path) -> Path | None:
+def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:
     """Return the folder that a definition names. Raises CodeloopError when it is not there."""
-    if not how.cwd:
+    if not config.cwd:
         return None
-    folder = directory / from_home(how.cwd)
+    folder = directory / from_home(config.cwd)
     if not folder.is_dir():
         raise CodeloopError(f"its directory {folder} does not exist")
     return folder

@@ -1,4 +1,4 @@
-"""Creates, lists and names work trees."""
+"""Handlers that create, list and name work trees."""
 
 import asyncio
 import os
@@ -9,14 +9,14 @@ from pathlib import Path
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.details import list_worktrees, read_details, worktree_folder
 from codeloop.app.handlers.workspace.vcs import COPY_STRATEGY
-from codeloop.app.handlers.worktrees.preparing import copy_files, extend_trust, find_wanted, prepare, run_setup
+from codeloop.app.handlers.worktrees.prepare import copy_files, extend_trust, find_files_to_copy, prepare, run_setup
 from codeloop.app.handlers.worktrees.records import (
     WorktreeRecord,
     check_idle,
     delete_record,
     find_record,
-    home_of,
-    trees_of,
+    find_worktrees_folder,
+    open_worktrees,
     write_record,
 )
 from codeloop.app.project import Project
@@ -42,24 +42,24 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
 
-_LONGEST = 48
-_TRIES = 20
-_UNFIT = re.compile(r"[^a-z0-9]+")
-_FILLERS = frozenset(("a", "an", "and", "for", "in", "of", "on", "please", "the", "to", "with"))
-_WORDS = 5
+_MAX_NAME_CHARACTERS = 48
+_MAX_TRIES = 20
+_NOT_ALLOWED = re.compile(r"[^a-z0-9]+")
+_FILLER_WORDS = frozenset(("a", "an", "and", "for", "in", "of", "on", "please", "the", "to", "with"))
+_MAX_WORDS = 5
 
 
 @handles(operation.WORKTREE_LIST)
-async def find_all(project: Project, _args: NoArguments) -> list[str]:
+async def list_all(project: Project, _args: NoArguments) -> list[str]:
     """Return the folders of the work trees that were made for the project."""
     return await asyncio.to_thread(list_worktrees, project.settings.paths, project.settings.project_root.project_id)
 
 
 @handles(operation.WORKTREE_CREATE)
 async def create(project: Project, args: CreateWorktree) -> Worktree:
-    """Make a work tree with a branch, and run the start commands there. Raises OperationError; see the contract."""
-    trees, home = trees_of(project, "WorktreeNotGitError"), home_of(project)
-    name = await _free_tree_name(trees, home, args.name)
+    """Make a work tree with a new branch, and run its setup commands. Raises OperationError."""
+    trees, home = open_worktrees(project, "WorktreeNotGitError"), find_worktrees_folder(project)
+    name = await _choose_tree_name(trees, home, args.name)
     try:
         record = await _begin_record(trees, name, args.base)
         await asyncio.to_thread(write_record, project, record)
@@ -82,17 +82,17 @@ async def create(project: Project, args: CreateWorktree) -> Worktree:
         asks=asks,
         notes=[*notes, *more, *_explain_skipped(project, is_trusted=is_trusted)],
     )
-    await _set_up(project, folder, args.start_command, is_trusted=is_trusted)
+    await _run_setup_lines(project, folder, args.start_command, is_trusted=is_trusted)
     project.publish_live(WorktreeReady(properties=worktree))
     return worktree
 
 
 @handles(operation.WORKTREE_COPY)
 async def copy(project: Project, args: CopyToWorktree) -> list[str]:
-    """Copy ignored files that rules allow to be copied, or ask about; return them. Raises OperationError for others."""
+    """Copy ignored files into a work tree. Raises OperationError for files that `worktree.copy` does not name."""
     record = await asyncio.to_thread(find_record, project, args.name)
-    trees = trees_of(project, "WorktreeNotGitError")
-    allowed, asks = await find_wanted(project, trees.git)
+    trees = open_worktrees(project, "WorktreeNotGitError")
+    allowed, asks = await find_files_to_copy(project, trees.git)
     for name in args.files:
         if name not in (*allowed, *asks):
             raise OperationError(
@@ -100,7 +100,7 @@ async def copy(project: Project, args: CopyToWorktree) -> list[str]:
                 f"{name} is no ignored file that `worktree.copy` in your configuration names. Add it there: "
                 f'"worktree": {{"copy": {{"{name}": "allow"}}}}',
             )
-    await asyncio.to_thread(copy_files, trees.git.root, home_of(project) / record.name, args.files)
+    await asyncio.to_thread(copy_files, trees.git.root, find_worktrees_folder(project) / record.name, args.files)
     return args.files
 
 
@@ -108,16 +108,16 @@ async def copy(project: Project, args: CopyToWorktree) -> list[str]:
 async def create_copy(project: Project, args: CreateProjectCopy) -> ProjectCopy:
     """Make a work tree without a branch in a new folder. Raises OperationError."""
     if args.strategy != COPY_STRATEGY:
-        raise _copy_error(f"There is no strategy {args.strategy}. Use {COPY_STRATEGY}.")
+        raise _make_copy_error(f"There is no strategy {args.strategy}. Use {COPY_STRATEGY}.")
     parent = Path(args.directory)
     if not parent.is_absolute() or "\0" in args.directory:
-        raise _copy_error(f"{args.directory!r} is not an absolute path.")
-    folder = Path(os.path.normpath(parent)) / _free_name(parent, shorten(args.name or "") or slug())
+        raise _make_copy_error(f"{args.directory!r} is not an absolute path.")
+    folder = Path(os.path.normpath(parent)) / _choose_name(parent, shorten(args.name or "") or slug())
     try:
         await asyncio.to_thread(folder.parent.mkdir, parents=True, exist_ok=True)
-        await trees_of(project, "ProjectCopyError").add(folder.resolve(), None)
+        await open_worktrees(project, "ProjectCopyError").add(folder.resolve(), None)
     except (WorktreeRefused, GitFailed, OSError) as error:
-        raise _copy_error(str(error)) from error
+        raise _make_copy_error(str(error)) from error
     return ProjectCopy(directory=str(folder.resolve()))
 
 
@@ -127,38 +127,38 @@ async def remove_copy(project: Project, args: RemoveProjectCopy) -> None:
     folder = Path(os.path.normpath(args.directory))
     check_idle(project, folder)
     try:
-        await trees_of(project, "ProjectCopyError").remove(folder, force=args.force)
+        await open_worktrees(project, "ProjectCopyError").remove(folder, force=args.force)
     except WorktreeRefused as error:
-        raise _copy_error(str(error), is_force_needed=error.is_unsaved) from error
+        raise _make_copy_error(str(error), is_force_needed=error.is_unsaved) from error
     except GitFailed as error:
-        raise _copy_error(str(error)) from error
+        raise _make_copy_error(str(error)) from error
 
 
 @handles(operation.COPY_REFRESH)
 async def refresh_copies(_project: Project, _args: RefreshProjectCopies) -> None:
-    """Do nothing: copies are looked for whenever they are asked for."""
+    """Do nothing: the list of copies is read anew for each request."""
 
 
 @handles(operation.COPY_NAME)
 async def name_copy(project: Project, args: GenerateCopyName) -> CopyName:
-    """Return a name made of the first words of the context that say something, else two words; no model is asked."""
+    """Return a free name for a copy, made from the first meaningful words of the context, or random; asks no model."""
     name = name_from_words(args.context or "") or slug()
-    return CopyName(name=_free_name(worktree_folder(project.settings.paths, args.project_id), name))
+    return CopyName(name=_choose_name(worktree_folder(project.settings.paths, args.project_id), name))
 
 
 def name_from_words(text: str) -> str:
-    """Return a short name made of the first words of a text that say something; empty without any."""
-    words = [word for word in _UNFIT.split(text[:1000].lower()) if word and word not in _FILLERS]
-    return shorten(" ".join(words[:_WORDS]))
+    """Return a short name made from the first words of a text that are no filler words; "" if there are none."""
+    words = [word for word in _NOT_ALLOWED.split(text[:1000].lower()) if word and word not in _FILLER_WORDS]
+    return shorten(" ".join(words[:_MAX_WORDS]))
 
 
 def shorten(text: str) -> str:
-    """Return a text as a name: lower-case letters, digits and hyphens."""
-    return _UNFIT.sub("-", text.lower())[:_LONGEST].strip("-")
+    """Return a text as a name of lower-case letters, digits and hyphens, cut to _MAX_NAME_CHARACTERS."""
+    return _NOT_ALLOWED.sub("-", text.lower())[:_MAX_NAME_CHARACTERS].strip("-")
 
 
 async def _begin_record(trees: Worktrees, name: str, base: str | None) -> WorktreeRecord:
-    """Return the record of a new work tree: of the branch that is checked out, unless another base is named.
+    """Return the record of a new work tree, which starts at `base`, or else at the branch that is checked out.
 
     Raises WorktreeRefused, GitFailed.
     """
@@ -183,8 +183,8 @@ async def _begin_record(trees: Worktrees, name: str, base: str | None) -> Worktr
 
 
 async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord, sparse: list[str]) -> list[str]:
-    """Have git make the work tree; return notes. Raises WorktreeRefused, GitFailed; then nothing is left of it."""
-    folder, began = home_of(project) / record.name, time.monotonic()
+    """Have git make the work tree; return notes for the user. On WorktreeRefused or GitFailed nothing is left of it."""
+    folder, began = find_worktrees_folder(project) / record.name, time.monotonic()
     try:
         try:
             await trees.add(folder, record.branch, record.start, sparse)
@@ -204,8 +204,8 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
     return [f"Checking out all files took {took:.0f} s. {how}, checks out only the folders that you name."]
 
 
-async def _set_up(project: Project, folder: Path, name: str | None, *, is_trusted: bool) -> None:
-    """Run the lines that prepare a work tree: the project's, those of the configuration, and the one that was given."""
+async def _run_setup_lines(project: Project, folder: Path, name: str | None, *, is_trusted: bool) -> None:
+    """Run the setup commands of a work tree: the project's, the configuration's, and the request's (`name`)."""
     about = await asyncio.to_thread(read_details, project.settings.home)
     configured = project.settings.config.worktree.setup if is_trusted else ()
     for line in (about.commands.start if about.commands else None, *configured, name):
@@ -214,34 +214,34 @@ async def _set_up(project: Project, folder: Path, name: str | None, *, is_truste
 
 
 def _explain_skipped(project: Project, *, is_trusted: bool) -> list[str]:
-    """Say why set-up commands are not run, where there are some."""
+    """Return a note when the configuration's setup commands are not run, and why."""
     if is_trusted or not project.settings.config.worktree.setup:
         return []
     return ["The commands of `worktree.setup` were not run: the work tree is not trusted (`codeloop trust` there)."]
 
 
-async def _free_tree_name(trees: Worktrees, home: Path, wanted: str | None) -> str:
+async def _choose_tree_name(trees: Worktrees, home: Path, wanted: str | None) -> str:
     """Return a name that no work tree, record or branch has. Raises OperationError."""
     name = shorten(wanted or "") or slug()
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         is_taken = os.path.lexists(home / name) or os.path.lexists(home / f"{name}.json")
         try:
             if not is_taken and await trees.git.commit(f"refs/heads/codeloop/{name}") is None:
                 return name
         except GitFailed as error:
             raise OperationError("WorktreeCreateFailedError", str(error)) from error
-        name = f"{shorten(wanted or '')[: _LONGEST - 16]}-{slug()}".strip("-")
+        name = f"{shorten(wanted or '')[: _MAX_NAME_CHARACTERS - 16]}-{slug()}".strip("-")
     return name
 
 
-def _free_name(folder: Path, name: str) -> str:
-    """Return a name that nothing in a folder has: this one, or this one with two words."""
-    for _ in range(_TRIES):
+def _choose_name(folder: Path, name: str) -> str:
+    """Return a name that no entry of a folder has: the given one, or the given one with random words appended."""
+    for _ in range(_MAX_TRIES):
         if not os.path.lexists(folder / name):
             return name
-        name = f"{name[:_LONGEST]}-{slug()}"
+        name = f"{name[:_MAX_NAME_CHARACTERS]}-{slug()}"
     return name
 
 
-def _copy_error(message: str, *, is_force_needed: bool = False) -> OperationError:
+def _make_copy_error(message: str, *, is_force_needed: bool = False) -> OperationError:
     return OperationError("ProjectCopyError", message, **({"forceRequired": True} if is_force_needed else {}))

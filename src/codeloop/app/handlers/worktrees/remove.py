@@ -1,4 +1,4 @@
-"""Removes, resets and merges work trees without losing their contents."""
+"""Handlers that remove, reset, merge and rebase work trees without losing uncommitted or unmerged changes."""
 
 import asyncio
 from pathlib import Path
@@ -9,8 +9,8 @@ from codeloop.app.handlers.worktrees.records import (
     check_idle,
     delete_record,
     find_record,
-    home_of,
-    trees_of,
+    find_worktrees_folder,
+    open_worktrees,
     write_record,
 )
 from codeloop.app.project import Project
@@ -37,13 +37,13 @@ from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
 
 @handles(operation.WORKTREE_REMOVE)
 async def remove(project: Project, args: RemoveWorktree) -> bool:
-    """Remove a work tree. Raises OperationError: it is none, a session works in it, something would be lost."""
-    record = await _find(project, args.directory, "WorktreeRemoveFailedError")
-    folder = home_of(project) / record.name
+    """Remove a work tree. Raises OperationError: there is none, a turn runs in it, or changes would be lost."""
+    record = await _find_record(project, args.directory, "WorktreeRemoveFailedError")
+    folder = find_worktrees_folder(project) / record.name
     if project.settings.project_root.root.is_relative_to(folder):
         raise OperationError("WorktreeRemoveFailedError", f"You are in {folder}. Go somewhere else, then remove it.")
     check_idle(project, folder)
-    trees = trees_of(project, "WorktreeNotGitError")
+    trees = open_worktrees(project, "WorktreeNotGitError")
     try:
         await _remove(project, trees, record, force=args.force)
     except (WorktreeRefused, GitFailed, OSError) as error:
@@ -56,11 +56,11 @@ async def remove(project: Project, args: RemoveWorktree) -> bool:
 @handles(operation.WORKTREE_RESET)
 async def reset(project: Project, args: ResetWorktree) -> bool:
     """Set a work tree back to the default branch. Raises OperationError as `remove` does."""
-    record = await _find(project, args.directory, "WorktreeResetFailedError")
-    folder = home_of(project) / record.name
+    record = await _find_record(project, args.directory, "WorktreeResetFailedError")
+    folder = find_worktrees_folder(project) / record.name
     check_idle(project, folder)
     try:
-        await trees_of(project, "WorktreeNotGitError").reset(folder)
+        await open_worktrees(project, "WorktreeNotGitError").reset(folder)
     except (WorktreeRefused, GitFailed) as error:
         raise OperationError("WorktreeResetFailedError", str(error)) from error
     return True
@@ -69,7 +69,7 @@ async def reset(project: Project, args: ResetWorktree) -> bool:
 @handles(operation.WORKTREE_MERGE)
 async def merge(project: Project, args: MergeWorktree) -> WorktreeMerge:
     """Merge a work tree's branch into the branch that it was made from. Raises OperationError."""
-    record, tree = await _ready(project, args.name)
+    record, tree = await _find_ready(project, args.name)
     into = args.into or (record.base if record.is_branch else None)
     if into is None or record.branch is None:
         raise OperationError(
@@ -83,7 +83,7 @@ async def merge(project: Project, args: MergeWorktree) -> WorktreeMerge:
             f"No branch is checked out in {tree.root}. Finish or abort what is under way there (`git status`), or "
             f"`git switch {record.branch}`.",
         )
-    merging = Merging(trees_of(project, "WorktreeNotGitError"))
+    merging = Merging(open_worktrees(project, "WorktreeNotGitError"))
     message = args.message or f"Changes of {record.name}"
     try:
         committed = await merging.commit_all(tree, message)
@@ -91,23 +91,23 @@ async def merge(project: Project, args: MergeWorktree) -> WorktreeMerge:
         merged = await merging.merge(branch, into, what, args.files)
     except (WorktreeRefused, GitFailed) as error:
         raise OperationError("BadRequest", str(error)) from error
-    return _describe(into, merged, committed)
+    return _describe_merge(into, merged, committed)
 
 
 @handles(operation.WORKTREE_REBASE)
 async def rebase(project: Project, args: WorktreeName) -> WorktreeMerge:
     """Replay a work tree's commits onto the branch that it was made from, as it is now. Raises OperationError."""
-    record, tree = await _ready(project, args.name)
+    record, tree = await _find_ready(project, args.name)
     if record.base is None or not record.is_branch:
         raise OperationError("BadRequest", f"{record.name} was made from a commit, which does not move.")
     try:
-        merged = await Merging(trees_of(project, "WorktreeNotGitError")).rebase(tree, record.base)
+        merged = await Merging(open_worktrees(project, "WorktreeNotGitError")).rebase(tree, record.base)
     except (WorktreeRefused, GitFailed) as error:
         raise OperationError("BadRequest", str(error)) from error
-    return _describe(record.base, merged, [])
+    return _describe_merge(record.base, merged, [])
 
 
-def _describe(into: str, merged: MergeResult, committed: list[str]) -> WorktreeMerge:
+def _describe_merge(into: str, merged: MergeResult, committed: list[str]) -> WorktreeMerge:
     return WorktreeMerge(
         into=readable(into),
         commit=merged.commit,
@@ -116,17 +116,17 @@ def _describe(into: str, merged: MergeResult, committed: list[str]) -> WorktreeM
     )
 
 
-async def _find(project: Project, name: str, kind: Kind) -> WorktreeRecord:
+async def _find_record(project: Project, name: str, kind: Kind) -> WorktreeRecord:
     try:
         return await asyncio.to_thread(find_record, project, name)
     except OperationError as error:
         raise OperationError(kind, f"{name} is no work tree that was made for this project.") from error
 
 
-async def _ready(project: Project, name: str) -> tuple[WorktreeRecord, Git]:
-    """Return a work tree in which nothing runs. Raises OperationError."""
+async def _find_ready(project: Project, name: str) -> tuple[WorktreeRecord, Git]:
+    """Return a finished work tree in which no turn runs. Raises OperationError."""
     record = await asyncio.to_thread(find_record, project, name)
-    folder = home_of(project) / record.name
+    folder = find_worktrees_folder(project) / record.name
     if record.state != "ready" or not folder.is_dir():
         raise OperationError("BadRequest", f"{record.name} is not whole. `codeloop worktree remove` clears it away.")
     check_idle(project, folder)
@@ -134,10 +134,10 @@ async def _ready(project: Project, name: str) -> tuple[WorktreeRecord, Git]:
 
 
 async def _remove(project: Project, trees: Worktrees, record: WorktreeRecord, *, force: bool) -> None:
-    """Remove what there is of a work tree, then its record. Raises WorktreeRefused, GitFailed, OSError."""
-    folder = home_of(project) / record.name
+    """Remove a work tree, or what is left of it, and then its record. Raises WorktreeRefused, GitFailed, OSError."""
+    folder = find_worktrees_folder(project) / record.name
     if not folder.is_dir() or not (folder / ".git").exists():
-        await _clear(trees, folder, record)
+        await _remove_remains(trees, folder, record)
     elif record.state == "making" or (
         record.state == "removing" and await _holds_nothing_new(Git(folder, trees.environment))
     ):  # nobody has worked in it
@@ -160,13 +160,13 @@ async def _remove(project: Project, trees: Worktrees, record: WorktreeRecord, *,
     await asyncio.to_thread(delete_record, project, record.name)
 
 
-async def _clear(trees: Worktrees, folder: Path, record: WorktreeRecord) -> None:
-    """Remove what is left of a work tree whose files are gone, or were never there; a branch with commits stays."""
+async def _remove_remains(trees: Worktrees, folder: Path, record: WorktreeRecord) -> None:
+    """Remove the remains of a work tree without files; its branch stays if it has commits of its own."""
     await asyncio.to_thread(remove_tree, folder)
     await trees.git.ask("worktree", "prune")
     await trees.drop_branch(record.branch)
 
 
 async def _holds_nothing_new(tree: Git) -> bool:
-    """Return whether a work tree whose removal was cut off differs from its commit only by files that are gone."""
+    """Return whether a work tree, whose removal was cut off, differs from its commit only by deleted files."""
     return all(each.status == "deleted" for each in await list_changes(tree, await tree.commit("HEAD"), None))

@@ -1,4 +1,4 @@
-"""Prepares a new work tree: copies ignored files by rule, submodules, trust, and runs set-up commands."""
+"""Prepares a new work tree: copies ignored files, fills submodules, extends trust and runs setup commands."""
 
 import asyncio
 import os
@@ -19,38 +19,39 @@ from codeloop.workspace.process.sandboxed_program import enter_sandbox, make_pol
 from codeloop.workspace.process.shells import ShellCommand, ShellContext
 from codeloop.workspace.workspace import Workspace
 
-_RULES = {".env": "ask", ".env.*": "ask"}
-"""Which ignored files go along, unless the configuration says otherwise: none, and secrets are asked about."""
-_LISTED = 1 << 22  # bytes of names
+_DEFAULT_RULES = {".env": "ask", ".env.*": "ask"}
+"""The rules for copying ignored files, before those of the configuration: ask about secrets, copy no others."""
+_MAX_LIST_BYTES = 1 << 22
+"""How much of git's list of ignored files is read."""
 
 
 async def prepare(project: Project, git: Git, tree: Git) -> tuple[list[str], list[str]]:
-    """Copy ignored files into a new work tree; return those that rules ask about, and notes. Raises GitFailed."""
-    allowed, asks = await find_wanted(project, git)
+    """Copy ignored files, and fill submodules; return the files to ask about, and notes. Raises GitFailed."""
+    allowed, asks = await find_files_to_copy(project, git)
     await asyncio.to_thread(copy_files, git.root, tree.root, allowed)
     missing = await fill_submodules(tree)
     notes = [f"The submodule {path} could not be checked out." for path in missing]
     return asks, notes
 
 
-async def find_wanted(project: Project, git: Git) -> tuple[list[str], list[str]]:
-    """Return the ignored files and folders that rules copy, and those that are asked about. Raises GitFailed."""
-    rules = _RULES | project.settings.config.worktree.copy
-    words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-    output = await git.ask(*words, cap=_LISTED)
-    found: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
+async def find_files_to_copy(project: Project, git: Git) -> tuple[list[str], list[str]]:
+    """Return the ignored files and folders that rules allow to be copied, and those to ask about. Raises GitFailed."""
+    rules = _DEFAULT_RULES | project.settings.config.worktree.copy
+    arguments = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    output = await git.ask(*arguments, cap=_MAX_LIST_BYTES)
+    by_action: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
     for name in os.fsdecode(output.data).split("\0"):
         path = name.rstrip("/")
-        verdict = "deny"
-        for pattern, says in rules.items():
+        action = "deny"
+        for pattern, rule_action in rules.items():
             if path and (matches(path, pattern) or ("/" not in pattern and matches(path.rpartition("/")[2], pattern))):
-                verdict = says
-        found[verdict].append(path)
-    return found["allow"], found["ask"]
+                action = rule_action
+        by_action[action].append(path)
+    return by_action["allow"], by_action["ask"]
 
 
 def copy_files(root: Path, tree: Path, files: Sequence[str]) -> None:
-    """Copy files and folders (paths relative to the project's top), links as links. Blocks. Raises OSError."""
+    """Copy files and folders, given relative to the project's top; links stay links. Blocks. Raises OSError."""
     for name in files:
         source, target = root / name, tree / name
         if os.path.lexists(target) or not Path(os.path.realpath(target.parent)).is_relative_to(tree):
@@ -63,7 +64,10 @@ def copy_files(root: Path, tree: Path, files: Sequence[str]) -> None:
 
 
 def extend_trust(project: Project, folder: Path) -> bool:
-    """Trust a new work tree when all that has effect in it was trusted in the project; return whether it is. Blocks."""
+    """Trust a new work tree if all its files that need trust are trusted in the project, too; return whether it is.
+
+    Blocks.
+    """
     settings = project.settings
     if settings.startup.trust:
         return True
@@ -81,15 +85,15 @@ def extend_trust(project: Project, folder: Path) -> bool:
 
 
 async def run_setup(project: Project, folder: Path, line: str) -> None:
-    """Run a shell line that a user wants in a new work tree, in the sandbox of that tree's commands.
+    """Run a setup command in a new work tree, in the sandbox for commands of that tree.
 
-    What it runs (`npm ci`, say) does what the files of the commit say, which the agent or a stranger may have written.
-    Where no sandbox can be had it runs without one. Raises OperationError when it fails.
+    A command like `npm ci` runs what files of the commit say, which the agent or a stranger may have written. On a
+    machine without a sandbox it runs without one. Raises OperationError when it fails.
     """
-    given, place = project.workspace, project.settings.project_root
-    scratch = replace(place, root=folder, directory=folder).scratch(project.settings.home)
-    tree = Workspace(folder, folder, scratch, given.environment, given.sandbox, given.own)
-    context = ShellContext("setup", folder, given.environment, scratch)
+    workspace, project_root = project.workspace, project.settings.project_root
+    scratch = replace(project_root, root=folder, directory=folder).scratch(project.settings.home)
+    tree = Workspace(folder, folder, scratch, workspace.environment, workspace.sandbox, workspace.own)
+    context = ShellContext("setup", folder, workspace.environment, scratch)
     seconds = SHELL_TIMEOUT_MAX.seconds
     try:
         policy = make_policy(tree) if await enter_sandbox(tree) is not None else None
@@ -99,11 +103,11 @@ async def run_setup(project: Project, folder: Path, line: str) -> None:
     finally:
         await tree.close()
     if program.code != 0:
-        words = " ".join(program.recent.split())[-1000:]
-        how = f"code {program.code}" if program.signal is None else program.signal
-        what = f"was ended after {seconds:g} s" if program.timed_out else f"ended with {how}"
+        output = " ".join(program.recent.split())[-1000:]
+        ending = f"code {program.code}" if program.signal is None else program.signal
+        what = f"was ended after {seconds:g} s" if program.timed_out else f"ended with {ending}"
         notes = " ".join(program.notes)
         raise OperationError(
             "WorktreeStartCommandFailedError",
-            f"The work tree {folder} is made, but `{line}` {what}: {words} {notes}".rstrip(),
+            f"The work tree {folder} is made, but `{line}` {what}: {output} {notes}".rstrip(),
         )

@@ -1,4 +1,4 @@
-"""Runs a row of `hooks`: a command, an HTTP request, or the judgement of a model or subagent."""
+"""Runs a hook of the configuration: a shell command, an HTTP request, or a question to a model or a subagent."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -27,16 +27,17 @@ from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code, widen
 from codeloop.workspace.workspace import Workspace
 
-SECONDS = {
+DEFAULT_SECONDS = {
     "command": HOOK_COMMAND.seconds,
     "http": HOOK_COMMAND.seconds,
     "prompt": HOOK_PROMPT.seconds,
     "agent": HOOK_AGENT.seconds,
 }
-"""The deadline of a row that sets none, by its type."""
+"""The deadline of a hook that sets none, by its type."""
 ARGUMENTS = "$ARGUMENTS"
-_CONTEXT = frozenset(("UserPromptSubmit", "SessionStart"))
-"""Events whose commands' output goes to the model."""
+"""In a hook's prompt: where the event's JSON is put."""
+_CONTEXT_EVENTS = frozenset(("UserPromptSubmit", "SessionStart"))
+"""Events for which the output of a command becomes context of the model."""
 _HOME = re.compile(r"~(?=/)|\$HOME\b|\$\{HOME\}")
 _WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -55,14 +56,15 @@ class AskJudge(Protocol):
     async def __call__(
         self, row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /
     ) -> HookVerdict:
-        """Return its verdict. `model`: that of a prompt which is not stored yet. Raises HookFailed."""
+        """Return the verdict. `model`: the prompt's model while the prompt is not stored yet. Raises HookFailed."""
         ...
 
 
 class HookScope(Struct, frozen=True):
-    """The shared context of a project's rows. `servers`: MCP servers and their tools by the names of our tools.
+    """The context that all hooks of a project share.
 
-    `own`: the folder of the user's own commands, in which they start while the project is not trusted.
+    `servers`: by the name of one of our tools, the MCP server and the tool that it stands for. `own`: the folder in
+    which the user's commands start while the project is not trusted.
     """
 
     workspace: Workspace
@@ -74,24 +76,27 @@ class HookScope(Struct, frozen=True):
     judge: AskJudge
 
 
-async def ask_row(row: CommandHookConfig, payload: JSON, model: JSON | None, scope: HookScope) -> HookDecision:
-    """Run, post or judge a row for an event; return its decision. Raises HookFailed."""
+async def run_hook(row: CommandHookConfig, payload: JSON, model: JSON | None, scope: HookScope) -> HookDecision:
+    """Run a hook for an event (`payload`); return its decision. Raises HookFailed."""
     match row.type:
         case "command":
             return await _run(row, payload, scope)
         case "http":
             return await _post(row, payload, scope)
         case "prompt" | "agent":
-            given = msgspec.json.encode(payload).decode()
-            has_place = ARGUMENTS in row.prompt
-            prompt = row.prompt.replace(ARGUMENTS, given) if has_place else f"{row.prompt}\n\n{given}"
+            text = msgspec.json.encode(payload).decode()
+            has_placeholder = ARGUMENTS in row.prompt
+            prompt = row.prompt.replace(ARGUMENTS, text) if has_placeholder else f"{row.prompt}\n\n{text}"
             verdict = await scope.judge(row, payload["session_id"], model, prompt)
             ends_turn = row.event == "PostToolUse" and not row.continue_on_block
             return decide_by_verdict(verdict.ok, verdict.reason, ends_turn=ends_turn)
 
 
 async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
-    """Run a command with JSON on its stdin: a project's in the commands' sandbox, a user's in its own."""
+    """Run a hook's command with the event as JSON on its stdin.
+
+    A project's hook runs in the sandbox of the agent's commands, a user's hook in a sandbox of its own.
+    """
     workspace = scope.workspace
     readable = tuple(Path(each).resolve() for each in (payload["transcript_path"], row.plugin_root) if each)
     sandbox = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
@@ -101,7 +106,7 @@ async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookD
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
-        launch = Launch(words, _folder(row, scope), _environment(row, scope, is_boxed=sandbox is not False), {})
+        launch = Launch(words, _folder(row, scope), _environment(row, scope, is_sandboxed=sandbox is not False), {})
         given, most = msgspec.json.encode(payload), HOOK_OUTPUT.value
         grants = SandboxGrants(readable=readable) if readable else NOTHING
         result = await run_sandboxed(workspace, launch, given, most, grants, is_own=not is_confined, profile=profile)
@@ -109,30 +114,30 @@ async def _run(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookD
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
     if len(result.output) > most:
         raise HookFailed(f"it printed more than {most:,} bytes")
-    return decide_by_output(result.code, result.output, result.errors, is_context=row.event in _CONTEXT)
+    return decide_by_output(result.code, result.output, result.errors, is_context=row.event in _CONTEXT_EVENTS)
 
 
 def _folder(row: CommandHookConfig, scope: HookScope) -> Path:
-    """Return where a command runs: not in an untrusted project, whose files could influence it."""
+    """Return the directory of a command: for a user's hook not an untrusted project, whose files could affect it."""
     if row.is_project or scope.is_trusted:
         return scope.workspace.directory
     make_private(scope.own)
     return scope.own
 
 
-def _environment(row: CommandHookConfig, scope: HookScope, *, is_boxed: bool) -> dict[str, str]:
-    """Return the variables of a command: in a sandbox without secrets, except those that its row names."""
+def _environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed: bool) -> dict[str, str]:
+    """Return the variables of a command; in a sandbox without secrets, except those that the hook names."""
     workspace = scope.workspace
     root = str(workspace.root)
-    places = {"CLAUDE_PROJECT_DIR": root, "CODELOOP_PROJECT_DIR": root}
+    project_variables = {"CLAUDE_PROJECT_DIR": root, "CODELOOP_PROJECT_DIR": root}
     if row.plugin_root:
-        places["CLAUDE_PLUGIN_ROOT"] = row.plugin_root
+        project_variables["CLAUDE_PLUGIN_ROOT"] = row.plugin_root
     variables = drop_bash_variables(workspace.environment)
-    if not is_boxed:
-        return {**with_absolute_path(variables), **places}
+    if not is_sandboxed:
+        return {**with_absolute_path(variables), **project_variables}
     named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}
     kept_from = () if scope.is_trusted else (workspace.root, workspace.directory)
-    return tool_environment(variables, {**named_variables, **places}, kept_from)
+    return tool_environment(variables, {**named_variables, **project_variables}, kept_from)
 
 
 def _profile(
@@ -147,7 +152,7 @@ def _profile(
 
 
 async def _post(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
-    """Post JSON to an address; a redirect is a failure."""
+    """Post the event as JSON to the hook's URL; a redirect is a failure."""
     allowed = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
 
     def value(match: re.Match[str]) -> str:
@@ -155,7 +160,7 @@ async def _post(row: CommandHookConfig, payload: JSON, scope: HookScope) -> Hook
 
     own = {name: _VARIABLE.sub(value, text) for name, text in row.headers.items()}
     headers = {"content-type": "application/json", "accept": "application/json", **_lower(own)}
-    seconds = SECONDS["http"] if row.timeout is None else row.timeout
+    seconds = DEFAULT_SECONDS["http"] if row.timeout is None else row.timeout
     client = OriginClient(row.url, seconds, seconds)
     try:
         response = await client.post("", headers, msgspec.json.encode(payload))

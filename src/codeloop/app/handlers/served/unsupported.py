@@ -1,4 +1,4 @@
-"""Operations of the contract that this server refuses, each with the reason, or answers with a constant."""
+"""Handlers of operations in OpenCode's API that codeloop does not support: they refuse, or answer with a constant."""
 
 from typing import NoReturn
 
@@ -34,7 +34,7 @@ _NO_QUESTIONS = "A terminal UI is told what to do by events (`tui.*` at /event) 
 
 @handles(operation.UPGRADE)
 async def upgrade(_project: Project, args: Upgrade) -> UpgradeRefused:
-    """Refuse in the contract's form: a program that serves does not replace itself."""
+    """Refuse in the form of the API: a running server does not replace itself."""
     return UpgradeRefused(
         success=False,
         error=f"codeloop {__version__} stays as it is: stop the server, then install {args.target} the way it was "
@@ -54,7 +54,7 @@ async def move_session(_project: Project, _args: MoveSession) -> NoReturn:
 
 @handles(operation.CONSOLE_ORGS)
 async def list_orgs(_project: Project, _args: NoArguments) -> ConsoleOrgs:
-    """Return no accounts: there is no service of ours."""
+    """Return no accounts: codeloop has no service of its own."""
     return ConsoleOrgs(orgs=[])
 
 
@@ -73,7 +73,7 @@ async def detach_subagents(project: Project, args: SessionId) -> bool:
 
 @handles(operation.SYNC_START)
 async def start_sync(_project: Project, _args: NoArguments) -> bool:
-    """Return True: there are no workspaces, so all of them are in step."""
+    """Return True: there are no workspaces to synchronise."""
     return True
 
 
@@ -101,7 +101,7 @@ async def read_history(_project: Project, _args: ReadSyncHistory) -> NoReturn:
 
 @handles(operation.TUI_NEXT)
 async def next_question(_project: Project, _args: NoArguments) -> NoReturn:
-    """Refuse at once, where the reference waits for what never comes. Raises OperationError."""
+    """Refuse at once, where OpenCode would wait. Raises OperationError."""
     raise OperationError("BadRequest", _NO_QUESTIONS)
 
 
@@ -113,7 +113,7 @@ async def take_answer(_project: Project, _args: TuiResponse) -> NoReturn:
 
 @handles(operation.WORKSPACE_ADAPTERS)
 async def list_adapters(_project: Project, _args: NoArguments) -> list[WorkspaceAdapter]:
-    """Return no ways to make workspaces."""
+    """Return no adapters: there are no workspaces."""
     return []
 
 

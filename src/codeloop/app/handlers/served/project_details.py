@@ -1,10 +1,10 @@
-"""Handlers that change a project's details, and create its repository."""
+"""Handlers that change a project's name, icon and commands, and create its git repository."""
 
 import asyncio
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.details import read_details, write_details
-from codeloop.app.handlers.project.project import current, describe_project, read_or_guess_directories
+from codeloop.app.handlers.project.project import describe_project, get_current, read_or_guess_directories
 from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
@@ -19,7 +19,7 @@ from codeloop.workspace.git.repository import Git, GitFailed
 
 @handles(operation.PROJECT_UPDATE)
 async def update(project: Project, args: UpdateProject) -> ProjectInfo:
-    """Change how a project is shown. Raises OperationError: no such project, its file can't be written."""
+    """Change a project's name, icon or commands. Raises OperationError: no such project, or an unwritable file."""
     file = {file.parent.name: file for file in find_databases(project)}.get(args.project_id)
     used_directories = await asyncio.to_thread(read_or_guess_directories, file) if file is not None else None
     if file is None or not used_directories:
@@ -38,15 +38,16 @@ async def update(project: Project, args: UpdateProject) -> ProjectInfo:
 
 @handles(operation.GIT_INIT)
 async def init(project: Project, _args: NoArguments) -> ProjectInfo:
-    """Make the directory a git repository, if it is in none; it then is a project once something is committed there.
+    """Make the directory a git repository, if it is in none. It becomes a project of its own with the first commit.
 
     Raises GitFailed.
     """
-    place = project.settings.project_root
-    if place.vcs is None:
-        output = await Git(place.directory, project.workspace.environment).ask("init", "--quiet", "--template=")
+    project_root = project.settings.project_root
+    if project_root.vcs is None:
+        directory = project_root.directory
+        output = await Git(directory, project.workspace.environment).ask("init", "--quiet", "--template=")
         if output.code != 0:
-            raise GitFailed(f"git can't make a repository in {place.directory}: {' '.join(output.errors.split())}")
+            raise GitFailed(f"git can't make a repository in {directory}: {' '.join(output.errors.split())}")
         if project.renew is not None:
             await project.renew()
-    return replace(await current(project, NoArguments()), vcs="git", worktree=str(place.root))
+    return replace(await get_current(project, NoArguments()), vcs="git", worktree=str(project_root.root))

@@ -1,4 +1,4 @@
-"""Sessions of every project, each with its project."""
+"""Handler that lists the sessions of all projects on this machine."""
 
 import asyncio
 from contextlib import closing, suppress
@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from msgspec.structs import asdict
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.project.project import projects as list_projects
+from codeloop.app.handlers.project.project import list_projects
 from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
@@ -19,7 +19,7 @@ from codeloop.store.queries import ALL, SessionFilter, open_queries
 
 
 @handles(operation.GLOBAL_SESSIONS)
-async def everywhere(project: Project, args: ListGlobalSessions) -> list[GlobalSession]:
+async def list_everywhere(project: Project, args: ListGlobalSessions) -> list[GlobalSession]:
     """Return the sessions of every project with their projects, newest change first."""
     projects = {each.id: each for each in await list_projects(project, NoArguments())}
     session_filter = SessionFilter(roots=args.roots, start=args.start, search=args.search, limit=ALL)

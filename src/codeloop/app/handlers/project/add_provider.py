@@ -1,4 +1,4 @@
-"""The user's own model server: lists its models, and adds it to the configuration."""
+"""Handlers that add a user's model server as a provider: list its models, and write it into the configuration."""
 
 import asyncio
 import re
@@ -16,12 +16,12 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_LENGTH = 200
+_MAX_NAME_CHARACTERS = 200
 
 
 @handles(operation.PROVIDER_MODELS)
-async def models(_project: Project, args: ServerAddress) -> ServerModels:
-    """Ask a server for its models. Raises OperationError: nothing answers there, or that is no address."""
+async def list_models(_project: Project, args: ServerAddress) -> ServerModels:
+    """Return the models of a server. Raises OperationError for an invalid address, or when no server answers."""
     _check_key(args.key)
     try:
         models = await ask_models(args.base_url.strip(), args.key)
@@ -31,13 +31,12 @@ async def models(_project: Project, args: ServerAddress) -> ServerModels:
 
 
 @handles(operation.PROVIDER_ADD)
-async def add(project: Project, args: AddProvider) -> bool:
-    """Put a server into the user's own configuration, and store its key; it counts from the next request on.
+async def add_provider(project: Project, args: AddProvider) -> bool:
+    """Add a server to the user's configuration, and store its key; both apply from the next request on.
 
-    Raises OperationError: an address, a name, models or a key that can't be, a provider that is there, a file that
-    can't be written.
+    Raises OperationError: an invalid address, name, model or key, a provider of this name, or an unwritable file.
     """
-    entry = _entry(args)
+    entry = _make_entry(args)
     if any(provider.id == args.provider_id for provider in project.providers.list_all()):
         raise OperationError("BadRequest", f"There is a provider `{args.provider_id}` already. Choose another name.")
     file = entry_file(project.settings.paths, None)
@@ -52,12 +51,14 @@ async def add(project: Project, args: AddProvider) -> bool:
     return True
 
 
-def _entry(args: AddProvider) -> JSON:
-    """Return the configuration's entry. Raises OperationError."""
+def _make_entry(args: AddProvider) -> JSON:
+    """Return the entry for the configuration. Raises OperationError for invalid values."""
     _check_key(args.key)
     if not _ID.fullmatch(args.provider_id):
         raise OperationError("BadRequest", "A provider is called by small letters, digits, dots and hyphens.")
-    if not args.models or any(not each.isprintable() or not 0 < len(each) <= _LENGTH for each in args.models):
+    if not args.models or any(
+        not each.isprintable() or not 0 < len(each) <= _MAX_NAME_CHARACTERS for each in args.models
+    ):
         raise OperationError("BadRequest", "Name at least one model, on one line each.")
     try:
         origin(args.base_url)
