@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from codeloop.agent.structured import check
 from codeloop.model.chat import Limits, ModelInfo
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
@@ -203,3 +204,11 @@ async def test_a_format_that_is_wrong_is_refused(tmp_path: Path) -> None:
             assert refused.value.kind == "BadRequest"
             assert said in str(refused.value)
         assert it.view().entries == ()
+
+
+@pytest.mark.slow
+async def test_a_pattern_that_runs_away_is_ended_by_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "SCHEMA_TIME", replace(check.SCHEMA_TIME, value=1_000))
+    monkeypatch.setattr(check, "_STALLED", 600)  # so that the clock is not what ends it
+    problems = await check.find_value_problems({"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!", {})
+    assert [problem.message for problem in problems] == ["checking it takes more than 1 s. Make its patterns simpler."]

@@ -1,6 +1,7 @@
 """Validates JSON Schemas, and values against them; with deadlines, since schemas can be costly."""
 
 from collections.abc import Mapping
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from codeloop.workspace.process.bounded_program import run_bounded
 
 _PROGRAM = Path(__file__).with_name("check_program.py")
 _LINE = 1024 * 1024
+_STALLED = 6
+"""How many times the processor time a check may take by the clock, then it counts as late, too."""
 
 
 class Problem(Struct, frozen=True):
@@ -65,9 +68,11 @@ def format_path(path: tuple[str | int, ...]) -> str:
 
 
 async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem]:
-    result = await run_bounded(_PROGRAM, (), msgspec.json.encode(data), environment, SCHEMA_TIME.seconds, _LINE)
+    seconds = SCHEMA_TIME.seconds  # of processor time: on a busy machine a simple schema may take longer by the clock
+    arguments, data_bytes = (ceil(seconds),), msgspec.json.encode(data)
+    result = await run_bounded(_PROGRAM, arguments, data_bytes, environment, seconds * _STALLED, _LINE)
     if result.is_late:
-        raise SchemaTooCostly(f"checking it takes more than {SCHEMA_TIME.seconds:g} s. Make its patterns simpler.")
+        raise SchemaTooCostly(f"checking it takes more than {seconds:g} s. Make its patterns simpler.")
     if result.failed or not result.lines:
         raise SchemaTooCostly("it can't be checked: that takes too much memory.")
     return msgspec.json.decode(result.lines[-1], type=list[Problem])

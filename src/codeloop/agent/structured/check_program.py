@@ -1,7 +1,8 @@
 """Validates a JSON Schema, and a value against it, in a separate process: a pattern can keep Python busy for ever.
 
-Reads `{"schema", "value"?}` and writes `[{"path": [keys and indexes], "message"}]`, the place being one of the value,
-else of the schema. Nothing is fetched: a `$ref` finds what the schema holds, and the published meta-schemas.
+Called with the seconds of processor time after which it is killed. Reads `{"schema", "value"?}` and writes
+`[{"path": [keys and indexes], "message"}]`: paths in the value when there is one, else in the schema. Nothing is
+fetched: a `$ref` finds what the schema holds, and the published meta-schemas.
 """
 
 import json
@@ -27,6 +28,8 @@ def main() -> None:
     """Check what is given."""
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    seconds = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))  # at the first SIGXCPU, which tells it from others
     request = json.load(sys.stdin)
     try:
         problems = _check(request)

@@ -10,4 +10,6 @@ STRUCTURED_BYTES = Limit("structured.bytes", 8 * 1024 * 1024, "bytes", "a longer
 STRUCTURED_TOLD = Limit("structured.told", 10, "count", "mistakes that the model is told at once; others are counted")
 SCHEMA_BYTES = Limit("structured.schema", 256 * 1024, "bytes", "a longer schema is refused")
 SCHEMA_DEPTH = Limit("structured.depth", 64, "count", "a schema nested deeper is refused")
-SCHEMA_TIME = Limit("structured.check", 10_000, "ms", "checking an answer against its schema, then it counts as wrong")
+SCHEMA_TIME = Limit(
+    "structured.check", 10_000, "ms", "processor time of an answer's check against its schema, then it counts as wrong"
+)

@@ -1,6 +1,7 @@
 """Runs our parsers of untrusted data, each in a process of its own that is killed at its deadline."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +11,11 @@ from msgspec import Struct
 
 
 class BoundedRun(Struct, frozen=True):
-    """The lines that were written. `is_late`: it was ended at the deadline; `failed`: it ended by itself."""
+    """The lines that were written.
+
+    `is_late`: it was ended at the deadline, or by a limit of processor time that it has set itself. `failed`: it did
+    not end with 0.
+    """
 
     lines: tuple[bytes, ...]
     is_late: bool = False
@@ -50,7 +55,7 @@ async def run_bounded(
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return BoundedRun(tuple(lines), is_late, process.returncode != 0)
+    return BoundedRun(tuple(lines), is_late or process.returncode == -signal.SIGXCPU, process.returncode != 0)
 
 
 async def _exchange(process: asyncio.subprocess.Process, data: bytes) -> AsyncIterator[bytes]:
