@@ -6,13 +6,13 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 
+from tests.support.speed import measure_slowness
+
 LONGEST = 0.2
 """Seconds of the process's own CPU time between two turns of the loop: twice what is promised.
 
 What has no bound takes many times as long.
 """
-COUNTING = 0.05
-"""Seconds of CPU time in which the machine that these limits are meant for adds up a million squares."""
 TRIES = 3
 MOST = 15.0
 """Seconds of CPU time in all, several times what the slowest row takes; what has no bound takes minutes."""
@@ -44,16 +44,6 @@ async def gap_of(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
         is_over = True
         await ticker
     return longest, taken
-
-
-def measure_slowness() -> float:
-    """Return how many times as long as the machine of `COUNTING` this one takes now, at least 1.
-
-    A core that is shared with other virtual machines needs more CPU time for the same work.
-    """
-    begun = time.process_time()
-    sum(number * number for number in range(1_000_000))
-    return max(1.0, (time.process_time() - begun) / COUNTING)
 
 
 async def check(work: Callable[[], Awaitable[object]], prepare: Callable[[], Awaitable[object]] | None = None) -> None:

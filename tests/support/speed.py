@@ -1,0 +1,13 @@
+"""How fast this machine is, for the few tests that bound a time: a core may be slow, or shared with other machines."""
+
+import time
+
+COUNTING = 0.05
+"""Seconds of processor time in which the machine that the tests' times are meant for adds up a million squares."""
+
+
+def measure_slowness() -> float:
+    """Return how many times as long as the machine of `COUNTING` this one takes now, at least 1."""
+    begun = time.process_time()
+    sum(number * number for number in range(1_000_000))
+    return max(1.0, (time.process_time() - begun) / COUNTING)
