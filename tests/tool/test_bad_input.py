@@ -177,7 +177,7 @@ def test_what_is_missing_or_null_is_named_when_it_is_required_and_else_left_out(
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize(
     "arguments",
-    ["null", "[]", "7", '"x"', "{", '{"a":', "\udcff", '{"a":"\\ud800"}', "[" * 100_000, '{"a":' * 5_000, "\0"]
+    ["null", "[]", "7", '"x', "{", '{"a":', "\udcff", '{"a":"\\ud800"}', "[" * 100_000, '{"a":' * 5_000, "\0"]
     + ['{"a":' + "[" * depth + "]" * depth + "}" for depth in (65, 900, 5_000)],
 )  # fmt: skip
 def test_what_is_no_object_is_refused_with_what_is_expected(name: str, arguments: str) -> None:

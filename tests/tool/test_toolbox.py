@@ -89,13 +89,18 @@ def test_a_name_that_could_mean_two_tools_is_unknown() -> None:
         ('{"filePath": "a", "items": "[\\"x\\"]"}', Params(file_path="a", items=["x"])),
         ('{"filePath": "a", "unknown": 1}', Params(file_path="a")),
         (' {"filePath": "{a}"} ', Params(file_path="{a}")),
+        ('"x"', Params(file_path="x")),
+        ("src/a.py", Params(file_path="src/a.py")),
+        ('[{"filePath": "a", "limit": 3}]', Params(file_path="a", limit=3)),
+        ('{"filePath": "a, ]",\n "items": ["b",],}', Params(file_path="a, ]", items=["b"])),
+        ("{'filePath': 'a', 'limit': 3}", Params(file_path="a", limit=3)),
     ],
 )
 def test_what_is_unambiguous_is_repaired(arguments: str, expected: Params) -> None:
     assert prepared("look", arguments) == expected
 
 
-@pytest.mark.parametrize("arguments", ["null", "[]", '"x"', "7", '{"filePath": "a', '{"filePath": "a"}}', "\udcff"])
+@pytest.mark.parametrize("arguments", ["null", "[]", '"x', "7", '{"filePath": "a', '{"filePath": "a"}}', "\udcff"])
 def test_what_is_no_object_is_unusable_and_says_what_is_expected(arguments: str) -> None:
     found = invalid("look", arguments)
     assert found.unusable

@@ -136,24 +136,26 @@ class Toolbox(Struct, dict=True):
     def prepare(
         self, name: str, arguments: str, offered: frozenset[str] | None = None
     ) -> PreparedCall | InvalidToolCall:
-        """Parse and validate a model's call, repairing what is certainly meant (`tool/repair.py`), with notes.
+        """Parse and validate a model's call, repairing what is certainly meant (`tool/repair`), with notes.
 
         `offered`: the tools that the model was offered; None: all.
         An optional parameter that is null counts as left out: strict services make their models send every one.
         """
-        from codeloop.tool.repair import (
+        from codeloop.tool.repair.arguments import read_loosely, repair_text
+        from codeloop.tool.repair.calls import (
             MeansAnotherTool,
             match_editor,
             match_tool,
             repair_for_tool,
             repair_parameters,
-            repair_text,
         )
 
         notes: list[str] = []
         ours = name if name in self.by_name else match_tool(name, list(self.by_name))
         schema = self._specs[ours].parameters if ours else {}
         value = _parse_arguments(repair_text(arguments, schema))
+        if isinstance(value, str) and (loose := read_loosely(arguments, schema, notes)) is not None:
+            value = _parse_arguments(loose)
         if (
             ours in {None, "edit"}
             and isinstance(value, dict)

@@ -3,13 +3,13 @@
 import ast
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from codeloop.schema.wire import JSON
-from codeloop.tool.repair import match_tool
+from codeloop.tool.repair.calls import match_tool
+from codeloop.tool.repair.loose_json import read_json, to_value
 from codeloop.workspace.syntax_tree import parse_python
 
 _HINT = re.compile(
@@ -60,8 +60,6 @@ _PYTHON_FORMS = re.compile(
     r"|^(?P<plain>\[?[A-Za-z_][\w.]*\((?:[^\n]|\n(?!\n))*\)\]?)\s*\Z",
     re.MULTILINE,
 )
-# Matches brackets and, so that those in them don't count, strings.
-_BRACKETS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[\[\]{}]", re.DOTALL)
 # Matches the markers around calls, which are removed with them.
 _LEFTOVER = re.compile(
     r"</?(?:\W?DSML\W?)?(?:tool_calls?|function_calls?|function)>|<\W?tool\Wcalls?\W\w+\W?>"
@@ -74,7 +72,6 @@ _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
 _MAX_CALLS = 25
 _PYTHON_CHARS = 20_000
 """The length of the end of an answer in which Python's form is searched for."""
-_CONSTANTS = {"true": True, "false": False, "null": None}
 
 
 class TextToolCalls(NamedTuple):
@@ -124,12 +121,12 @@ def _find_all(text: str, tools: frozenset[str]) -> Iterator[TextToolCalls]:
         arguments = {pair[0]: pair[1] for pair in groups}
         yield TextToolCalls(match.start(), match.end(), ((match[form], msgspec.json.encode(arguments).decode()),))
     for match in _NAMED_FORMS.finditer(text):
-        json = _read_json(text, match.end())
+        json = read_json(text, match.end())
         if json is not None and isinstance(json[0], dict):
             name = next(filter(None, match.groups()))
             yield TextToolCalls(match.start(), json[1], ((name, msgspec.json.encode(json[0]).decode()),))
     for match in _JSON_FORMS.finditer(text):
-        json = _read_json(text, match.end())
+        json = read_json(text, match.end())
         if json is not None:
             rows = cast("list[Any]", json[0]) if isinstance(json[0], list) else [json[0]]
             calls = [call for row in rows if (call := _as_call(row)) is not None]
@@ -139,54 +136,6 @@ def _find_all(text: str, tools: frozenset[str]) -> Iterator[TextToolCalls]:
 
 def _list_groups(match: re.Match[str]) -> list[str]:
     return [each for each in match.groups() if each is not None]
-
-
-def _read_json(text: str, start: int) -> tuple[Any, int] | None:
-    """Return the JSON value that begins at `start`, and the offset of its end; None if there is none.
-
-    A trailing comma, and Python's quotes and constants, are understood.
-    """
-    import json
-
-    with suppress(ValueError, RecursionError):
-        return json.JSONDecoder(strict=False).raw_decode(text, start)
-    end = _find_end(text, start)
-    value: Any = _read_literal(text[start:end])
-    return (cast("Any", value), end) if isinstance(value, dict | list) else None
-
-
-def _find_end(text: str, start: int) -> int:
-    """Return the offset after the bracket that closes the one at `start`; `start` itself where none does."""
-    depth = 0
-    for token in _BRACKETS.finditer(text, start):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
-        if not depth:
-            return token.end()
-    return start
-
-
-def _read_literal(text: str) -> object:
-    """Return the value of a Python literal that may use JSON's constants; None if it is none."""
-    with suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        match parse_python(text.strip()).body:
-            case [ast.Expr(value=node)]:
-                return _to_value(node)
-            case _:
-                return None
-    return None
-
-
-class _JsonConstants(ast.NodeTransformer):
-    """Replaces the names `true`, `false` and `null` by their values."""
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Replace one name."""
-        return ast.Constant(_CONSTANTS[node.id]) if node.id in _CONSTANTS else node
-
-
-def _to_value(node: ast.expr) -> Any:
-    """Return the value of a literal. Raises ValueError where an expression is none."""
-    return ast.literal_eval(_JsonConstants().visit(node))
 
 
 def _read_python(code: str) -> list[tuple[str, str]]:
@@ -202,7 +151,7 @@ def _read_python(code: str) -> list[tuple[str, str]]:
                 if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
                     return []
                 name = ast.unparse(call.func).rpartition(".")[2]  # Gemma's `default_api.read(...)`
-                arguments = {word.arg: _to_value(word.value) for word in call.keywords}
+                arguments = {word.arg: to_value(word.value) for word in call.keywords}
                 calls.append((name, msgspec.json.encode(arguments).decode()))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return []

@@ -126,7 +126,6 @@ _EDITOR_COMMANDS = {"view": "read", "create": "write", "strreplace": "edit"}
 _CHECKBOX = re.compile(r"^[-*\d.)\s]*(?:\[( |x|X)\])?\s*")
 _LINK = re.compile(r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]")
 _ADDING = frozenset({"a", "append", "true"})
-_FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
 _SECONDS = 1000  # no timeout in ms is as short
 
 
@@ -153,17 +152,6 @@ def match_editor(name: str, arguments: JSON) -> tuple[str, JSON] | None:
         return None
     tool = _EDITOR_COMMANDS.get(_fold_name(command))
     return (tool, {key: value for key, value in arguments.items() if key != "command"}) if tool else None
-
-
-def repair_text(arguments: str, schema: JSON) -> str:
-    """Return the JSON object in a model's arguments: nothing, a code block, or a JSON string."""
-    if not arguments.strip() and "required" not in schema:
-        return "{}"
-    if arguments.startswith('"{'):
-        with suppress(msgspec.DecodeError):
-            return msgspec.json.decode(arguments, type=str)
-    block = _FENCE.fullmatch(arguments)
-    return block[1] if block else arguments
 
 
 def repair_parameters(arguments: JSON, schema: JSON, notes: list[str]) -> JSON:

@@ -1,0 +1,1 @@
+"""Repairs of a model's calls: JSON that is nearly right, and other agents' names."""

@@ -1,0 +1,72 @@
+"""Reads the JSON that models write: with trailing commas, with line ends in strings, or in Python's form. Pure."""
+
+import ast
+import json
+import re
+from contextlib import suppress
+from typing import Any, cast
+
+from codeloop.workspace.syntax_tree import parse_python
+
+# Matches brackets and, so that those in them don't count, strings.
+_BRACKETS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[\[\]{}]", re.DOTALL)
+# Matches a string, or a comma before a closing bracket.
+_LAST_COMMA = re.compile(r"\"(?:[^\"\\]|\\.)*\"|,(?=\s*[\]}])", re.DOTALL)
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_decode = json.JSONDecoder(strict=False).raw_decode
+
+
+def read_json(text: str, start: int) -> tuple[Any, int] | None:
+    """Return the JSON value that begins at `start`, and the offset of its end; None if there is none.
+
+    Trailing commas, and Python's quotes and constants, are understood.
+    """
+    with suppress(ValueError, RecursionError):
+        return _decode(text, start)
+    end = _find_end(text, start)
+    value: Any = _read_without_last_commas(text[start:end])
+    return (cast("Any", value), end) if isinstance(value, dict | list) else None
+
+
+def _read_without_last_commas(text: str) -> object:
+    """Return the value of a text as JSON without its trailing commas, else as a Python literal; None if it is none."""
+    strict = _LAST_COMMA.sub(lambda match: "" if match[0] == "," else match[0], text)
+    with suppress(ValueError, RecursionError):
+        value, end = _decode(strict, 0)
+        if end == len(strict):
+            return value
+    return _read_literal(text)
+
+
+def _find_end(text: str, start: int) -> int:
+    """Return the offset after the bracket that closes the one at `start`; `start` itself where none does."""
+    depth = 0
+    for token in _BRACKETS.finditer(text, start):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if not depth:
+            return token.end()
+    return start
+
+
+def _read_literal(text: str) -> object:
+    """Return the value of a Python literal that may use JSON's constants; None if it is none."""
+    with suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        match parse_python(text.strip()).body:
+            case [ast.Expr(value=node)]:
+                return to_value(node)
+            case _:
+                return None
+    return None
+
+
+class _JsonConstants(ast.NodeTransformer):
+    """Replaces the names `true`, `false` and `null` by their values."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace one name."""
+        return ast.Constant(_CONSTANTS[node.id]) if node.id in _CONSTANTS else node
+
+
+def to_value(node: ast.expr) -> Any:
+    """Return the value of a literal. Raises ValueError where an expression is none."""
+    return ast.literal_eval(_JsonConstants().visit(node))
