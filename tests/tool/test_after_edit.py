@@ -1,6 +1,7 @@
 """What the result of an edit says of formatters."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,20 @@ async def test_what_an_edit_breaks_is_said_without_a_language_server(tmp_path: P
     change = FileChange(ResolvedPath(file, file, is_outside=False), None, b"a = [", "a = 1", "a = [")
     landed = await AfterEdit().after("ses", [change], lambda _: True)
     assert landed.text == "This broke the syntax of a.toml: line 1: Invalid value"
+
+
+async def test_what_an_edit_broke_is_said_after_each_edit_until_it_is_repaired(tmp_path: Path) -> None:
+    file, after_edit = tmp_path / "a.py", AfterEdit()
+    texts = ["x = 1\n", "x = (\n", "x = (\ny = 2\n", "x = ()\ny = 2\n", "x = ()\ny = 3\n"]
+    notes: list[str] = []
+    for before, after in pairwise(texts):
+        change = FileChange(ResolvedPath(file, file, is_outside=False), None, after.encode(), before, after)
+        notes.append((await after_edit.after("ses", [change], lambda _: True)).text.partition(" (as")[0])
+    assert notes == [
+        "This broke the syntax of a.py: line 1: '(' was never closed",
+        "The syntax of a.py is still broken: line 1: '(' was never closed",
+        "",
+        "",
+    ]
+    change = FileChange(ResolvedPath(file, file, is_outside=False), None, b"", texts[1], texts[2])
+    assert (await after_edit.after("ses", [change], lambda _: True)).text == "", "others have broken it"

@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.kit.diff import unified_diff
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.wire import JSON, replace
-from codeloop.workspace.edit.syntax import find_new_problem
+from codeloop.workspace.edit.syntax import find_problem
 from codeloop.workspace.files.encoding import decode
 from codeloop.workspace.files.safe_open import LoadedFile, Stamp
 from codeloop.workspace.format.formatters import FormattedFile
@@ -72,6 +72,8 @@ class AfterEdit:
     def __init__(self, format_files: FormatFiles | None = None, diagnose: Diagnose | None = None) -> None:
         self._format = format_files
         self._diagnose = diagnose
+        self._broken: set[tuple[str, Path]] = set()
+        """Sessions and the files whose syntax they broke and have not repaired yet."""
 
     async def before(self, changes: Sequence[FileChange]) -> None:
         """Call when the changes are permitted and nothing is written yet."""
@@ -85,10 +87,33 @@ class AfterEdit:
             text, diagnostics = await self._diagnose.after(session_id, result.changes, may_read)
             lines = "\n".join(each for each in (result.text, text) if each)
             result = replace(result, text=lines, diagnostics=diagnostics)
-        if result.diagnostics:
-            return result
-        problems = await asyncio.to_thread(_describe_broken_syntax, result.changes)
+        problems = await asyncio.to_thread(
+            self._describe_broken_syntax, session_id, result.changes, only_old=bool(result.diagnostics)
+        )
         return replace(result, text="\n".join(each for each in (result.text, *problems) if each))
+
+    def _describe_broken_syntax(self, session_id: str, changes: Sequence[FileChange], *, only_old: bool) -> list[str]:
+        """Return a line for each file whose syntax the session broke, by these changes or by earlier ones.
+
+        `only_old`: what these changes broke is said already.
+        """
+        lines: list[str] = []
+        for change in changes:
+            real = change.target.real
+            problem = None if change.after is None else find_problem(real, change.text_before, change.text_after)
+            if problem is None:
+                self._broken.discard((session_id, real))
+                continue
+            if problem.is_new:
+                self._broken.add((session_id, real))
+            elif (session_id, real) not in self._broken:
+                continue  # others broke it
+            name, where = one_line(real.name, _NAME), f"line {problem.line}: {problem.reason}"
+            if not problem.is_new:
+                lines.append(f"The syntax of {name} is still broken: {where}")
+            elif not only_old:
+                lines.append(f"This broke the syntax of {name}: {where}")
+        return lines
 
     async def _format_changes(self, changes: Sequence[FileChange]) -> LandedChanges:
         paths = [change.target.real for change in changes if change.after is not None]
@@ -104,19 +129,6 @@ class AfterEdit:
             "\n".join(dict.fromkeys(problem for each in formatted_files.values() for problem in each.problems)),
             stamps={real: each.now.stamp for real, each in formatted_files.items() if each.by},
         )
-
-
-def _describe_broken_syntax(changes: Sequence[FileChange]) -> list[str]:
-    """Return a line for each file in which the change caused a syntax error."""
-    lines: list[str] = []
-    for change in changes:
-        real = change.target.real
-        problem = None if change.after is None else find_new_problem(real, change.text_before, change.text_after)
-        if problem is not None:
-            lines.append(
-                f"This broke the syntax of {one_line(real.name, _NAME)}: line {problem.line}: {problem.reason}"
-            )
-    return lines
 
 
 def skip_formatting(changes: Sequence[FileChange]) -> LandedChanges:

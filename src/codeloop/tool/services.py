@@ -1,7 +1,7 @@
 """Services that the tools of a project share, beside its work tree."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,8 @@ SaveBuffer = Callable[[str, Path], Awaitable[None]]
 
 _MOST_NOTICES = 20
 """For each session; older notices are dropped."""
+_MOST_FILES = 500
+"""Of all sessions; the lines of those that were searched earlier are forgotten."""
 
 
 class Notices:
@@ -46,6 +48,35 @@ class Notices:
         return "\n".join(filter(None, lines))
 
 
+class ShownLines:
+    """The lines of files that searches have shown: a session may change these although it has not read their file."""
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[str, Path], dict[int, str]] = {}
+        self._steps: dict[str, tuple[str, dict[Path, dict[int, tuple[str, str]]]]] = {}
+
+    def record(self, session_id: str, message_id: str, file: Path, lines: Mapping[int, str], search: str) -> None:
+        """Record lines by their numbers. `message_id`: the step; `search`: what calls beside it call the search."""
+        shown = self._lines.pop((session_id, file), {})
+        self._lines[session_id, file] = shown | dict(lines)
+        for oldest in list(self._lines)[:-_MOST_FILES]:
+            del self._lines[oldest]
+        step, files = self._steps.get(session_id, ("", {}))
+        files = files if step == message_id else {}
+        files[file] = {number: (line, search) for number, line in lines.items()} | files.get(file, {})
+        self._steps[session_id] = message_id, files
+
+    def list_beside(self, session_id: str, message_id: str, file: Path) -> Mapping[int, tuple[str, str]]:
+        """Return the lines of a file that other calls of a step have shown, by number, each with its search."""
+        step, files = self._steps.get(session_id, ("", {}))
+        return files.get(file, {}) if step == message_id else {}
+
+    def covers(self, session_id: str, file: Path, first: int, lines: Sequence[str]) -> bool:
+        """Return whether these lines of a file, from number `first` on, were shown as they are."""
+        shown = self._lines.get((session_id, file), {})
+        return all(shown.get(number) == line for number, line in enumerate(lines, first))
+
+
 class FanOut(Struct):
     """How many subagents a turn may start, and the user's answers about more.
 
@@ -66,8 +97,9 @@ class FanOut(Struct):
 class ToolServices:
     """The services that tools share. This class has those of a work tree alone, `app.services.Services` has all.
 
-    `asked_elisions`: pairs of a session and a text that was refused once. `run_in_editor`: runs a command in an
-    editor's terminal; None without an editor. `fan_out`: None where any number of subagents may start.
+    `shown_lines`: what searches have shown. `asked_elisions`: pairs of a session and a text that was refused once.
+    `run_in_editor`: runs a command in an editor's terminal; None without an editor. `fan_out`: None where any number of
+    subagents may start.
     """
 
     def __init__(
@@ -77,6 +109,7 @@ class ToolServices:
         fan_out: FanOut | None = None,
     ) -> None:
         self.notices = Notices()
+        self.shown_lines = ShownLines()
         self.asked_elisions: set[tuple[str, str]] = set()
         self._save_buffer = save_buffer
         self.run_in_editor = run_in_editor

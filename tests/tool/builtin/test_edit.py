@@ -13,6 +13,7 @@ from codeloop.schema.permission import Need, PermissionRule
 from codeloop.tool.builtin.files.edit import EditParams, edit
 from codeloop.tool.builtin.files.read import ReadParams, read
 from codeloop.tool.builtin.files.write import WriteParams, write
+from codeloop.tool.builtin.search.grep import GrepParams, grep
 from codeloop.tool.tool import ToolFailure, ToolResult, for_model
 from tests.tool.context import TestContext, make_context
 
@@ -99,6 +100,20 @@ async def test_another_edit_of_a_file_that_changed_since_is_refused(tmp_path: Pa
     with pytest.raises(ToolFailure, match="changed since it was read"):
         await run(ctx, file, old, "x", every=every)
     assert file.read_text() == "x = 1\ny\ny\n"
+
+
+async def test_lines_that_a_search_has_shown_whole_may_be_edited_as_if_they_were_read(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "a.py").write_text(
+        "def one():\n    x = 1\n    return x\n\n\ndef two():\n    y = 2\n    return y\n"
+    )
+    await grep.run(GrepParams(pattern="x = 1", block=True), ctx)
+    with pytest.raises(ToolFailure, match="was not read in this session"):
+        await run(ctx, "a.py", "y = 2\nreturn y", "y = 3\nreturn y")
+    result = await run(ctx, "a.py", "x = 1\nreturn x", "x = 2\nreturn x")
+    assert result.output.startswith("Edited a.py: line 2 (oldString was matched ignoring indentation)")
+    with pytest.raises(ToolFailure, match="was not read in this session"):
+        await run(make_context(tmp_path), "a.py", "x = 2\nreturn x", "x = 3\nreturn x")
 
 
 @pytest.mark.parametrize(

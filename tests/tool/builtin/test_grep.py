@@ -174,23 +174,39 @@ class Cart:
 WHOLE = """\
 4 matches in 1 file
 cart.py
-1: TOTAL = 1
+ 1: TOTAL = 1
 --
-5-     def price(self):
-6:         total = 0
-7:         return total
+ 5-     def price(self):
+ 6:         total = 0
+ 7:         return total
 --
-9-     def clear(self):
-        '''Empty it,
+ 9-     def clear(self):
+            '''Empty it,
 
-        for good.'''
-        pass  # all
+            for good.'''
+            pass  # all
 14:         end()"""
 
 
 async def test_the_functions_around_matches_are_shown_whole(ctx: TestContext) -> None:
     (ctx.workspace.root / "cart.py").write_text(CART)
     assert (await run(ctx, r"total|TOTAL|end\(", block=True)).output == WHOLE
+
+
+async def test_searches_of_one_step_show_a_block_once(ctx: TestContext) -> None:
+    body = "".join(f"    value_{n} = {n}\n" for n in range(1, 31))
+    (ctx.workspace.root / "sums.py").write_text(f"def sums():\n{body}")
+    first = (await run(ctx, "value_9 =", block=True)).output
+    assert "value_30 = 30" in first
+    second = (await run(ctx, "value_12 =", block=True)).output
+    assert second.splitlines()[1:] == [
+        "sums.py",
+        "(1-12 as shown by the search for `value_9 =` of this step)",
+        "13:     value_12 = 12",
+        "(14-31 as shown by the search for `value_9 =` of this step)",
+    ]
+    ctx.message_id = "msg_next"
+    assert "value_30 = 30" in (await run(ctx, "value_12 =", block=True)).output, "it may have been compacted away"
 
 
 async def test_what_is_shown_is_shared_between_files(ctx: TestContext) -> None:
@@ -213,9 +229,9 @@ async def test_a_match_in_a_long_function_or_in_a_comment_above_one_names_the_fu
     (ctx.workspace.root / "long.js").write_text("\n".join([*rows, "}", "", "goal();", ""]))
     result = await run(ctx, "goal$|goal what|use.goal|^goal", block=True, path="long.js")
     assert result.output.splitlines()[2:] == [
-        *("2-  * Reads.", " *", "4:  * @param goal what is read", " */", "function long(goal) {"),
-        *("--", "98-   step(98);", "  step(99);", "100:   use(goal);", "  step(101);", "  step(102);"),
+        *("  2-  * Reads.", "      *", "  4:  * @param goal what is read", "      */", "     function long(goal) {"),
+        *("--", " 98-   step(98);", "       step(99);", "100:   use(goal);", "       step(101);", "       step(102);"),
         *("--", "202: goal();"),
     ]
     many = await run(ctx, "step", block=True, path="long.js")
-    assert many.output.splitlines()[2:4] == ["7:   step(7);", "8:   step(8);"], "many matches stay alone"
+    assert many.output.splitlines()[2:4] == ["  7:   step(7);", "  8:   step(8);"], "many matches stay alone"

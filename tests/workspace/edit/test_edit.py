@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.workspace.edit.edit import Edit, EditRefused, apply
+from codeloop.workspace.edit.edit import Edit, apply
+from codeloop.workspace.edit.refusals import EditRefused
 from codeloop.workspace.files.encoding import NotText
 from tests.workspace.edit.drifts import Case, every
 
@@ -118,8 +119,8 @@ def test_more_than_one_place_shows_what_makes_each_unique() -> None:
 
 def test_of_many_long_places_only_the_ends_of_the_first_are_shown() -> None:
     block = "begin\n" + "same\n" * 50 + "end\n"
-    with pytest.raises(EditRefused, match="9 times, at lines 1, 54, 107, 160, 213 and 4 more") as caught:
-        apply(f"{block}{'x' * 1000}\n" * 9, Edit(block, "x"))
+    with pytest.raises(EditRefused, match=r"12 times, at lines 1, 54, 107, .*, 478 and 2 more") as caught:
+        apply(f"{block}{'x' * 1000}\n" * 12, Edit(block, "x"))
     assert len(caught.value.advice) < 1500
     assert caught.value.advice.count(": begin") == 3
 
@@ -128,6 +129,51 @@ def test_a_text_whose_other_lines_are_unknown_is_looked_for_by_the_line_that_is_
     with pytest.raises(EditRefused) as caught:
         apply("## Added\n\n- x\n\n## Removed\n\n- the tips\n", Edit("## Removed\n\n- Something else altogether", "x"))
     assert "5: ## Removed\n6: \n7: - the tips\nLine 7 is" in caught.value.advice
+
+
+FUNCTIONS = '''\
+def total(items):
+    """Return the sum of the prices, as total(items) in whole cents."""
+    return round(sum(item.price for item in items))
+
+
+def count(items):
+    """Return the number of items."""
+    result = len(items)
+    return result
+'''
+
+
+def test_the_nearest_place_is_the_one_whose_code_is_alike_not_whose_docstring_is() -> None:
+    doc = '    """Return the sum of the prices, as total(items) in whole cents."""'
+    with pytest.raises(EditRefused) as caught:
+        apply(FUNCTIONS, Edit(f"def number(items):\n{doc}\n    result = len(item)\n", "x"), ".py")
+    assert caught.value.advice.splitlines()[1:4] == [
+        "6: def count(items):",
+        '7:     """Return the number of items."""',
+        "8:     result = len(items)",
+    ]
+
+
+def test_where_several_places_are_nearly_as_close_each_is_named() -> None:
+    content = "".join(f"def f{n}(items):\n    x = {n}\n    return compute(items, x)\n\n\n" for n in range(1, 5))
+    with pytest.raises(EditRefused) as caught:
+        apply(content, Edit("    x = 0\n    return compute(item, x)\n", "x"), ".py")
+    assert caught.value.advice.startswith("The closest match is:\n2:     x = 1\n")
+    assert caught.value.advice.endswith("\nNearly as close: lines 7 (f2), 12 (f3), 17 (f4).")
+
+
+def test_of_many_places_each_is_named_with_its_function_and_those_in_code_are_quoted() -> None:
+    notes = "".join(f'def f{n}():\n    """Call reset() first."""\n\n\n' for n in range(1, 5))
+    content = (
+        f"{notes}class Rule:\n    def run(self):\n        self.reset()\n        # reset() again\n        return 1\n"
+    )
+    with pytest.raises(EditRefused) as caught:
+        apply(content, Edit("reset()", "x"), ".py")
+    places = "2 (f1), 6 (f2), 10 (f3), 14 (f4), 19 (Rule.run), 20 (Rule.run)"
+    assert str(caught.value) == f"The text to replace was found 6 times, at lines {places}."
+    assert "\n19:         self.reset()\n" in caught.value.advice
+    assert caught.value.advice.count("Call reset() first.") == 2
 
 
 def test_half_a_character_is_refused() -> None:

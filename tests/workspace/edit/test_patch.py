@@ -2,9 +2,9 @@
 
 import pytest
 
-from codeloop.workspace.edit.edit import EditRefused
 from codeloop.workspace.edit.patch_apply import Hunk, apply_hunks
 from codeloop.workspace.edit.patch_parser import Add, BadPatch, Delete, Update, parse
+from codeloop.workspace.edit.refusals import EditRefused
 
 
 def envelope(*lines: str) -> str:

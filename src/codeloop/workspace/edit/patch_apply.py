@@ -8,15 +8,13 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.edit.edit import (
     MOST_EFFORT,
     Edit,
-    EditRefused,
     EditResult,
     estimate_effort,
     find,
-    make_ambiguity_error,
-    quote_nearest,
     replace_spans,
 )
 from codeloop.workspace.edit.matchers import LINEWISE, Span, match_exact, strip_numbers
+from codeloop.workspace.edit.refusals import EditRefused, make_ambiguity_error, quote_nearest
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
 

@@ -1,4 +1,4 @@
-"""Syntax errors that an edit introduced, found by the installed parsers, without a language server. Pure.
+"""Syntax errors of edited files, found by the installed parsers, without a language server. Pure.
 
 Each parser is imported when the first file of its kind is edited.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from codeloop.schema.wire import replace
 from codeloop.workspace.edit.tree_errors import explain_error
 from codeloop.workspace.syntax_tree import LANGUAGES, parse_python, parse_tree
 
@@ -24,14 +25,15 @@ _WITH_COMMENTS = ("tsconfig", "jsconfig", "settings", "launch", "tasks", "extens
 
 
 class SyntaxProblem(Struct, frozen=True):
-    """Why a text can't be parsed: the line, from 1, and the parser's reason."""
+    """Why a text can't be parsed: the line, from 1, and the parser's reason. `is_new`: before the edit it could be."""
 
     line: int
     reason: str
+    is_new: bool = True
 
 
-def find_new_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
-    """Return the syntax error that an edit introduced, or None. Files without a parser have none."""
+def find_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
+    """Return the syntax error of a file after an edit, or None. Files without a parser have none."""
     suffix = path.suffix.lower()
     check = _CHECKS.get(suffix) or (partial(_check_tree, suffix) if suffix[1:] in LANGUAGES else None)
     if check is None or max(len(before), len(after)) > _LARGEST:
@@ -41,10 +43,10 @@ def find_new_problem(path: Path, before: str, after: str) -> SyntaxProblem | Non
         return None
     if path.suffix == ".json" and path.name.startswith(_WITH_COMMENTS):
         return None
-    syntax_problem = check(after)
-    return (
-        syntax_problem if syntax_problem is not None and check(before or _EMPTY.get(path.suffix, "")) is None else None
-    )
+    problem = check(after)
+    if problem is None or check(before or _EMPTY.get(path.suffix, "")) is None:
+        return problem
+    return replace(problem, is_new=False)
 
 
 def _check_json(text: str) -> SyntaxProblem | None:

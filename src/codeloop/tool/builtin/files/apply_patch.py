@@ -29,9 +29,9 @@ from codeloop.tool.file_access import (
     resolve,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.edit.edit import EditRefused
 from codeloop.workspace.edit.patch_apply import apply_hunks
 from codeloop.workspace.edit.patch_parser import Add, Delete, Operation, Update, parse
+from codeloop.workspace.edit.refusals import EditRefused
 from codeloop.workspace.files.encoding import UTF8, Encoding, NotText, check_new, decode, encode
 from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
 from codeloop.workspace.workspace import ResolvedPath

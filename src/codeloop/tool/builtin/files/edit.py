@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from pathlib import PurePath
 
 import msgspec
 
@@ -22,7 +23,8 @@ from codeloop.tool.file_access import (
     resolve,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, EditRefused, apply, estimate_effort
+from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, apply, estimate_effort
+from codeloop.workspace.edit.refusals import EditRefused
 from codeloop.workspace.files.encoding import UTF8, check_new, encode
 from codeloop.workspace.files.safe_open import load_if_there
 from codeloop.workspace.workspace import ResolvedPath
@@ -95,7 +97,8 @@ def _compute_change(
         # A text that the file held when it was read is missing because the file changed: that error says more.
         check_known(ctx, target, loaded, must_be_read=False)
         raise
-    if match_note and ctx.workspace.read_log.last_stamp(ctx.session_id, target.real) is None:
+    is_read = ctx.workspace.read_log.last_stamp(ctx.session_id, target.real) is not None
+    if match_note and not is_read and not _was_shown(ctx, target, text.content, content):
         raise ToolFailure(
             f"oldString is not in {name} as given, only a text like it, and {name} was not read in this session.",
             advice="Give it exactly as the file has it, or read that part first.",
@@ -104,6 +107,17 @@ def _compute_change(
     if match_note or any(step.every and text.content.count(step.old) > 1 for step in steps):
         check_known(ctx, target, loaded, must_be_read=False)
     return FileChange(target, loaded, encode(content, text.encoding), text.content, content), match_note
+
+
+def _was_shown(ctx: ToolContext, target: ResolvedPath, before: str, after: str) -> bool:
+    """Return whether a search has shown the session all the lines that an edit changes or removes."""
+    old, new = ([line.rstrip("\r") for line in text.split("\n")] for text in (before, after))
+    most = min(len(old), len(new))
+    first = next((at for at in range(most) if old[at] != new[at]), most)
+    same = next((at for at in range(most - first) if old[-1 - at] != new[-1 - at]), most - first)
+    changed = range(first, len(old) - same) or range(max(0, first - 1), first + 1)  # of an insertion, the lines around
+    lines = old[changed.start : changed.stop]
+    return ctx.services.shown_lines.covers(ctx.session_id, target.real, changed.start + 1, lines)
 
 
 def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
@@ -123,7 +137,7 @@ def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: 
     effort = 0
     for number, step in enumerate(steps, 1):
         try:
-            edited = apply(content, step)
+            edited = apply(content, step, PurePath(path).suffix)
         except EditRefused as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
             why, advice = (str(error), error.advice) if is_quotable else UNQUOTED

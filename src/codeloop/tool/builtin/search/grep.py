@@ -10,10 +10,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from codeloop.kit.glob import has_magic, split_root
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.builtin.search.grep_lines import share_lines, show_blocks
+from codeloop.tool.builtin.search.grep_lines import name_known_lines, share_lines, show_blocks
 from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
 from codeloop.tool.file_access import (
     check_unmoved,
@@ -38,6 +39,9 @@ _LOCK_FILES = frozenset({
 _ESCAPED_BAR = re.compile(r"(?<!\\)\\\|")
 _MAX_LOCK_FILE_MATCHES = 3
 """A lock file with more matches is left out when other files match too."""
+_SHOWN = "as shown by the search for {} of this step"
+_MAX_PATTERN_CHARS = 60
+"""Of a pattern by which another call names its search."""
 
 
 class GrepParams(Wire):
@@ -220,11 +224,22 @@ def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext
             for name, hits, lines in zip(names, files, share_lines(files[:most]), strict=False):
                 count = sum(line.is_match for line in lines)
                 total += count
-                rows = [*_group_lines(lines, grouped=_has_context(params))]
+                new_lines = _name_shown_beside(hits.path, lines, params, ctx) if params.block else lines
+                rows = [*_group_lines(new_lines, grouped=_has_context(params))]
                 rest = [f"({hits.matches - count} more)"] if count < hits.matches and len(files) > 1 else []
                 blocks.append("\n".join([name, *_format_lines(rows, few_numbers=params.block), *rest]))
                 display.append({"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]})
             return blocks, total, display
+
+
+def _name_shown_beside(path: Path, lines: list[MatchLine], params: GrepParams, ctx: ToolContext) -> list[MatchLine]:
+    """Return the lines of a file without those that other searches of the same step show, and record the others."""
+    real, log, step = Path(os.path.realpath(path)), ctx.services.shown_lines, (ctx.session_id, ctx.message_id)
+    beside = log.list_beside(*step, real)
+    rows = [*name_known_lines(lines, {number: (line, _SHOWN.format(how)) for number, (line, how) in beside.items()})]
+    search = f"`{readable(one_line(params.pattern, _MAX_PATTERN_CHARS))}`"
+    log.record(*step, real, {row.number: row.text for row in rows if row.number}, search)
+    return rows
 
 
 def _has_context(params: GrepParams) -> bool:
@@ -244,10 +259,17 @@ def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine
 def _format_lines(lines: list[MatchLine], *, few_numbers: bool) -> Iterator[str]:
     """Yield lines with their numbers. With `few_numbers` only matches and the first line of a group have one.
 
-    In whole functions the numbers of the other lines cost a tenth of the output, and are in the way of an edit.
+    In whole functions the numbers of the other lines cost a tenth of the output, and are in the way of an edit. Blanks
+    stand for them, so that all lines are indented as in the file.
     """
+    width = max((len(str(line.number)) for line in lines if line.number), default=0) if few_numbers else 0
     last = -1
     for line in lines:
-        is_plain = not line.number or (few_numbers and not line.is_match and line.number == last + 1)
+        is_plain = few_numbers and not line.is_match and line.number == last + 1
         last = line.number
-        yield line.text if is_plain else f"{line.number}{':' if line.is_match else '-'} {line.text}"
+        if not line.number or (is_plain and not line.text):
+            yield line.text
+        elif is_plain:
+            yield f"{'':{width}}  {line.text}"
+        else:
+            yield f"{line.number:>{width}}{':' if line.is_match else '-'} {line.text}"

@@ -26,6 +26,7 @@ _COMMENT_START = re.compile(r"\s*(?:\*|/\*|//|#|--|@)")
 """The start of a line of a comment, or of a decorator."""
 _HEADING_BYTES = 100
 """The room that a file's heading is given."""
+_READ = "as you read them above"
 
 
 def show_blocks(result: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]) -> GrepResult:
@@ -57,7 +58,8 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
         if inner:
             texts = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in inner} | texts
     rows = [MatchLine(number, texts[number], number in matches) for number in sorted(texts)]
-    return FileMatches(hits.path, hits.matches, [*_replace_lines_read(rows, lines_read)])
+    known = {number: (line, _READ) for number, line in lines_read.items()}
+    return FileMatches(hits.path, hits.matches, [*name_known_lines(rows, known)])
 
 
 def _find_head(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -> int | None:
@@ -74,20 +76,23 @@ def _find_head(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -
     return None if block is None else block.first
 
 
-def _replace_lines_read(rows: Sequence[MatchLine], lines_read: Mapping[int, str]) -> Iterator[MatchLine]:
-    """Yield the lines, with runs that were read before and have no match replaced by one line of the number 0.
+def name_known_lines(rows: Sequence[MatchLine], known: Mapping[int, tuple[str, str]]) -> Iterator[MatchLine]:
+    """Yield the lines; runs of _MIN_REPEATED_LINES or more that the model knows and have no match become one line of number 0.
 
-    Only runs of _MIN_REPEATED_LINES or more are replaced, and only if they are unchanged.
+    `known`: by number, the text of a line and how the model knows it.
     """
     run: list[MatchLine] = []
+    run_how = ""
     for row in (*rows, None):
-        is_known = row is not None and not row.is_match and lines_read.get(row.number) == row.text
-        if run and not (is_known and row is not None and row.number == run[-1].number + 1):
-            reference = MatchLine(0, f"({run[0].number}-{run[-1].number} as you read them above)", is_match=False)
-            yield from [reference] if len(run) >= _MIN_REPEATED_LINES else run
+        text, how = known.get(row.number, ("", "")) if row is not None and not row.is_match else ("", "")
+        how = how if row is not None and row.text == text else ""
+        if run and not (how == run_how and row is not None and row.number == run[-1].number + 1):
+            named = MatchLine(0, f"({run[0].number}-{run[-1].number} {run_how})", is_match=False)
+            yield from [named] if len(run) >= _MIN_REPEATED_LINES else run
             run = []
-        if is_known and row is not None:
+        if how and row is not None:
             run.append(row)
+            run_how = how
         elif row is not None:
             yield row
 
