@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from codeloop.kit.text.terminal_output import to_plain_text
+from codeloop.kit.text.terminal_output import PlainOutput, to_plain_text
 
 SEQUENCES = (
     "\x1b[31m", "\x1b[0m", "\x1b[38;5;12m", "\x1b[K", "\x1b[?25l", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\",
@@ -49,7 +49,8 @@ CASES = {
     "a cursor moved back": ("10%\x1b[3D20%\n", "20%\n"),
     "equal lines": ("a\n" + "b\n" * 413 + "c\n", "a\nb\n... the line above 412 times more\nc\n"),
     "three equal lines": ("b\nb\nb\n", "b\nb\nb\n"),
-    "a missing last line end": ("a\na\na\na\na", "a\n... the line above 4 times more"),
+    "a missing last line end": ("same\n" * 11 + "same", "same\n... the line above 11 times more"),
+    "equal lines shorter than their count": ("}\n" * 5, "}\n" * 5),
     "a sequence that never ends": ("a\x1b]0;title\nb\x1b[31", "a\nb[31"),
     "a character that no text holds": ("a\0b\n", "a\ufffdb\n"),
 }
@@ -73,6 +74,14 @@ def test_rows_of_tests_that_passed_become_the_first_and_the_last() -> None:
     found = to_plain_text("\n".join([*rows, "510 passed, 3 skipped"]))
     assert found.text == f"{rows[0]}\n... 8 rows of progress in between\n{rows[-1]}\n510 passed, 3 skipped"
     assert found.is_reduced
+
+
+def test_rows_of_progress_that_are_shorter_than_what_says_so_stay() -> None:
+    rows = [f"building {n}/4" for n in range(1, 5)]
+    assert to_plain_text("\n".join(rows)) == PlainOutput("\n".join(rows))
+    long = [f"building {'x' * 120} {n}/4" for n in range(1, 5)]
+    found = to_plain_text("\n".join(long))
+    assert found == PlainOutput(f"{long[0]}\n... 2 rows of progress in between\n{long[3]}", is_reduced=True)
 
 
 def test_rows_written_over_are_said_to_be_reduced() -> None:

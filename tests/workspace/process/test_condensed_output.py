@@ -5,7 +5,8 @@ import pytest
 from codeloop.workspace.process.condensed_output import condense
 
 FAILURE = "".join(f"    at step {n} (src/deep/folder/module-{n}.js:{n}:7)\n" for n in range(12))
-SUM = f"  \u25cf sum \u203a adds\n\n    Expected: 3\n    Received: 4\n\n{FAILURE}\n"
+NAME = "  \u25cf sum \u203a adds"
+SUM = f"{NAME}\n\n    Expected: 3\n    Received: 4\n\n{FAILURE}\n"
 JEST = (
     "FAIL test/sum.test.js\n"
     + "".join(f"  \u2713 adds {n} and {n} (2 ms)\n" for n in range(40))
@@ -24,7 +25,7 @@ def test_a_failure_is_shown_once_and_what_passed_is_counted() -> None:
         "  \u25cf sum \u203a adds",
     ]
     assert text.count("module-3.js") == 1
-    assert "FAIL test/sum.test.js\n... 19 lines as above, from: \u25cf sum \u203a adds\n" in text
+    assert f"FAIL test/sum.test.js\n{NAME}\n... 18 lines as above, from: Expected: 3\n" in text
     assert text.endswith("Tests:       1 failed, 40 passed, 41 total\n")
 
 
@@ -41,6 +42,33 @@ def test_stack_frames_in_nodes_own_code_are_left_out() -> None:
     assert text.count("lib/websocket.js:12:7") == 30
     said = "reads node:fs at node:events:524:28 here\n" * 60
     assert "node:events:524:28" in condense(said)[0]
+
+
+def test_rows_of_passed_tests_between_failed_ones_are_counted_once() -> None:
+    names = [f"adds {n} and {n} and gives twice as much" for n in range(40)]
+    rows = [f"    {n // 3}) {name}" if n % 3 == 2 else f"    \u2714 {name}" for n, name in enumerate(names)]
+    stack = "".join(f"      at step {n} (test/a.js:{n}:7)\n" for n in range(40))
+    printed = "\n".join(["", "  sums", *rows, "", "  27 passing (31ms)", "  13 failing", "", stack])
+    text, has_gaps = condense(printed)
+    failed = [row for n, row in enumerate(rows) if n % 3 == 2]
+    note = "... 27 lines in between of what passed or was skipped"
+    assert text.split("\n")[2:19] == [*failed, note, "", "  27 passing (31ms)", "  13 failing"]
+    assert not has_gaps
+
+
+def test_what_a_test_of_go_prints_stays_below_its_name() -> None:
+    tests = "".join(f"=== RUN   Test{n}\n    a_test.go:{n}: {'x' * 60}\n--- PASS: Test{n} (0.00s)\n" for n in range(20))
+    printed = f"{tests}FAIL\texample.com/shop\t0.004s\n"
+    assert condense(printed) == (printed, False)
+
+
+def test_the_names_of_failed_tests_are_no_part_of_what_is_left_out_as_said_above() -> None:
+    names = [f"  {n}) Cart\n       totals\n         adds {n}:\n" for n in range(1, 6)]
+    failures = "".join(f"{name}\n      AssertionError: 1 == 2\n{FAILURE}\n" for name in names)
+    text, has_gaps = condense(f"  0 passing (3ms)\n  5 failing\n\n{failures}and once more\n{failures}")
+    assert has_gaps
+    assert [text.count(name) for name in names] == [2] * 5
+    assert text.count("module-3.js") == 1
 
 
 RUNS = {

@@ -1,7 +1,7 @@
 """Cleans program output for a model: the text that remains on a terminal, in few lines. Pure.
 
 Control sequences go; of a line that was written over, its last state stays; of equal lines one stays with their number,
-of rows of progress the first and the last. Every other character stays as it is.
+of rows of progress the first and the last, where that is shorter. Every other character stays as it is.
 """
 
 import re
@@ -27,6 +27,7 @@ _PYTEST_PROGRESS = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")  # pytest's results of
 _WIDEST = 160  # columns that one sequence goes back
 _PROGRESS = 300  # characters; a longer line is no row of progress
 _FEW = 3  # lines that are shown rather than counted
+_CLOSING = 130  # characters of the note, at the end of an output that leaves something out, on where the whole is
 
 
 class PlainOutput(Struct, frozen=True):
@@ -125,8 +126,16 @@ def _shorten(run: list[str]) -> tuple[list[str], bool]:
     if len(run) <= _FEW:
         return run, False
     if all(line == run[0] for line in run):
-        return [run[0], f"... the line above {len(run) - 1} times more"], False
-    return [run[0], f"... {len(run) - 2} rows of progress in between", run[-1]], True
+        note = f"... the line above {len(run) - 1} times more"
+        return ([run[0], note] if _measure(run[1:]) > len(note) else run), False
+    note = f"... {len(run) - 2} rows of progress in between"
+    if _measure(run[1:-1]) <= len(note) + _CLOSING:
+        return run, False
+    return [run[0], note, run[-1]], True
+
+
+def _measure(lines: list[str]) -> int:
+    return sum(map(len, lines)) + len(lines) - 1
 
 
 def _progress(line: str) -> tuple[str, float]:

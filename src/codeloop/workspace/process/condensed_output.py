@@ -17,14 +17,18 @@ _NAME_WIDTH = 60
 
 
 class Runner(Struct, frozen=True):
-    """A test runner: a line that identifies its output, and the line or lines that it prints for a passed test."""
+    """A test runner: a line that identifies its output, and the line or lines that it prints for a passed test.
+
+    `are_separate`: such a line stands for itself; if not, what a test prints is between the lines of its own.
+    """
 
     sign: re.Pattern[str]
     passed: re.Pattern[str]
+    are_separate: bool = True
 
 
-def _make_runner(sign: str, passed: str) -> Runner:
-    return Runner(re.compile(sign, re.MULTILINE), re.compile(rf"(?:{passed})$", re.MULTILINE))
+def _make_runner(sign: str, passed: str, *, are_separate: bool = True) -> Runner:
+    return Runner(re.compile(sign, re.MULTILINE), re.compile(rf"(?:{passed})$", re.MULTILINE), are_separate)
 
 
 RUNNERS = {
@@ -40,12 +44,14 @@ RUNNERS = {
     "go test": _make_runner(
         r"^(?:ok  |FAIL)\t\S+",
         r"=== (?:RUN|PAUSE|CONT|NAME) .*|[ \t]*--- (?:PASS|SKIP): .*|ok  \t.*|\?   \t.*",
+        are_separate=False,
     ),
     "cargo test": _make_runner(r"^test result: ", r"test .* \.\.\. (?:ok|ignored.*)"),
     "tap": _make_runner(
         r"^# (?:pass|tests) +\d",
         # Node's names come before their results, and a block of details after them; suites have indented plans.
         r" *# Subtest: .*| +1\.\.\d+|( *)ok \d+\b.*(?:\n\1  ---(?:\n\1  (?!\.\.\.$).*)*\n\1  \.\.\.$)?",
+        are_separate=False,
     ),
     "node": _make_runner(r"^\u2139 tests \d", r"[ \t]*(?:\u2714|\ufe63) .*"),
     "ctest": _make_runner(r"^\d+% tests passed", r"[ \t]*\d+/\d+ Test +#\d+: .* Passed +.*|[ \t]+Start +\d+: .*"),
@@ -71,6 +77,15 @@ _NODE_FRAME = re.compile(r"^ +at (?:.* \()?node:[\w/.-]+:\d+:\d+\)?\n", re.MULTI
 _HEADING = re.compile(r"_{2,} .+ _{2,}$")
 _RULE = re.compile(r"=+ .+ =+$")
 _PLACE = re.compile(r"\S+:\d+: \w+")
+_NUMBERED = re.compile(r" {2,}\d+\) \S")
+_FAILED = re.compile(
+    r"_{3,} \S.* _{3,}$|(?:FAILED|ERROR) \S+|(?:FAIL|ERROR): \S+ \(|\s*(?:FAIL|\u25cf|\u2715|\u2716|\u2717|\u00d7) \S"
+    r"|\s*--- FAIL: |\s*not ok \d|\s*\d+\) \S|---- \S+ stdout ----$|test \S+ \.\.\. FAILED|.* > .* FAILED$"
+    r"|\s+Failed \S+ \["
+)
+"""Matches a line with the name of a failed test, as the known runners print it."""
+_NAME_LINES = 5
+"""The most lines of mocha's name of a failed test, one for each suite around it, after the first."""
 _ALIKE = 5
 """How many of pytest's failures at one place are shown whole."""
 _MESSAGE = 6
@@ -87,7 +102,7 @@ def condense(text: str) -> tuple[str, bool]:
     if "node:" in text:
         text = _NODE_FRAME.sub("", text)
     runner = next((each for each in RUNNERS.values() if each.sign.search(text)), None)
-    counted = _count_passes(text, runner.passed) if runner is not None else text.split("\n")
+    counted = _count_passes(text, runner) if runner is not None else text.split("\n")
     shorter = _shorten_alike(counted) if runner is RUNNERS["pytest"] else counted
     lines_left = _drop_repeats(shorter)
     return "\n".join(lines_left), len(lines_left) < len(counted)
@@ -112,16 +127,25 @@ def _shorten_alike(lines: Sequence[str]) -> list[str]:
     return kept
 
 
-def _count_passes(text: str, passed: re.Pattern[str]) -> list[str]:
-    """Replace each run of lines that a runner prints for passed tests by one line."""
+def _count_passes(text: str, runner: Runner) -> list[str]:
+    """Replace each longer run of lines that a runner prints for passed tests by one line.
+
+    Shorter runs are left out too, where they are four lines in all: one line after the last of them counts them.
+    """
     lines = text.split("\n")
     kept: list[str] = []
     run: list[str] = []
+    short: list[int] = []
+    """The indexes in `kept` of the lines of shorter runs."""
     at = start = 0
     while at <= len(lines):
-        found = passed.match(text, start) if at < len(lines) else None
+        found = runner.passed.match(text, start) if at < len(lines) else None
+        if found is None and len(run) >= _LEAST:
+            kept.append(f"... {len(run)} lines of what passed or was skipped")
+        elif found is None:
+            short += range(len(kept), len(kept) + len(run))
+            kept += run
         if found is None:
-            kept += [f"... {len(run)} lines of what passed or was skipped"] if len(run) >= _LEAST else run
             run = []
         if at == len(lines):
             break
@@ -129,18 +153,24 @@ def _count_passes(text: str, passed: re.Pattern[str]) -> list[str]:
         (kept if found is None else run).extend(lines[at : at + count])
         start += sum(len(line) + 1 for line in lines[at : at + count])
         at += count
-    return kept
+    note = f"... {len(short)} lines in between of what passed or was skipped"
+    if not runner.are_separate or len(short) < _LEAST or sum(len(kept[each]) for each in short) <= len(note):
+        return kept
+    rows = {**dict.fromkeys(short, ""), short[-1]: note}
+    return [row for index, line in enumerate(kept) if (row := rows.get(index, line)) or index not in rows]
 
 
 def _drop_repeats(lines: Sequence[str]) -> list[str]:
-    """Replace each run of four or more lines that occurred above by one line."""
+    """Replace each run of four or more lines that occurred above by one line. Names of failed tests always stay."""
     kept: list[str] = []
     seen: dict[tuple[str, ...], list[int]] = {}
+    names = _find_names(lines)
     at = 0
     while at < len(lines):
         window = tuple(lines[at : at + _LEAST])
-        places = seen.get(window, ()) if len(window) == _LEAST else ()
+        places = seen.get(window, ()) if len(window) == _LEAST and at not in names else ()
         length = max((_count_repeated(lines, start, at) for start in places), default=0)
+        length = next((each - at for each in range(at, at + length) if each in names), length)
         if length >= _LEAST and sum(map(len, lines[at : at + length])) >= _WORTH:
             first = next((line.strip() for line in lines[at : at + length] if line.strip()), "")
             kept.append(f"... {length} lines as above, from: {first[:_NAME_WIDTH]}")
@@ -152,6 +182,20 @@ def _drop_repeats(lines: Sequence[str]) -> list[str]:
         kept.append(lines[at])
         at += 1
     return kept
+
+
+def _find_names(lines: Sequence[str]) -> set[int]:
+    """Return the indexes of the lines with names of failed tests: mocha's go on until a line ends with a colon."""
+    names: set[int] = set()
+    for index, line in enumerate(lines):
+        if not _FAILED.match(line):
+            continue
+        names.add(index)
+        if _NUMBERED.match(line) and not line.endswith(":"):
+            below = range(index + 1, min(index + 1 + _NAME_LINES, len(lines)))
+            end = next((each for each in below if lines[each].endswith(":")), index)
+            names.update(range(index + 1, end + 1))
+    return names
 
 
 def _count_repeated(lines: Sequence[str], start: int, at: int) -> int:

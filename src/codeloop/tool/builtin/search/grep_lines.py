@@ -77,7 +77,7 @@ def _find_head(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -
 
 
 def name_known_lines(rows: Sequence[MatchLine], known: Mapping[int, tuple[str, str]]) -> Iterator[MatchLine]:
-    """Yield the lines; runs of _MIN_REPEATED_LINES or more that the model knows and have no match become one line of number 0.
+    """Yield the lines; runs that the model knows and that have no match become one line of number 0 if they are long.
 
     `known`: by number, the text of a line and how the model knows it.
     """

@@ -1,8 +1,6 @@
 """The tool `bash`: runs a command in the session's shell, in the foreground or in the background."""
 
 import asyncio
-import os
-import re
 import signal
 import time
 from collections.abc import Callable
@@ -12,8 +10,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
-from codeloop.kit.suggest import find_similar, suggest_names
 from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.permission.shell.paths import Touches
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
@@ -24,6 +20,7 @@ from codeloop.store.permission_records import WORKDIR
 from codeloop.tool.builtin.shell.denied_paths import deny_paths, has_denials, move_denied_files
 from codeloop.tool.builtin.shell.editor_terminal import TERMINAL, run_in_editor
 from codeloop.tool.builtin.shell.facts import gather_facts
+from codeloop.tool.builtin.shell.failure_notes import explain_failure
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.builtin.shell.touched_files import find_touched
@@ -31,24 +28,17 @@ from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLine
 from codeloop.tool.file_access import folder_of, format_path, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.scratch import expand_outputs, shorten_output
-from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
-_EXIT_CODE_NOT_FOUND = 127
 _NO_TOUCHES = Touches()
 _MAX_LOOKUPS = 3
 """How often a line's files are looked up, when each time they changed while the user was asked."""
 _AUTOMATIC_ANSWER_SECONDS = 0.05  # a sooner answer is a rule's, not the user's, so the disk is not read again
 _SHORT_LINE_CHARACTERS = 4_096  # a shorter line is analysed in a few ms, so without a thread
-_UNKNOWN_PROGRAM = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
-_TEST_COMMAND = re.compile(
-    r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
-)
-_PACKAGES_NOTE = "missing test packages"  # in `Shells.warned`: this note was given in the work tree
 _NO_SANDBOX = (
     "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
     "are not proved to change nothing. `codeloop debug sandbox` says why."
@@ -124,7 +114,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         ctx.session.warn(warning)
     outcome = replace(outcome, notes=(*outcome.notes, *decisions, *warnings))
     where = _note_folder(ctx, workdir or directory, shells.directory(context), outcome, before=directory)
-    result = _format_result(params, outcome, timeout, ctx, (workdir or directory, where))
+    result = await _format_result(params, outcome, timeout, ctx, (workdir or directory, where))
     return replace(result, metadata={**result.metadata, TERMINAL: terminal}) if terminal else result
 
 
@@ -299,7 +289,7 @@ def _note_folder(
     return [f"It ran in {name}."] if outcome.code != 0 and folder != ctx.workspace.directory else []
 
 
-def _format_result(
+async def _format_result(
     params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, location: tuple[Path, list[str]]
 ) -> ToolResult:
     """Return the result of a command. `timeout` in seconds; `location`: its directory, and a note on the next one's."""
@@ -317,13 +307,9 @@ def _format_result(
         notes.append(for_screen[-1])
     elif outcome.code:
         notes.append(f"exit code {outcome.code}{_format_signal(outcome.code)}")
-        if outcome.code == _EXIT_CODE_NOT_FOUND and (match := _UNKNOWN_PROGRAM.search(outcome.output)):
-            for_screen.append(_suggest_program(match[1], ctx))
-            notes.append(for_screen[-1])
-        elif missing := find_missing_module(outcome.output, folder, ctx.workspace.root) or _find_missing_packages(
-            params, folder, ctx
-        ):
-            notes.append(missing)
+        explanation, is_for_screen = await explain_failure(params.command, outcome, folder, ctx)
+        notes += [explanation] if explanation else []
+        for_screen += [explanation] if is_for_screen else []
     notes += where
     if outcome.left:
         remainder = (
@@ -349,26 +335,6 @@ def _format_result(
         metadata["outputPath"] = str(outcome.path)
     output, marks = append_notes(outcome.output or ("(no output)" if notes else "(no output, exit code 0)"), notes)
     return ToolResult(title=params.command, output=output, metadata=metadata | marks)
-
-
-def _find_missing_packages(params: BashParams, folder: Path, ctx: ToolContext) -> str:
-    """Return the missing packages that tests need, at the first failing test run of a work tree."""
-    shown_notes = ctx.workspace.shells.warned
-    if not _TEST_COMMAND.search(params.command) or _PACKAGES_NOTE in shown_notes:
-        return ""
-    shown_notes.add(_PACKAGES_NOTE)
-    return find_missing_test_packages(folder, ctx.workspace.root, ctx.workspace.environment)
-
-
-def _suggest_program(name: str, ctx: ToolContext) -> str:
-    """Return a note that a program is not installed, with the name of a similar one that is."""
-    directory, path = ctx.workspace.directory, ctx.workspace.environment.get("PATH", "")
-    folders = (*PROJECT_PROGRAM_FOLDERS, "bin")
-    in_project = [f"{folder}/{name}" for folder in folders if os.access(directory / folder / name, os.X_OK)]
-    installed = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
-    versions = sorted(each for each in installed if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
-    similar = in_project or versions[:1] or find_similar(name, installed, most_edits=1)
-    return f"{name} is not installed.{suggest_names(similar)}"
 
 
 def _format_signal(code: int) -> str:

@@ -1,0 +1,115 @@
+"""Explains why a command failed, where its output tells: what is missing, and what there is instead."""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
+from codeloop.kit.suggest import find_similar, suggest_names
+from codeloop.tool.builtin.files.outline import list_file_blocks
+from codeloop.tool.file_access import format_path, readable
+from codeloop.tool.similar_paths import similar_paths
+from codeloop.tool.tool import ToolContext
+from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
+from codeloop.workspace.process.shells import CommandResult
+
+_CODE_NOT_FOUND = 127
+_UNKNOWN_PROGRAM = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
+_NO_FOLDER = re.compile(
+    r"\bcd: (?:(?P<bash>.+): (?:No such file or directory|Not a directory)|can't cd to (?P<dash>.+)"
+    r"|no such file or directory: (?P<zsh>.+))$",
+    re.MULTILINE,
+)
+_CD = re.compile(r"(?:^|[;&|(\n])\s*cd\s+(?:\"([^\"]+)\"|'([^']+)'|([^\s;&|)]+))")
+_NO_TARGET = re.compile(r"^ERROR: (?:file or directory )?not found: (\S+)", re.MULTILINE)
+_TEST_COMMAND = re.compile(
+    r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
+)
+_PACKAGES_TOLD = "missing test packages"
+"""Among what was said once in a work tree."""
+_FOLDERS_NAMED = 12
+
+
+async def explain_failure(command: str, outcome: CommandResult, folder: Path, ctx: ToolContext) -> tuple[str, bool]:
+    """Return a note on why a command failed in a folder, and whether the user sees it, too; "": nothing tells."""
+    output = outcome.output
+    if outcome.code == _CODE_NOT_FOUND and (match := _UNKNOWN_PROGRAM.search(output)):
+        return _suggest_program(match[1], ctx), True
+    if (match := _NO_FOLDER.search(output)) and _CD.search(command):
+        missing = (match["bash"] or match["dash"] or match["zsh"]).strip("'\"")
+        return _list_folders(missing, _find_start(command, missing, folder), ctx), False
+    if match := _NO_TARGET.search(output):
+        return await _suggest_target(match[1], folder, ctx), False
+    missing_module = find_missing_module(output, folder, ctx.workspace.root)
+    return missing_module or _find_missing_packages(command, folder, ctx), False
+
+
+def _suggest_program(name: str, ctx: ToolContext) -> str:
+    """Return a note that a program is not installed, and which one may have been meant."""
+    directory, path = ctx.workspace.directory, ctx.workspace.environment.get("PATH", "")
+    own = [
+        f"{folder}/{name}"
+        for folder in (*PROJECT_PROGRAM_FOLDERS, "bin")
+        if os.access(directory / folder / name, os.X_OK)
+    ]
+    there = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
+    versions = sorted(each for each in there if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
+    close = own or versions[:1] or find_similar(name, there, most_edits=1)
+    return f"{name} is not installed.{suggest_names(close)}"
+
+
+def _find_start(command: str, missing: str, folder: Path) -> Path:
+    """Return the folder in which `cd` did not find another one: that of the command, or of its earlier `cd`s."""
+    for match in _CD.finditer(command):
+        name = match[1] or match[2] or match[3]
+        if name == missing or not (folder / name).is_dir():
+            break
+        folder = folder / name
+    return folder
+
+
+def _list_folders(missing: str, start: Path, ctx: ToolContext) -> str:
+    """Return a note on the folders that are where one is missing; "" outside the project, or where it is there."""
+    parent = Path(os.path.normpath(start / missing))
+    if parent.is_dir():
+        return ""
+    while not parent.parent.is_dir():
+        parent = parent.parent
+    name, parent = parent.name, parent.parent
+    if not ctx.workspace.contains(Path(os.path.realpath(parent))):
+        return ""
+    where = format_path(ctx.workspace, parent)
+    names = sorted(readable(each.name) for each in parent.iterdir() if each.is_dir() and each.name[:1] != ".")
+    shown = _join_some([*find_similar(name, names), *names])
+    there = f"its folders are {shown}" if names else "it has no folders"
+    return f"There is no folder {readable(name)} in {'.' if where in {'', '.'} else where}: {there}."
+
+
+def _join_some(names: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    more = f" and {len(distinct) - _FOLDERS_NAMED} more" if len(distinct) > _FOLDERS_NAMED else ""
+    return ", ".join(distinct[:_FOLDERS_NAMED]) + more
+
+
+async def _suggest_target(target: str, folder: Path, ctx: ToolContext) -> str:
+    """Return a note on the files, or the tests of the file, that are like a target that pytest did not find."""
+    name, _, test = target.partition("::")
+    path = Path(os.path.normpath(folder / name))
+    if not ctx.workspace.contains(Path(os.path.realpath(path))):
+        return ""
+    if path.is_file() and test:
+        tests = [each.name.replace(".", "::") for each in list_file_blocks(path) if "est" in each.name]
+        close = find_similar(test.partition("[")[0], tests)
+        return f"{format_path(ctx.workspace, path)} has no {readable(test)}.{suggest_names(close)}" if tests else ""
+    alike = [] if path.exists() else await similar_paths(ctx.workspace, path)
+    return f"Similar paths: {', '.join(map(readable, alike))}." if alike else ""
+
+
+def _find_missing_packages(command: str, folder: Path, ctx: ToolContext) -> str:
+    """Return the missing packages that tests need, at the first failing test run of a work tree."""
+    shown_notes = ctx.workspace.shells.warned
+    if not _TEST_COMMAND.search(command) or _PACKAGES_TOLD in shown_notes:
+        return ""
+    shown_notes.add(_PACKAGES_TOLD)
+    return find_missing_test_packages(folder, ctx.workspace.root, ctx.workspace.environment)
