@@ -257,18 +257,19 @@ class ToolCalls:
                 permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
             )
 
-    def _check_repeats(self, part: ToolPart, output: str) -> tuple[str, JSON]:
+    def _check_repeats(self, part: ToolPart, output: str, metadata: JSON) -> tuple[str, JSON]:
         """Return the note for the model on a call whose result repeats, and the reason that ends the turn."""
         if part.tool in POLLS:
             return "", {}
         from codeloop.agent.answer.repeats import count_equal, ends_turn, make_note
 
         entries = self._engine.store.context_view(part.session_id).entries
-        recent, total = count_equal(entries, part, output)
-        return make_note(recent), {LOOPED: LOOP_ENDED.format(tool=part.tool, count=total)} if ends_turn(total) else {}
+        recent, total = count_equal(entries, part, output, metadata)
+        note = make_note(recent, metadata)
+        return note, {LOOPED: LOOP_ENDED.format(tool=part.tool, count=total)} if ends_turn(total) else {}
 
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
-        note, loop = self._check_repeats(part, result.output)
+        note, loop = self._check_repeats(part, result.output, result.metadata)
         state = ToolStateCompleted(
             input=part.state.input,
             output=f"{result.output.rstrip()}\n\n{note}" if note else result.output,
@@ -283,7 +284,7 @@ class ToolCalls:
         time = ToolTime(start=start, end=max(now_ms(), start))
         if _LOG.hasHandlers():
             _LOG.warning("%s: tool %s failed: %s", part.session_id, part.tool, one_line(error, LOGGED))
-        note, loop = self._check_repeats(part, error)
+        note, loop = self._check_repeats(part, error, {})
         if note:
             data = metadata or {}
             metadata = {**data, ADVICE: " ".join(filter(None, (data.get(ADVICE), note))), **loop}

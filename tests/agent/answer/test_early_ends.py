@@ -13,6 +13,7 @@ from codeloop.schema.part import REMINDER, TextPart, ToolPart, ToolStateComplete
 from tests.support.project import Rig, call, calls, rig
 
 DONE = ScriptedAnswer(text="Done.")
+FAILED = "the last check failed (sh test.sh), whose last error is: ValueError: no number."
 FAILS = calls(call("bash", command="sh test.sh"))
 
 
@@ -55,12 +56,31 @@ async def test_an_empty_answer_is_asked_for_again_once(tmp_path: Path) -> None:
 async def test_where_nobody_is_there_the_model_is_told_once_what_is_left(tmp_path: Path, *, is_alone: bool) -> None:
     todo = calls(call("todowrite", todos=[{"content": "mend the parser", "status": "pending"}]))
     async with rig(tmp_path, [todo, FAILS, DONE, DONE, DONE]) as it:
-        (tmp_path / "work" / "test.sh").write_text("exit 3\n")
+        (tmp_path / "work" / "test.sh").write_text("echo 'ValueError: no number'; exit 3\n")
         answer = await it.prompt(limits=RunLimits(attended=not is_alone))
         words = reminders(it)
     assert reason_of(answer) == "done"
     assert len(words) == is_alone
-    assert not words or all(part in words[0] for part in ("mend the parser", "the last check failed (sh test.sh)"))
+    assert not words or all(part in words[0] for part in ("mend the parser", FAILED))
+
+
+@pytest.mark.parametrize(
+    ("printed", "error"),
+    [
+        ("E   assert 1 == 2\nFAILED test_a.py::test_b - assert\n=== 1 failed in 0.1s ===", "FAILED test_a.py::test_b"),
+        ("  1) adds\n     AssertionError [ERR_A]: 1 == 2\n      at a.js:3:1\n\n  1 failing", "AssertionError [ERR"),
+        ("src/a.ts(3,1): error TS2322: no string\n\nFound 1 error.", "src/a.ts(3,1): error TS2322: no string"),
+        ("it is broken\nsomewhere", "somewhere"),
+    ],
+)  # fmt: skip
+def test_a_failed_check_names_the_last_line_that_says_what_failed(printed: str, error: str) -> None:
+    output = f"{printed}\n\n<shell_metadata>\nexit code 1\n</shell_metadata>"
+    state = ToolStateCompleted(
+        input={"command": "sh test.sh"}, output=output, title="", metadata={"exit": 1}, time=ToolTime(start=0, end=0)
+    )
+    part = ToolPart(id="prt_1", session_id="ses", message_id="msg", call_id="c", tool="bash", state=state)
+    (run,) = list_checks([part])
+    assert run.error.startswith(error)
 
 
 @pytest.mark.slow
@@ -80,6 +100,22 @@ async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
     async with rig(tmp_path, [edit, one, two, one, two, one, again, one, DONE]) as it:
         await it.prompt()
         assert ["same result" in text for text in it.results()] == [*[False] * 5, True, False, False]
+
+
+async def test_a_file_that_swings_between_two_contents_is_told_however_it_is_changed(tmp_path: Path) -> None:
+    there = [
+        calls(call("edit", filePath="a.txt", oldString="one", newString="two")),
+        calls(call("write", filePath="a.txt", content="two\n")),
+        calls(call("multiedit", filePath="a.txt", edits=[{"oldString": "one\n", "newString": "two\n"}])),
+    ]
+    back = calls(call("edit", filePath="a.txt", oldString="two", newString="one"))
+    looks = [calls(call("bash", command=f"cat a.txt; echo {n}")) for n in range(8)]
+    steps = [there[0], *looks[:3], back, *looks[3:5], there[1], looks[5], back, *looks[6:], there[2], DONE]
+    async with rig(tmp_path, steps) as it:
+        (tmp_path / "work" / "a.txt").write_text("one\n")
+        await it.prompt()
+        results = it.results()
+    assert ["This same change of the file was made 3 times" in text for text in results] == [*[False] * 12, True]
 
 
 @pytest.mark.parametrize(

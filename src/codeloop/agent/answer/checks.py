@@ -18,7 +18,7 @@ from codeloop.agent.answer.check_commands import (
     split_line,
 )
 from codeloop.agent.answer.results import read_results
-from codeloop.schema.part import CHECK, Part, PatchPart, ToolPart, ToolStateCompleted
+from codeloop.schema.part import CHECK, SHELL_NOTES, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
 
 EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
@@ -53,6 +53,14 @@ _FAILURE = re.compile(
     re.MULTILINE,
 )
 """A line by which a known program says that something failed, or by which it is known that it didn't start."""
+_ERROR = re.compile(
+    r"^E {3,}\S|^(?:FAILED|ERROR|FAIL:|ERROR:) \S|^\s*(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?: \[\w+\])?: \S"
+    r"|^error(?:\[E\d+\])?: |\b(?:fatal )?error: |: error |\berror [A-Z]+\d+: |^\S+\.\w+:\d+:\d+: \S"
+    r"|^ *--- FAIL: |^ *not ok\b|^\s*[\u2716\u2717\u00d7\u25cf] \S|^npm (?:ERR!|error) \S|\bpanicked at\b"
+    r"|^make(?:\[\d+\])?: \*\*\* ",
+    re.MULTILINE,
+)
+"""A line that says what failed, not only that or how often."""
 _CRASH = re.compile(r"^(?:\w+\.)*(?:\w+(?:Error|Exception)|Error(?: \[\w+\])?)(?:: |$)", re.MULTILINE)
 """The last line of a traceback. Tests that pass may print one, too."""
 _PASS = re.compile(
@@ -78,6 +86,8 @@ _NOT_STARTED = re.compile(
     re.MULTILINE,
 )
 """A line by which it is known that a check didn't start: the next one is another try at the same."""
+_ERROR_LINE = 200
+"""Characters kept of the line that says what failed."""
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 _FOLDER_NOTE = re.compile(r"^The working directory is now (.+)\.$", re.MULTILINE)
@@ -94,6 +104,7 @@ class CheckRun(Wire):
     A line that ends with another command (`pytest | tail`) exits with 0 whatever the check found: there its own closing
     line counts. Without one that is known, it neither `failed` nor `passed`; nor did a check that ran no test.
 
+    `error`: the last line of its output that says what failed; empty where it passed.
     `started`: false where its output says that the program or the task is not there, or was called wrongly.
     `folder`: where it ran, relative to the session's directory (""). `own_script`: it is a script that the turn wrote.
     """
@@ -106,6 +117,7 @@ class CheckRun(Wire):
     started: bool = True
     folder: str = ""
     own_script: bool = False
+    error: str = ""
 
 
 class _CheckRow(Struct):
@@ -258,8 +270,24 @@ def _read_run(command: str, code: int | None, output: str) -> CheckRun:
     failed, passed = _judge(command, code, output)
     started = not failed or (code not in {126, 127} and not _NOT_STARTED.search(output))
     return CheckRun(
-        command=command, exit_code=code, after_last_edit=True, failed=failed, passed=passed, started=started
+        command=command,
+        exit_code=code,
+        after_last_edit=True,
+        failed=failed,
+        passed=passed,
+        started=started,
+        error=_find_error_line(output) if failed else "",
     )
+
+
+def _find_error_line(output: str) -> str:
+    """Return the last line that says what failed, else the last one that says that something did, else the last."""
+    text = _COLOUR.sub("", output.partition(SHELL_NOTES)[0]).strip().removeprefix("(no output)")
+    for pattern in (_ERROR, _FAILURE):
+        if matches := [*pattern.finditer(text)]:
+            start = text.rfind("\n", 0, matches[-1].start() + 1) + 1
+            return text[start:].partition("\n")[0].strip()[:_ERROR_LINE]
+    return text.rpartition("\n")[2].strip()[:_ERROR_LINE]
 
 
 def _judge(command: str, code: int | None, output: str) -> tuple[bool, bool]:

@@ -176,6 +176,7 @@ def _list_unfinished(
         NOT_SHOWN,
         TESTS_CHANGED,
         describe_problem,
+        find_failure,
         list_checks,
     )
 
@@ -197,6 +198,9 @@ def _list_unfinished(
         # else some of the tests passed, and the answer says that others were not run
         reason, detail = problem
         advice = ": run it so that its exit code counts" if reason == NOT_SHOWN else ""
+        failure = checks[-1] if checks[-1].failed else find_failure(checks, root)
+        if failure is not None and failure.error and reason != NOT_SHOWN:
+            advice = f", whose last error is: {failure.error}"
         remaining.append(f"{reason} ({detail[:_EXCERPT_CHARS]}){advice}")
     changes = "; ".join(str(change) for change in review.test_changes if change.needs_reason)
     if changes and not names_test_changes(answer) and not any(TESTS_CHANGED in each for each in reminders):

@@ -7,10 +7,15 @@ from itertools import islice
 from codeloop.schema.limits import LOOPED_CALLS, REPEATED_CALLS
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry
 
 NOTE = "(This same call has given this same result {count} times now. Try another way, or say what stops you.)"
 _MARK = "(This same call has given this same result "
+CHANGE_NOTE = (
+    "(This same change of the file was made {count} times now, and undone in between. Try another way, or say what "
+    "stops you.)"
+)
 _RECENT = 8
 """How many recent calls are compared for the note to the model."""
 _WINDOW = 24
@@ -18,6 +23,8 @@ _WINDOW = 24
 _VARYING = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b")
 """Parts in which equal results differ: durations and addresses."""
 _EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
+_CHANGE = "change"
+"""The first item of the key of an edit that changed something; the second is its diff, with the lines' numbers."""
 
 
 def is_repeated(entries: Sequence[Entry], part: ToolPart) -> bool:
@@ -30,16 +37,19 @@ def _is_same(call: ToolPart, part: ToolPart) -> bool:
     return call.tool == part.tool and call.state.input == part.state.input
 
 
-def count_equal(entries: Sequence[Entry], part: ToolPart, output: str) -> tuple[int, int]:
+def count_equal(entries: Sequence[Entry], part: ToolPart, output: str, metadata: JSON) -> tuple[int, int]:
     """Return how often the call gave this output: among the last eight calls, and among all since the last progress.
 
-    `part` counts too. A first edit or a new prompt counts as progress: earlier calls are ignored.
+    `part` counts too. A first edit or a new prompt counts as progress: earlier calls are ignored. Edits that made the
+    same change are equal, however it was written; they are counted among edits alone, whatever was called in between.
     """
+    own_key = _make_key(part, output, metadata)
+    is_change = own_key[0] == _CHANGE
+    calls = (call for call in _calls_before(entries, part) if not is_change or _is_edit(call))
     # Comparing goes through the text of each output: a bound keeps long turns fast.
-    before = list(islice(_calls_before(entries, part), _WINDOW))
+    before = list(islice(calls, _WINDOW))
     edits = [find_key(each) for each in before if _is_edit(each)]
     recent = total = 1
-    own_key = _make_key(part, output)
     for number, call in enumerate(before, 2):
         if (key := find_key(call)) == own_key:
             total += 1
@@ -53,9 +63,10 @@ def _is_edit(part: ToolPart) -> bool:
     return part.tool in _EDITS and isinstance(part.state, ToolStateCompleted)
 
 
-def make_note(recent: int) -> str:
+def make_note(recent: int, metadata: JSON) -> str:
     """Return the note for the model on a call repeated `recent` times; "": none."""
-    return NOTE.format(count=recent) if recent >= REPEATED_CALLS.value else ""
+    note = CHANGE_NOTE if metadata.get("diff") else NOTE
+    return note.format(count=recent) if recent >= REPEATED_CALLS.value else ""
 
 
 def ends_turn(total: int) -> bool:
@@ -74,11 +85,15 @@ def _calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart
 def find_key(part: ToolPart) -> tuple[object, ...]:
     """Return a key that is equal for two calls that did the same."""
     match part.state:
-        case ToolStateCompleted(output=text) | ToolStateError(error=text):
-            return _make_key(part, text)
+        case ToolStateCompleted(output=text, metadata=metadata):
+            return _make_key(part, text, metadata)
+        case ToolStateError(error=text):
+            return _make_key(part, text, {})
         case _:
             return (part.id,)
 
 
-def _make_key(part: ToolPart, output: str) -> tuple[object, ...]:
+def _make_key(part: ToolPart, output: str, metadata: JSON) -> tuple[object, ...]:
+    if part.tool in _EDITS and (diff := metadata.get("diff")):
+        return (_CHANGE, diff)
     return (part.tool, part.state.input, _VARYING.sub("", output.partition(_MARK)[0]).rstrip())
