@@ -40,7 +40,7 @@ def read_loosely(arguments: str, schema: JSON, notes: list[str]) -> str | None:
         if read is None or not isinstance(read[0], dict) or text[read[1] :].strip():
             return None
         notes.append(REPAIRED)
-        return _encode(read[0])
+        return _encode(cast("JSON", read[0]))
     match schema:
         case {"required": [str(name)], "properties": {**properties}}:
             kind = properties.get(name)
