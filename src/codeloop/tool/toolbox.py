@@ -141,7 +141,6 @@ class Toolbox(Struct, dict=True):
         `offered`: the tools that the model was offered; None: all.
         An optional parameter that is null counts as left out: strict services make their models send every one.
         """
-        from codeloop.tool.repair.arguments import read_loosely, repair_text
         from codeloop.tool.repair.calls import (
             MeansAnotherTool,
             match_editor,
@@ -153,9 +152,7 @@ class Toolbox(Struct, dict=True):
         notes: list[str] = []
         ours = name if name in self.by_name else match_tool(name, list(self.by_name))
         schema = self._specs[ours].parameters if ours else {}
-        value = _parse_arguments(repair_text(arguments, schema))
-        if isinstance(value, str) and (loose := read_loosely(arguments, schema, notes)) is not None:
-            value = _parse_arguments(loose)
+        value = _read_arguments(arguments, schema, notes)
         if (
             ours in {None, "edit"}
             and isinstance(value, dict)
@@ -195,6 +192,15 @@ class Toolbox(Struct, dict=True):
                 takes = f"It takes {signature(ours, schema)}."
                 return InvalidToolCall(f"{reason}{also}", value, unusable=False, advice=takes)
         return PreparedCall(tool, params, repaired, "; ".join(dict.fromkeys(notes)))
+
+
+def _read_arguments(arguments: str, schema: JSON, notes: list[str]) -> JSON | str:
+    """Return the JSON object that a text is or certainly means, or why it is none; add what was repaired to `notes`."""
+    from codeloop.tool.repair.arguments import read_loosely, repair_text
+
+    value = _parse_arguments(repair_text(arguments, schema))
+    loose = read_loosely(arguments, schema, notes) if isinstance(value, str) else None
+    return value if loose is None else _parse_arguments(loose)
 
 
 def _parse_arguments(arguments: str) -> JSON | str:
